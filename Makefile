@@ -1,0 +1,54 @@
+# Every target sets up what it needs by itself: Python 3.11 and a network to PyPI are enough.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.7
+SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact
+
+.PHONY: help setup demo test check format bench soak docs clean
+
+help: ## what there is to run
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+$(VENV)/.ready: pyproject.toml uv.lock
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed on PATH"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(SYNC) --extra dev
+	@touch $@
+
+setup: $(VENV)/.ready ## create .venv with everything the tests need
+
+demo: $(VENV)/.ready ## the main job, end to end
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.ready ## all tests
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(VENV)/.ready ## lint, format, types, import contracts, dependencies
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/deptry src
+
+format: $(VENV)/.ready ## apply ruff's fixes and formatting
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.ready ## side-by-side ratios, printed
+	@$(BIN)/python -m bench
+
+soak: $(VENV)/.ready ## many writer processes with kills and pauses (SECONDS_EACH=600 make soak)
+	@$(BIN)/python -m omnigraph.testing.soak
+
+docs: $(VENV)/.ready ## build the documentation into site/
+	@$(SYNC) --extra dev --extra docs
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+clean: ## remove what make created
+	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

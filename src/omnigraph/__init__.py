@@ -1,0 +1,1 @@
+"""OmniGraph: a typed property graph with Git-style branches and atomic commits."""

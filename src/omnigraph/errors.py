@@ -1,0 +1,394 @@
+"""Every failure a user can see: one tree, grouped by what the caller does next.
+
+OmnigraphError
+├── InputError                   fix what you sent
+│   ├── BadRequest               the request makes no sense as it stands
+│   ├── CompileError             schema or query text (omnigraph.compiler.diagnostics)
+│   ├── ParameterError           P001–P007, a query parameter
+│   ├── ValueViolation           W…, a value or constraint rejected at write time
+│   └── ResourceLimitExceeded    send less at once
+├── NotFound                     name something that exists
+│   ├── BranchNotFound, CommitNotFound, QueryNotFound (R001)
+│   └── HistoricalVersionReclaimed
+├── Retry                        the world moved; start again from fresh state
+│   ├── ReadSetChanged, ExpectedVersionMismatch, RowLevelCasContention
+├── Conflict                     decide between two things that cannot both hold
+│   ├── KeyConflict, PreconditionFailed, MergeConflicts
+│   └── AlreadyInitialized, InitializationClaimed
+├── RecoveryNeeded               an interrupted operation must be resolved first
+│   ├── RecoveryRequired, OperationAborted
+│   └── InitializationCommitted, InitializationIndeterminate
+├── PermissionDenied             ask for permission
+└── StorageError                 look at the storage
+    ├── FormatRefused            another release wrote this graph
+    └── Corrupt                  the stored state contradicts itself
+
+`code` is stable and append-only. Exit codes and HTTP statuses are tables keyed by class below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class OmnigraphError(Exception):
+    """Root of every error this package raises on purpose."""
+
+    code: str = "internal"
+    http_status: ClassVar[int] = 500
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+    def details(self) -> dict[str, Any]:
+        """The machine-readable fields beside code and message."""
+        return {}
+
+
+# --- fix the input ---------------------------------------------------------------------------
+
+
+class InputError(OmnigraphError):
+    """What was sent is wrong; sending it again gives the same answer."""
+
+    code = "bad_request"
+    http_status = 400
+
+
+class BadRequest(InputError):
+    """The request makes no sense as it stands."""
+
+
+class ParameterError(InputError):
+    """A query parameter is missing, null or ill-typed (P001–P007)."""
+
+    def __init__(self, code: str, message: str, *, parameter: str | None = None) -> None:
+        super().__init__(f"{code}: {message}", code=code)
+        self.parameter = parameter
+
+    def details(self) -> dict[str, Any]:
+        return {"parameter": self.parameter}
+
+
+class ValueViolation(InputError):
+    """A value or a constraint was rejected at write time (W001–W022)."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        type_name: str | None = None,
+        property_name: str | None = None,
+        entity_id: str | None = None,
+        line: int | None = None,
+        file: str | None = None,
+    ) -> None:
+        super().__init__(f"{code}: {message}", code=code)
+        self.type_name = type_name
+        self.property_name = property_name
+        self.entity_id = entity_id
+        self.line = line
+        self.file = file
+
+    def details(self) -> dict[str, Any]:
+        return {
+            "type": self.type_name,
+            "property": self.property_name,
+            "id": self.entity_id,
+            "line": self.line,
+            "file": self.file,
+        }
+
+
+class ResourceLimitExceeded(InputError):
+    """One request asks for more than a transport limit allows."""
+
+    code = "resource_limit"
+    http_status = 413
+
+    def __init__(self, resource: str, *, limit: int, actual: int) -> None:
+        super().__init__(f"resource limit exceeded for {resource}: actual {actual}, limit {limit}")
+        self.resource = resource
+        self.limit = limit
+        self.actual = actual
+
+    def details(self) -> dict[str, Any]:
+        return {"resource": self.resource, "limit": self.limit, "actual": self.actual}
+
+
+# --- name something real ---------------------------------------------------------------------
+
+
+class NotFound(OmnigraphError):
+    """The thing named does not exist."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class BranchNotFound(NotFound):
+    """No live branch has this name."""
+
+    code = "branch_not_found"
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(f"branch '{branch}' not found")
+        self.branch = branch
+
+    def details(self) -> dict[str, Any]:
+        return {"branch": self.branch}
+
+
+class CommitNotFound(NotFound):
+    """No live branch knows this commit or version."""
+
+    code = "commit_not_found"
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"commit '{reference}' not found on any live branch")
+        self.reference = reference
+
+
+class QueryNotFound(NotFound):
+    """The file holds no query of this name (R001)."""
+
+    code = "R001"
+
+    def __init__(self, name: str | None, available: Sequence[str]) -> None:
+        known = ", ".join(available) if available else "none"
+        asked = f"query '{name}' not found" if name else "name a query: the file does not hold exactly one"
+        super().__init__(f"R001: {asked} (available: {known})")
+        self.name = name
+        self.available = tuple(available)
+
+
+class HistoricalVersionReclaimed(NotFound):
+    """The version existed and was removed by cleanup."""
+
+    code = "historical_version_reclaimed"
+    http_status = 410
+
+    def __init__(self, version: int, *, table: str | None = None) -> None:
+        where = f" of {table}" if table else ""
+        super().__init__(f"historical published dataset version {version}{where} was reclaimed")
+        self.version = version
+        self.table = table
+
+
+# --- try again from fresh state --------------------------------------------------------------
+
+
+class Retry(OmnigraphError):
+    """Someone else committed first; nothing of this attempt is visible."""
+
+    code = "retry"
+    http_status = 409
+
+
+class ReadSetChanged(Retry):
+    """The state this write was prepared on is no longer the current one."""
+
+    code = "read_set_changed"
+
+    def __init__(self, member: str, *, expected: object = None, actual: object = None) -> None:
+        super().__init__(f"read set changed: {member} (expected {expected!r}, actual {actual!r}); retry the operation")
+        self.member = member
+        self.expected = expected
+        self.actual = actual
+
+    def details(self) -> dict[str, Any]:
+        return {"member": self.member, "expected": self.expected, "actual": self.actual}
+
+
+class ExpectedVersionMismatch(Retry):
+    """A table's published version is not the one this write expected."""
+
+    code = "expected_version_mismatch"
+
+    def __init__(self, table_key: str, *, expected: int, actual: int) -> None:
+        super().__init__(f"{table_key} is published at version {actual}, expected {expected}")
+        self.table_key = table_key
+        self.expected = expected
+        self.actual = actual
+
+    def details(self) -> dict[str, Any]:
+        return {"table_key": self.table_key, "expected": self.expected, "actual": self.actual}
+
+
+class RowLevelCasContention(Retry):
+    """The manifest stayed contended for the whole retry budget."""
+
+    code = "row_level_cas_contention"
+
+    def __init__(self, attempts: int) -> None:
+        super().__init__(f"the manifest was contended in {attempts} consecutive attempts; retry later")
+        self.attempts = attempts
+
+
+# --- resolve a conflict ----------------------------------------------------------------------
+
+
+class Conflict(OmnigraphError):
+    """Two things cannot both hold; someone has to decide."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class KeyConflict(Conflict):
+    """A strict insert met an id that exists already."""
+
+    code = "key_conflict"
+
+    def __init__(self, type_key: str, entity_id: str | None) -> None:
+        named = f" '{entity_id}'" if entity_id is not None else ""
+        super().__init__(f"W015: {type_key} already has this id{named}; use merge mode to replace it")
+        self.type_key = type_key
+        self.entity_id = entity_id
+
+    def details(self) -> dict[str, Any]:
+        return {"type_key": self.type_key, "id": self.entity_id}
+
+
+class PreconditionFailed(Conflict):
+    """The caller's expected head is not the branch's head."""
+
+    code = "precondition_failed"
+    http_status = 412
+
+    def __init__(self, branch: str, *, expected: str, actual: str | None) -> None:
+        super().__init__(f"branch '{branch}' is at commit {actual}, not at the expected {expected}")
+        self.branch = branch
+        self.expected = expected
+        self.actual = actual
+
+    def details(self) -> dict[str, Any]:
+        return {"branch": self.branch, "expected": self.expected, "actual": self.actual}
+
+
+class AlreadyInitialized(Conflict):
+    """The root holds a graph (or part of one) already."""
+
+    code = "already_initialized"
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"'{uri}' is already initialized; open it, or choose an empty location")
+        self.uri = uri
+
+
+class InitializationClaimed(Conflict):
+    """Another process is initializing this root, or died while doing so."""
+
+    code = "initialization_claimed"
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(
+            f"'{uri}' is claimed by another initialization; if none is running, "
+            "delete __init_claim.json and the schema files, then try again"
+        )
+        self.uri = uri
+
+
+# --- recover ---------------------------------------------------------------------------------
+
+
+class RecoveryNeeded(OmnigraphError):
+    """An interrupted operation stands in the way."""
+
+    code = "recovery_needed"
+    http_status = 503
+
+
+class RecoveryRequired(RecoveryNeeded):
+    """A foreign or undecided operation outlasted the wait."""
+
+    code = "recovery_required"
+
+    def __init__(self, operation_id: str, reason: str) -> None:
+        super().__init__(f"operation {operation_id} must be recovered first: {reason}; open the graph read-write to resolve it")
+        self.operation_id = operation_id
+        self.reason = reason
+
+    def details(self) -> dict[str, Any]:
+        return {"operation_id": self.operation_id, "reason": self.reason}
+
+
+class OperationAborted(RecoveryNeeded):
+    """Another process aborted this operation; it can never be published."""
+
+    code = "operation_aborted"
+
+    def __init__(self, operation_id: str) -> None:
+        super().__init__(f"operation {operation_id} was aborted by another process")
+        self.operation_id = operation_id
+
+
+class InitializationCommitted(RecoveryNeeded):
+    """The graph exists, but the call failed afterwards; open it."""
+
+    code = "initialization_committed"
+
+    def __init__(self, uri: str, source: BaseException) -> None:
+        super().__init__(f"'{uri}' was initialized, but a later step failed ({source}); open it")
+        self.uri = uri
+        self.source = source
+
+
+class InitializationIndeterminate(RecoveryNeeded):
+    """Whether the graph exists cannot be told; nothing was deleted."""
+
+    code = "initialization_indeterminate"
+
+    def __init__(self, uri: str, source: BaseException, probe: str) -> None:
+        super().__init__(f"initialization of '{uri}' has an unknown outcome ({source}; probe: {probe}); nothing was deleted")
+        self.uri = uri
+        self.source = source
+        self.probe = probe
+
+
+# --- permission and storage ------------------------------------------------------------------
+
+
+class PermissionDenied(OmnigraphError):
+    """Policy says no."""
+
+    code = "permission_denied"
+    http_status = 403
+
+
+class StorageError(OmnigraphError):
+    """The storage answered with something other than data."""
+
+    code = "storage"
+
+    def __init__(self, message: str, *, kind: str = "Unknown") -> None:
+        super().__init__(message)
+        self.kind = kind  # Transient | Configuration | NotFound | Precondition | Permanent | Unknown
+
+    def details(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+
+class FormatRefused(StorageError):
+    """The stamp says that another release wrote this graph."""
+
+    code = "format_refused"
+
+    def __init__(self, message: str, *, found: str | None) -> None:
+        super().__init__(message, kind="Permanent")
+        self.found = found
+
+
+class Corrupt(StorageError):
+    """The stored state contradicts itself; fail closed."""
+
+    code = "corrupt"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind="Permanent")

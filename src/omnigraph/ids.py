@@ -1,0 +1,74 @@
+"""Identifiers: ULIDs, hashes of names, and the clock they are minted from."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import NewType
+
+CommitId = NewType("CommitId", str)
+OperationId = NewType("OperationId", str)
+TableKey = NewType("TableKey", str)
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_RANDOM_BITS = 80
+_FNV_OFFSET = 0xCBF29CE484222325
+_FNV_PRIME = 0x100000001B3
+_MASK64 = 0xFFFFFFFFFFFFFFFF
+
+
+class UlidMinter:
+    """Mints ULIDs that never go backwards within one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def __call__(self, count: int = 1) -> list[str]:
+        """`count` fresh ULIDs in ascending order."""
+        milliseconds = time.time_ns() // 1_000_000
+        with self._lock:
+            fresh = (milliseconds << _RANDOM_BITS) | int.from_bytes(os.urandom(10), "big")
+            first = max(fresh, self._last + 1)
+            self._last = first + count - 1
+        return [_encode_ulid(first + step) for step in range(count)]
+
+
+_minter = UlidMinter()
+
+
+def new_ulid() -> str:
+    """One fresh 26-character ULID."""
+    return _minter()[0]
+
+
+def new_ulids(count: int) -> list[str]:
+    """`count` fresh ULIDs in ascending order."""
+    return _minter(count)
+
+
+def is_ulid(text: str) -> bool:
+    """Whether text is an upper-case 26-character ULID."""
+    return len(text) == 26 and text[0] in "01234567" and all(c in _CROCKFORD for c in text)
+
+
+def now_micros() -> int:
+    """Microseconds since the Unix epoch, UTC."""
+    return time.time_ns() // 1_000
+
+
+def fnv1a64(text: str) -> int:
+    """FNV-1a over the UTF-8 bytes of text.
+
+    >>> f"{fnv1a64('Person'):016x}"
+    '40d76f1f51639ec0'
+    """
+    value = _FNV_OFFSET
+    for byte in text.encode():
+        value = ((value ^ byte) * _FNV_PRIME) & _MASK64
+    return value
+
+
+def _encode_ulid(value: int) -> str:
+    return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
