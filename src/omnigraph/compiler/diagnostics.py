@@ -1,0 +1,140 @@
+"""What is wrong with a text, where, and what to do about it; one renderer for all of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from omnigraph.compiler.source import Source, Span
+from omnigraph.errors import InputError
+
+_EXCERPT_WIDTH = 160
+_EXPECTED_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: a stable code, a sentence, a place, and help where we have it."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    help: str | None = None
+    expected: tuple[str, ...] = ()
+
+
+class CompileError(InputError):
+    """A schema or query text was rejected; `diagnostic` says what and where."""
+
+    prefix = "error"
+
+    def __init__(self, diagnostic: Diagnostic, source: Source) -> None:
+        self.diagnostic = diagnostic
+        self.source = source
+        super().__init__(render(self.prefix, diagnostic, source), code=diagnostic.code)
+
+    @property
+    def summary(self) -> str:
+        """The first line: prefix, code and sentence, without the excerpt."""
+        return _headline(self.prefix, self.diagnostic)
+
+    @property
+    def line(self) -> int | None:
+        """1-based line of the finding."""
+        return self._position()[0]
+
+    @property
+    def column(self) -> int | None:
+        """1-based column of the finding, in code points."""
+        return self._position()[1]
+
+    def _position(self) -> tuple[int | None, int | None]:
+        if self.diagnostic.span is None:
+            return None, None
+        return self.source.position(self.diagnostic.span.start)
+
+    def details(self) -> dict[str, Any]:
+        span = self.diagnostic.span
+        return {
+            "file": self.source.name,
+            "line": self.line,
+            "column": self.column,
+            "span": list(self.source.byte_span(span)) if span is not None else None,
+            "help": self.diagnostic.help,
+            "expected": list(self.diagnostic.expected),
+        }
+
+
+class ParseError(CompileError):
+    """The text does not follow the grammar (S000, S001, Q000)."""
+
+    prefix = "parse error"
+
+
+class SchemaError(CompileError):
+    """The schema parses but cannot be accepted (S002–S060)."""
+
+    prefix = "schema error"
+
+
+class TypeCheckError(CompileError):
+    """A query does not fit the schema (T…)."""
+
+    prefix = "type error"
+
+
+def render(prefix: str, diagnostic: Diagnostic, source: Source) -> str:
+    """Headline, place, source line with a caret, and help."""
+    parts = [_headline(prefix, diagnostic)]
+    if diagnostic.span is not None:
+        parts.extend(_excerpt(diagnostic.span, source))
+    if diagnostic.expected:
+        parts.append(f"  = expected: {_join_expected(diagnostic.expected)}")
+    if diagnostic.help:
+        parts.append(f"  = help: {diagnostic.help}")
+    return "\n".join(parts)
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+    """A suggestion for a misspelled name, or None when nothing is near."""
+    by_folded = {candidate.lower(): candidate for candidate in candidates}
+    if not by_folded or len(word) > 256:
+        return None
+    near = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
+    return f"did you mean '{by_folded[near[0]]}'?" if near else None
+
+
+def fail(
+    error: type[CompileError], source: Source, code: str, message: str, span: Span | None, **more: Any
+) -> NoReturn:
+    """Raise one diagnostic as an error."""
+    raise error(Diagnostic(code, message, span, **more), source)
+
+
+def _headline(prefix: str, diagnostic: Diagnostic) -> str:
+    return f"{prefix}: {diagnostic.code}: {diagnostic.message}"
+
+
+def _excerpt(span: Span, source: Source) -> list[str]:
+    line, column = source.position(span.start)
+    text = source.line_text(line).replace("\t", " ")
+    width = max(1, min(span.end - span.start, len(text) - column + 1))
+    # A very long line is cut to a window around the finding.
+    cut = max(0, column - 1 - _EXCERPT_WIDTH // 2)
+    shown = text[cut : cut + _EXCERPT_WIDTH]
+    offset = column - 1 - cut
+    width = max(1, min(width, _EXCERPT_WIDTH - offset))
+    gutter = " " * len(str(line))
+    return [
+        f"{gutter}--> {source.name}:{line}:{column}",
+        f"{gutter} |",
+        f"{line} | {shown}",
+        f"{gutter} | {' ' * offset}{'^' * width}",
+    ]
+
+
+def _join_expected(expected: tuple[str, ...]) -> str:
+    shown = ", ".join(expected[:_EXPECTED_SHOWN])
+    return shown + (f" and {len(expected) - _EXPECTED_SHOWN} more" if len(expected) > _EXPECTED_SHOWN else "")

@@ -1,0 +1,342 @@
+"""A query file as written: queries, clauses, expressions and statements, with the places they stand at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from omnigraph.compiler.source import NOWHERE, Span
+from omnigraph.compiler.types import PropType
+
+
+def _span() -> Span:
+    return NOWHERE
+
+
+# --- expressions -----------------------------------------------------------------------------
+# Spans never take part in comparison.
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant. `kind`: "string", "int", "float", "bool", "date", "datetime", "null"."""
+
+    value: str | int | float | bool | None
+    kind: str
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """`[a, b]`."""
+
+    items: tuple[Expr, ...]
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """`$name`: a node, an edge or a parameter; `_` is anonymous."""
+
+    name: str
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prop:
+    """`$var.name`."""
+
+    var: str
+    name: str
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A bare name: a column of `return`, or a property inside a mutation predicate."""
+
+    name: str
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """`now()`."""
+
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`nearest`, `search`, `fuzzy`, `match_text`, `bm25`, `rrf`."""
+
+    name: str
+    args: tuple[Expr, ...]
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Agg:
+    """`count|sum|avg|min|max(arg)`; `arg` is None for `count(*)`."""
+
+    name: str
+    arg: Expr | None
+    distinct: bool = False
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x`. (Logical negation of a pattern is NotBlock.)"""
+
+    op: str
+    operand: Expr
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Arithmetic: `+ - * / %`."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span = field(default_factory=_span, compare=False)
+
+
+Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary
+
+
+# --- conditions ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`left op right`; op is = != < <= > >= contains starts_with."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`left in right`, `left not in right`."""
+
+    left: Expr
+    right: Expr
+    negated: bool = False
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`operand is null`, `operand is not null`."""
+
+    operand: Expr
+    negated: bool = False
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A text predicate standing alone: `search(…)` means `search(…) = true`."""
+
+    call: Call
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts hold."""
+
+    parts: tuple[Condition, ...]
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least one part holds."""
+
+    parts: tuple[Condition, ...]
+    span: Span = field(default_factory=_span, compare=False)
+
+
+Condition: TypeAlias = Compare | In | IsNull | Truth | And | Or
+
+
+# --- match clauses ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PropMatch:
+    """`name: value` inside a binding's braces."""
+
+    name: str
+    value: Expr
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`$v: Type { p: value, … }`."""
+
+    var: str
+    type_name: str
+    matches: tuple[PropMatch, ...] = ()
+    span: Span = field(default_factory=_span, compare=False)
+    type_span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """`$l [$e:] edge{m,n} $r`; `hops` is None when not written, `(m, None)` for `{m,}`."""
+
+    left: str
+    edge: str
+    right: str
+    undirected: bool = False
+    edge_var: str | None = None
+    hops: tuple[int, int | None] | None = None
+    span: Span = field(default_factory=_span, compare=False)
+    edge_span: Span = field(default_factory=_span, compare=False)
+    hops_span: Span = field(default_factory=_span, compare=False)
+    left_span: Span = field(default_factory=_span, compare=False)
+    right_span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition standing as a clause."""
+
+    condition: Condition
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NotBlock:
+    """`not { … }`."""
+
+    clauses: tuple[Clause, ...]
+    span: Span = field(default_factory=_span, compare=False)
+
+
+Clause: TypeAlias = Binding | Traversal | Filter | NotBlock
+
+
+# --- reads -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One column of `return`."""
+
+    expr: Expr
+    alias: str | None = None
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One key of `order`; `direction` is None when not written."""
+
+    expr: Expr
+    direction: str | None = None
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """`match … return … order … limit …`; limit and offset are a Literal int or a Var."""
+
+    clauses: tuple[Clause, ...]
+    items: tuple[Item, ...]
+    order: tuple[Sort, ...] = ()
+    limit: Literal | Var | None = None
+    offset: Literal | Var | None = None
+    distinct: bool = False
+
+
+# --- mutations -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`name: value`."""
+
+    name: str
+    value: Expr
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`insert Type { … }`."""
+
+    type_name: str
+    assigns: tuple[Assign, ...]
+    span: Span = field(default_factory=_span, compare=False)
+    type_span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`update Type set { … } where …`; property names in the predicate are Alias nodes."""
+
+    type_name: str
+    assigns: tuple[Assign, ...]
+    where: Condition
+    span: Span = field(default_factory=_span, compare=False)
+    type_span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`delete Type where …`."""
+
+    type_name: str
+    where: Condition
+    span: Span = field(default_factory=_span, compare=False)
+    type_span: Span = field(default_factory=_span, compare=False)
+
+
+Statement: TypeAlias = Insert | Update | Delete
+
+
+# --- queries ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """`$name: Type = default`; the type may be an enum (extension)."""
+
+    name: str
+    type: PropType
+    default: Expr | None = None
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One named query: a read or a list of statements."""
+
+    name: str
+    params: tuple[Param, ...]
+    body: Read | tuple[Statement, ...]
+    description: str | None = None
+    instruction: str | None = None
+    span: Span = field(default_factory=_span, compare=False)
+    name_span: Span = field(default_factory=_span, compare=False)
+
+    @property
+    def is_mutation(self) -> bool:
+        """Whether the body writes."""
+        return not isinstance(self.body, Read)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFile:
+    """All queries of one text, in file order."""
+
+    queries: tuple[Query, ...]

@@ -1,0 +1,66 @@
+"""Property and parameter types, shared by the schema and the query language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NUMERIC = frozenset({"I32", "I64", "U32", "U64", "F32", "F64"})
+INTEGER = frozenset({"I32", "I64", "U32", "U64"})
+FLOATING = frozenset({"F32", "F64"})
+BASE_SCALARS = ("String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime")
+INTEGER_RANGE: dict[str, tuple[int, int]] = {
+    "I32": (-(2**31), 2**31 - 1),
+    "I64": (-(2**63), 2**63 - 1),
+    "U32": (0, 2**32 - 1),
+    "U64": (0, 2**64 - 1),
+}
+MAX_VECTOR_DIM = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PropType:
+    """A scalar, list, enum or vector type; `scalar` is a base name or "Vector"."""
+
+    scalar: str
+    list: bool = False
+    nullable: bool = False
+    enum: tuple[str, ...] | None = None
+    dim: int | None = None
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether this is Vector(n)."""
+        return self.dim is not None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether this is a numeric scalar (not a list)."""
+        return not self.list and self.scalar in NUMERIC
+
+    @property
+    def is_plain_scalar(self) -> bool:
+        """Whether this is one value: neither list, vector nor blob."""
+        return not self.list and self.dim is None and self.scalar != "Blob"
+
+    def with_nullable(self, nullable: bool) -> PropType:
+        """The same type with another nullability."""
+        return PropType(self.scalar, self.list, nullable, self.enum, self.dim)
+
+    def __str__(self) -> str:
+        """The name used in messages: `enum(a, b)?`, `[I32]`, `Vector(3)?`."""
+        if self.enum is not None:
+            text = f"enum({', '.join(self.enum)})"
+        elif self.dim is not None:
+            text = f"Vector({self.dim})"
+        else:
+            text = self.scalar
+        if self.list:
+            text = f"[{text}]"
+        return text + "?" if self.nullable else text
+
+
+def compatible(left: PropType, right: PropType) -> bool:
+    """Whether two types may be compared or assigned: equal scalars or both numeric, same list-ness."""
+    if left.list != right.list or left.dim != right.dim:
+        return False
+    return left.scalar == right.scalar or (left.scalar in NUMERIC and right.scalar in NUMERIC)

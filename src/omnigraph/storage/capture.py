@@ -1,0 +1,99 @@
+"""Capture: the state a write is prepared on, and the token that must still hold when it is published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.errors import Conflict, PreconditionFailed, ReadSetChanged
+from omnigraph.storage import manifest
+from omnigraph.storage.lease import Lease, expired
+from omnigraph.storage.manifest import Loaded, ManifestState
+from omnigraph.storage.rows import ControlHolder
+from omnigraph.storage.sidecar import Token
+from omnigraph.storage.snapshot import Snapshot
+from omnigraph.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Txn:
+    """One coherent view of a branch: everything a write reads comes from here."""
+
+    token: Token
+    loaded: Loaded
+    expected_head: str | None = None
+
+    @property
+    def branch(self) -> str | None:
+        return self.token.branch
+
+    @property
+    def state(self) -> ManifestState:
+        return self.loaded.state
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.loaded.state.snapshot
+
+    @property
+    def effective_head(self) -> str | None:
+        return self.loaded.state.effective_head
+
+    @property
+    def manifest_version(self) -> int:
+        return self.loaded.state.version
+
+
+def capture(
+    store: Store, branch: str | None, *, expected_head: str | None = None, control_operation: str | None = None
+) -> Txn:
+    """Read a branch fresh; refused while somebody else changes the schema or when the caller's head has moved.
+
+    `control_operation` is the schema change that may capture under its own lock.
+    """
+    loaded = manifest.load(store.root, branch)
+    _refuse_during_schema_apply(store, loaded.state, control_operation)
+    if expected_head is not None and expected_head != loaded.state.effective_head:
+        raise PreconditionFailed(branch or "main", expected=expected_head, actual=loaded.state.effective_head)
+    return Txn(token_of(loaded.state), loaded, expected_head)
+
+
+def token_of(state: ManifestState) -> Token:
+    """The authority this state grants."""
+    schema = state.schema
+    return Token(
+        branch=state.branch,
+        branch_identifier=state.identifier,
+        graph_head=state.graph_head,
+        schema_ir_hash=None if schema is None else schema.schema_ir_hash,
+        schema_identity_version=None if schema is None else schema.schema_identity_version,
+        schema_identity_domain=None if schema is None else schema.schema_identity_domain,
+    )
+
+
+def require_token(state: ManifestState, token: Token) -> None:
+    """Raise ReadSetChanged, naming the first member that moved, unless the state still grants the token."""
+    actual, name = token_of(state), token.branch or "main"
+    members = (
+        (f"branch_identifier:{name}", token.branch_identifier, actual.branch_identifier),
+        (f"graph_head:{name}", token.graph_head, actual.graph_head),
+        ("schema_ir_hash", token.schema_ir_hash, actual.schema_ir_hash),
+        ("schema_identity_domain", token.schema_identity_domain, actual.schema_identity_domain),
+    )
+    for member, expected, found in members:
+        if expected != found:
+            raise ReadSetChanged(member, expected=expected, actual=found)
+
+
+def holder_expired(store: Store, holder: ControlHolder) -> bool:
+    """Whether graph control may be taken over from this holder."""
+    lease = Lease(holder.owner, holder.heartbeat_seq, holder.heartbeat_at, holder.ttl_ms)
+    return expired(lease, skew_ms=store.settings.lease_skew_ms)
+
+
+def _refuse_during_schema_apply(store: Store, state: ManifestState, own: str | None) -> None:
+    # Named branches need no check: a schema change refuses to start while one exists, and creating one takes control.
+    holder = state.control.holder if state.control is not None else None
+    if holder is None or holder.kind != "schema_apply" or holder.operation_id == own:
+        return
+    if not holder_expired(store, holder):
+        raise Conflict("writes are unavailable while schema apply is in progress; retry when it has finished")

@@ -1,0 +1,119 @@
+"""The commit graph of one manifest branch, kept as Arrow and decoded only as far as a caller looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.row_codec import parse_commit
+from omnigraph.storage.rows import CommitRow
+
+LINEAGE_SCHEMA = pa.schema(
+    [
+        pa.field("commit_id", pa.utf8()),
+        pa.field("manifest_version", pa.uint64()),
+        pa.field("branch", pa.utf8()),
+        pa.field("metadata", pa.utf8()),
+    ]
+)
+_MAX_CHUNKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCommit:
+    """One commit as callers see it; `manifest_version` is the version that really introduced it."""
+
+    graph_commit_id: str
+    manifest_branch: str | None
+    manifest_version: int
+    parent_commit_id: str | None
+    merged_parent_commit_id: str | None
+    actor_id: str | None
+    created_at: int
+
+    @property
+    def lineage_key(self) -> tuple[int, int, str]:
+        """The total order of one branch's commits."""
+        return self.manifest_version, self.created_at, self.graph_commit_id
+
+
+class Lineage:
+    """Every commit of a manifest branch; immutable, cheap to extend, decoded row by row on demand."""
+
+    __slots__ = ("_positions", "table")
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._positions: dict[str, int] | None = None
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __contains__(self, commit_id: str) -> bool:
+        return self._find(commit_id) >= 0
+
+    def get(self, commit_id: str) -> GraphCommit | None:
+        """One commit, or None when this branch does not know it."""
+        position = self._find(commit_id)
+        return None if position < 0 else self._decode(position)
+
+    def newest_first(self, limit: int | None = None) -> Iterator[GraphCommit]:
+        """Commits from the newest to the oldest by lineage key; decodes only what is consumed."""
+        return islice(self._descending(), limit)
+
+    def latest(self) -> GraphCommit | None:
+        """The maximum by lineage key: the head of a branch that has not committed yet."""
+        return next(self.newest_first(1), None)
+
+    def first_parents(self, commit_id: str) -> Iterator[GraphCommit]:
+        """The commit, its parent, the parent's parent, …; ends at genesis or where the branch's knowledge ends."""
+        positions = self._index()
+        current: str | None = commit_id
+        while current is not None and (position := positions.get(current)) is not None:
+            commit = self._decode(position)
+            yield commit
+            current = commit.parent_commit_id
+
+    def extended(self, rows: pa.Table) -> Lineage:
+        """This lineage with more commits at the end; shares all existing memory."""
+        table = pa.concat_tables([self.table, rows])
+        # One chunk per commit would make every later kernel call slower; merging now and then keeps it flat.
+        return Lineage(table.combine_chunks() if table.column(0).num_chunks > _MAX_CHUNKS else table)
+
+    def _find(self, commit_id: str) -> int:
+        if self._positions is not None:
+            return self._positions.get(commit_id, -1)
+        return int(pc.index(self.table["commit_id"], pa.scalar(commit_id, pa.utf8())).as_py())
+
+    def _index(self) -> dict[str, int]:
+        if self._positions is None:
+            self._positions = {name: at for at, name in enumerate(self.table["commit_id"].to_pylist())}
+        return self._positions
+
+    def _descending(self) -> Iterator[GraphCommit]:
+        order = pc.sort_indices(self.table["manifest_version"], sort_keys=[("", "descending")])
+        decoded = (self._decode(position.as_py()) for position in order)
+        # Normally one commit per manifest version; a tie is resolved by the rest of the lineage key.
+        for _, group in groupby(decoded, key=lambda commit: commit.manifest_version):
+            yield from sorted(group, key=lambda commit: commit.lineage_key, reverse=True)
+
+    def _decode(self, position: int) -> GraphCommit:
+        row = {name: self.table[name][position].as_py() for name in LINEAGE_SCHEMA.names}
+        return graph_commit(parse_commit(row["commit_id"], row["manifest_version"], row["branch"], row["metadata"]))
+
+
+def graph_commit(row: CommitRow) -> GraphCommit:
+    """The public value of a commit row."""
+    return GraphCommit(
+        graph_commit_id=row.commit_id,
+        manifest_branch=row.branch,
+        manifest_version=row.manifest_version,
+        parent_commit_id=row.parent_commit_id,
+        merged_parent_commit_id=row.merged_parent_commit_id,
+        actor_id=row.actor_id,
+        created_at=row.created_at,
+    )

@@ -1,0 +1,315 @@
+"""Manifest rows to state: one vectorised reduction for scans, and the same reduction for rows just published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import Corrupt
+from omnigraph.storage.commits import LINEAGE_SCHEMA, Lineage
+from omnigraph.storage.refs import Identifier
+from omnigraph.storage.row_codec import (
+    encode_rows,
+    parse_abort,
+    parse_branch,
+    parse_control,
+    parse_head,
+    parse_schema,
+    parse_table,
+    parse_version,
+)
+from omnigraph.storage.rows import (
+    BRANCH_PREFIX,
+    AbortRow,
+    BranchRow,
+    CommitRow,
+    ControlRow,
+    HeadRow,
+    ManifestRow,
+    SchemaRow,
+    TableRow,
+    TombstoneRow,
+    VersionRow,
+)
+from omnigraph.storage.snapshot import Snapshot, TableEntry
+
+CREATED_AT = "_row_created_at_version"
+SCAN_COLUMNS = (
+    "object_id",
+    "object_type",
+    "location",
+    "metadata",
+    "table_key",
+    "table_version",
+    "table_branch",
+    "row_count",
+    CREATED_AT,
+)
+
+Decision = Literal["published", "aborted"]
+
+
+@dataclass(frozen=True)
+class ManifestState:
+    """Everything one manifest version of one branch says; derived from exactly one scan and never changed."""
+
+    branch: str | None
+    version: int
+    identifier: Identifier
+    registrations: Mapping[str, TableRow]
+    published: Mapping[str, VersionRow]  # the greatest version row per key, hidden ones included
+    tombstones: Mapping[str, int]
+    heads: Mapping[str, str]
+    schema: SchemaRow | None
+    control: ControlRow | None
+    branch_row: BranchRow | None
+    lineage: Lineage
+    aborts: pa.Table
+    snapshot: Snapshot
+
+    @property
+    def graph_head(self) -> str | None:
+        """The exact value of this branch's head row; None on a branch that has not committed yet."""
+        return self.heads.get(self.branch or "main")
+
+    @cached_property
+    def effective_head(self) -> str | None:
+        """The commit a new commit would have as its parent."""
+        if self.graph_head is not None:
+            return self.graph_head
+        latest = self.lineage.latest()
+        return None if latest is None else latest.graph_commit_id
+
+    def decision(self, operation_id: str) -> Decision | None:
+        """What was decided about an operation, or None while it is open."""
+        if operation_id in self.lineage:
+            return "published"
+        return "aborted" if _position(self.aborts, operation_id) >= 0 else None
+
+    def abort_row(self, operation_id: str) -> AbortRow | None:
+        """The abort marker of an operation."""
+        position = _position(self.aborts, operation_id)
+        if position < 0:
+            return None
+        row = self.aborts.slice(position, 1).to_pylist()[0]
+        return parse_abort(row["object_id"], row["table_branch"], row["metadata"])
+
+    def current_version(self, table_key: str) -> int:
+        """What an expectation is compared with: the visible version, else the tombstone, else 0."""
+        entry = self.snapshot.entries.get(table_key)
+        return entry.version if entry is not None else self.tombstones.get(table_key, 0)
+
+
+def decode_state(scan: pa.Table, *, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
+    """The state in one full scan of SCAN_COLUMNS; fails closed on anything that contradicts itself."""
+    _refuse_duplicates(scan["object_id"])
+    rows = _RowsByType(scan)
+    commits = rows.of("graph_commit")
+    return _assemble(
+        branch=branch,
+        version=version,
+        identifier=identifier,
+        registrations=_registrations(rows.of("table")),
+        published=_greatest_versions(rows.of("table_version")),
+        tombstones=_tombstones(rows.of("table_tombstone")),
+        heads=_heads(rows.of("graph_head")),
+        schema=next((parse_schema(text) for text in rows.metadata("graph_schema")), None),
+        control=next((parse_control(text) for text in rows.metadata("graph_control")), None),
+        branch_row=_branch_row(rows.of("graph_branch"), branch),
+        lineage=Lineage(_lineage_table(commits)),
+        aborts=rows.of("operation_abort").select(["object_id", "table_branch", "metadata"]),
+    )
+
+
+def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> ManifestState:
+    """The state after these rows were published at exactly `version`; equals a rescan of that version."""
+    changed: dict[str, Any] = {
+        "registrations": dict(state.registrations),
+        "published": dict(state.published),
+        "tombstones": dict(state.tombstones),
+        "heads": dict(state.heads),
+    }
+    commits: list[CommitRow] = []
+    aborts: list[AbortRow] = []
+    for row in rows:
+        match row:
+            case TableRow():
+                changed["registrations"][row.table_key] = row
+            case VersionRow():
+                _publish(changed["published"], row)
+            case TombstoneRow():
+                known = changed["tombstones"].get(row.table_key, 0)
+                changed["tombstones"][row.table_key] = max(known, row.version)
+            case HeadRow():
+                changed["heads"][row.branch or "main"] = row.head_commit_id
+            case CommitRow():
+                commits.append(replace(row, manifest_version=version))
+            case AbortRow():
+                aborts.append(row)
+            case SchemaRow():
+                changed["schema"] = row
+            case ControlRow():
+                changed["control"] = row
+            case BranchRow():
+                if row.branch == state.branch:
+                    changed["branch_row"] = row
+    if commits:
+        changed["lineage"] = state.lineage.extended(_lineage_table(_scanned(commits, version)))
+    if aborts:
+        added = encode_rows(aborts).select(state.aborts.column_names)
+        changed["aborts"] = pa.concat_tables([state.aborts, added]).combine_chunks()
+    unchanged = {name: getattr(state, name) for name in _PARTS if name not in changed}
+    return _assemble(branch=state.branch, version=version, identifier=state.identifier, **unchanged, **changed)
+
+
+_PARTS = ("registrations", "published", "tombstones", "heads", "schema", "control", "branch_row", "lineage", "aborts")
+
+
+def _assemble(
+    *,
+    branch: str | None,
+    version: int,
+    identifier: Identifier,
+    registrations: dict[str, TableRow],
+    published: dict[str, VersionRow],
+    tombstones: dict[str, int],
+    heads: dict[str, str],
+    schema: SchemaRow | None,
+    **rest: Any,
+) -> ManifestState:
+    for key in tombstones.keys() - registrations.keys():
+        raise Corrupt(f"manifest corrupt: tombstone for unregistered table '{key}'")
+    entries = {
+        key: _entry(published[key], registrations)
+        for key in sorted(published)
+        if tombstones.get(key, 0) < published[key].version
+    }
+    _refuse_shared_identity(entries.values())
+    frozen_heads = MappingProxyType(heads)
+    schema_hash = None if schema is None else schema.schema_ir_hash
+    return ManifestState(
+        branch=branch,
+        version=version,
+        identifier=identifier,
+        registrations=MappingProxyType(registrations),
+        published=MappingProxyType(published),
+        tombstones=MappingProxyType(tombstones),
+        heads=frozen_heads,
+        schema=schema,
+        snapshot=Snapshot(version, branch, MappingProxyType(entries), frozen_heads, schema_hash),
+        **rest,
+    )
+
+
+class _RowsByType:
+    """Splits a scan by object type; unknown types are simply never asked for."""
+
+    def __init__(self, scan: pa.Table) -> None:
+        self._scan = scan
+        self._types = scan["object_type"]
+
+    def of(self, object_type: str) -> pa.Table:
+        return self._scan.filter(pc.equal(self._types, object_type))
+
+    def metadata(self, object_type: str) -> list[str | None]:
+        return list(self.of(object_type)["metadata"].to_pylist())
+
+
+def _refuse_duplicates(object_ids: pa.ChunkedArray) -> None:
+    if pc.count_distinct(object_ids, mode="all").as_py() == len(object_ids):
+        return
+    counts = pc.value_counts(object_ids)
+    repeated = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
+    raise Corrupt(f"manifest corrupt: duplicate object_id '{repeated[0].as_py()}'")
+
+
+def _registrations(rows: pa.Table) -> dict[str, TableRow]:
+    _require(rows, "table", "location")
+    columns = zip(*(rows[name].to_pylist() for name in ("table_key", "location", "metadata")), strict=True)
+    return {key: parse_table(key, location, metadata) for key, location, metadata in columns}
+
+
+def _greatest_versions(rows: pa.Table) -> dict[str, VersionRow]:
+    _require(rows, "table_version", "table_version", "row_count", "metadata")
+    greatest = rows.group_by("table_key").aggregate([("table_version", "max")])
+    pairs = zip(greatest["table_key"].to_pylist(), greatest["table_version_max"].to_pylist(), strict=True)
+    wanted = pa.array([f"{key}${version:020d}" for key, version in pairs], pa.utf8())
+    winners = rows.filter(pc.is_in(rows["object_id"], value_set=wanted)).to_pylist()
+    if len(winners) != len(wanted):
+        raise Corrupt("manifest corrupt: a version row's object_id does not match its key and version")
+    return {
+        row["table_key"]: parse_version(
+            row["table_key"], row["table_version"], row["table_branch"], row["row_count"], row["metadata"]
+        )
+        for row in winners
+    }
+
+
+def _tombstones(rows: pa.Table) -> dict[str, int]:
+    _require(rows, "table_tombstone", "table_version")
+    greatest = rows.group_by("table_key").aggregate([("table_version", "max")])
+    return dict(zip(greatest["table_key"].to_pylist(), greatest["table_version_max"].to_pylist(), strict=True))
+
+
+def _heads(rows: pa.Table) -> dict[str, str]:
+    pairs = zip(rows["object_id"].to_pylist(), rows["metadata"].to_pylist(), strict=True)
+    parsed = [parse_head(object_id, metadata) for object_id, metadata in pairs]
+    return {row.branch or "main": row.head_commit_id for row in parsed}
+
+
+def _branch_row(rows: pa.Table, branch: str | None) -> BranchRow | None:
+    if branch is None:
+        return None
+    own = rows.filter(pc.equal(rows["object_id"], f"{BRANCH_PREFIX}{branch}")).to_pylist()
+    return parse_branch(own[0]["object_id"], own[0]["metadata"]) if own else None
+
+
+def _lineage_table(commits: pa.Table) -> pa.Table:
+    # The recorded version is one too small after a rebase; the version that created the row is the truth.
+    columns = [commits["object_id"], commits[CREATED_AT], commits["table_branch"], commits["metadata"]]
+    return pa.table(columns, names=LINEAGE_SCHEMA.names).cast(LINEAGE_SCHEMA)
+
+
+def _scanned(commits: list[CommitRow], version: int) -> pa.Table:
+    rows = encode_rows(commits)
+    return rows.append_column(CREATED_AT, pa.array([version] * rows.num_rows, pa.uint64()))
+
+
+def _publish(published: dict[str, VersionRow], row: VersionRow) -> None:
+    known = published.get(row.table_key)
+    if known is not None and known != row and known.version >= row.version:
+        raise Corrupt(f"manifest corrupt: '{row.table_key}' would go back from {known.version} to {row.version}")
+    published[row.table_key] = row
+
+
+def _entry(row: VersionRow, registrations: Mapping[str, TableRow]) -> TableEntry:
+    registered = registrations.get(row.table_key)
+    if registered is None:
+        raise Corrupt(f"manifest corrupt: version {row.version} of unregistered table '{row.table_key}'")
+    return TableEntry(
+        row.table_key, registered.location, registered.identity, row.version, row.ref, row.row_count, row.evidence
+    )
+
+
+def _refuse_shared_identity(entries: Iterable[TableEntry]) -> None:
+    owners: dict[int, str] = {}
+    for entry in entries:
+        other = owners.setdefault(entry.identity.stable_table_id, entry.table_key)
+        if other != entry.table_key:
+            raise Corrupt(f"manifest corrupt: '{other}' and '{entry.table_key}' share one identity")
+
+
+def _require(rows: pa.Table, object_type: str, *columns: str) -> None:
+    for column in columns:
+        if rows[column].null_count:
+            raise Corrupt(f"manifest corrupt: a {object_type} row has no {column}")
+
+
+def _position(table: pa.Table, object_id: str) -> int:
+    return int(pc.index(table["object_id"], pa.scalar(object_id, pa.utf8())).as_py())

@@ -1,0 +1,101 @@
+"""In-process gates: threads of one process that would collide anyway take turns instead.
+
+Gates save wasted work and never carry a safety argument; the fence does that across threads and processes alike.
+Everyone acquires in one order (branches with main first, then schema, then tables), so no cycle can form.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+TableRef = tuple[str, str | None]
+_Key = TypeVar("_Key")
+
+
+class SharedGate:
+    """Many readers or one writer; a reader waits only for an active writer, so nested reads cannot deadlock."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._readers = 0
+        self._writing = False
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Hold together with other readers."""
+        with self._condition:
+            self._condition.wait_for(lambda: not self._writing)
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._readers -= 1
+                self._condition.notify_all()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold alone."""
+        with self._condition:
+            self._condition.wait_for(lambda: not self._writing and not self._readers)
+            self._writing = True
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._writing = False
+                self._condition.notify_all()
+
+
+class Gates:
+    """The gates of one graph root in this process."""
+
+    def __init__(self) -> None:
+        self.schema = SharedGate()
+        self._guard = threading.Lock()
+        self._branches: dict[str | None, threading.Lock] = {}
+        self._tables: dict[TableRef, threading.Lock] = {}
+
+    @contextmanager
+    def branches(self, names: Iterable[str | None]) -> Iterator[None]:
+        """Hold the gates of these branches, main first."""
+        ordered = sorted(set(names), key=lambda name: (name is not None, name or ""))
+        with ExitStack() as stack:
+            for name in ordered:
+                stack.enter_context(self._lock(self._branches, name))
+            yield
+
+    @contextmanager
+    def tables(self, refs: Iterable[TableRef], *, exclusive_schema: bool = False) -> Iterator[None]:
+        """Hold the schema gate, then the gates of these (table_key, branch) pairs."""
+        ordered = sorted(set(refs), key=lambda ref: (ref[0], ref[1] is not None, ref[1] or ""))
+        with ExitStack() as stack:
+            stack.enter_context(self.schema.exclusive() if exclusive_schema else self.schema.shared())
+            for ref in ordered:
+                stack.enter_context(self._lock(self._tables, ref))
+            yield
+
+    @contextmanager
+    def hold(
+        self, branches: Iterable[str | None], refs: Iterable[TableRef] = (), *, exclusive_schema: bool = False
+    ) -> Iterator[None]:
+        """Hold branches, schema and tables in the common order."""
+        with self.branches(branches), self.tables(refs, exclusive_schema=exclusive_schema):
+            yield
+
+    def _lock(self, locks: dict[_Key, threading.Lock], key: _Key) -> threading.Lock:
+        with self._guard:
+            return locks.setdefault(key, threading.Lock())
+
+
+def gates_for(root: str) -> Gates:
+    """The one set of gates for a canonical root, shared by every handle of this process."""
+    with _registry_guard:
+        return _registry.setdefault(root, Gates())
+
+
+_registry: dict[str, Gates] = {}
+_registry_guard = threading.Lock()

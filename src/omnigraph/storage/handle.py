@@ -1,0 +1,164 @@
+"""Reading one dataset at one exact version: scans, ordered batches, lookups by id, blobs and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeAlias
+
+import pyarrow as pa
+
+from omnigraph.storage.history import TransactionInfo, describe_transaction
+from omnigraph.storage.lance_errors import kind_of, translate, translated
+from omnigraph.storage.layout import Address
+
+ID_CHUNK = 8_192
+BlobHandling = Literal["all_binary", "blobs_descriptions", "all_descriptions"]
+Filter: TypeAlias = Any  # a SQL predicate (str) or a pyarrow.compute.Expression
+
+
+class TableHandle:
+    """One dataset lineage at one exact version; immutable and safe to share between threads.
+
+    Row ids are available as the column `_rowid`, versions as `_row_created_at_version` and
+    `_row_last_updated_at_version`; name them in `columns`.
+    """
+
+    __slots__ = ("address", "dataset", "version")
+
+    def __init__(self, address: Address, dataset: Any) -> None:
+        self.address = address
+        self.version: int = dataset.version
+        self.dataset = dataset  # lance.LanceDataset; only storage modules look inside
+
+    def __repr__(self) -> str:
+        return f"TableHandle({self.address.uri!r}, version={self.version})"
+
+    # --- shape ---------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.dataset.schema
+
+    @property
+    def stamp(self) -> str:
+        """Identifies the content of this version across a deleted and re-created dataset of the same path."""
+        return str(self.dataset.get_version()["timestamp"])
+
+    def fragment_count(self) -> int:
+        return len(self.dataset.fragment_ids)
+
+    def count_rows(self, filter: Filter | None = None) -> int:
+        with self._translated():
+            return int(self.dataset.count_rows(filter=filter))
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    def scan(
+        self,
+        columns: Sequence[str] | dict[str, str] | None = None,
+        filter: Filter | None = None,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        blobs: BlobHandling | None = None,
+        **options: Any,
+    ) -> pa.Table:
+        """Rows as one table, in storage order unless `options` (passed to the lance scanner) say otherwise."""
+        with self._translated():
+            return self._scanner(columns, filter, limit=limit, offset=offset, blob_handling=blobs, **options).to_table()
+
+    def batches(
+        self,
+        columns: Sequence[str] | dict[str, str] | None = None,
+        filter: Filter | None = None,
+        *,
+        batch_size: int | None = None,
+        limit: int | None = None,
+        blobs: BlobHandling | None = None,
+        **options: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows as a stream of batches in storage order; memory stays bounded by the batch size."""
+        with self._translated():
+            scanner = self._scanner(
+                columns, filter, batch_size=batch_size, limit=limit, blob_handling=blobs, scan_in_order=True, **options
+            )
+            yield from scanner.to_batches()
+
+    def take_ids(
+        self, ids: Sequence[str] | pa.Array | pa.ChunkedArray, columns: Sequence[str] | None = None, *, key: str = "id"
+    ) -> pa.Table:
+        """The rows whose `key` is among `ids`, in no particular order; a scalar index on `key` is used when present."""
+        parts = [self.scan(columns, in_list(key, chunk)) for chunk in _chunks(ids)]
+        return pa.concat_tables(parts) if parts else self.scan(columns, limit=0)
+
+    def take_rows(self, row_ids: Sequence[int] | pa.Array, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows with these stable row ids, in the order asked; ids that no longer exist are left out."""
+        wanted = row_ids.to_pylist() if isinstance(row_ids, pa.Array) else list(row_ids)
+        with self._translated():
+            if not wanted:
+                return self._scanner(columns, None, limit=0).to_table()
+            return self.dataset._take_rows(wanted, columns=list(columns) if columns is not None else None)
+
+    def read_blobs(self, column: str, row_ids: Sequence[int] | pa.Array) -> list[bytes | None]:
+        """The blob of each row id, in the order asked; null blobs are None."""
+        with self._translated():
+            pairs = self.dataset.read_blobs(column, ids=row_ids, preserve_order=True)
+        return [data for _, data in pairs]
+
+    # --- history -------------------------------------------------------------------------------
+
+    def latest_version(self) -> int:
+        """The newest version of this lineage right now; one cheap probe, never cached."""
+        with self._translated():
+            return int(self.dataset.latest_version)
+
+    def transaction(self, version: int | None = None) -> TransactionInfo | None:
+        """The transaction that made a version of this lineage, or None when it is unreadable or was reclaimed."""
+        number = self.version if version is None else version
+        try:
+            transaction = self.dataset.read_transaction(number)
+        except Exception as error:
+            if kind_of(error) == "NotFound":
+                return None
+            raise translate(error, self.address.uri) from error
+        return None if transaction is None else describe_transaction(number, transaction)
+
+    # --- indexes -------------------------------------------------------------------------------
+
+    def indices(self) -> list[dict[str, Any]]:
+        """Name, type, fields and covered fragments of every index of this version."""
+        with self._translated():
+            return [dict(index) for index in self.dataset.list_indices()]
+
+    def unindexed_rows(self, name: str) -> int:
+        """How many rows of this version an index does not cover."""
+        with self._translated():
+            return int(self.dataset.index_statistics(name)["num_unindexed_rows"])
+
+    def _scanner(self, columns: Any, filter: Any, **options: Any) -> Any:
+        if columns is not None and not isinstance(columns, dict):
+            columns = list(columns)
+        return self.dataset.scanner(columns=columns, filter=filter, **options)
+
+    def _translated(self) -> Any:
+        return translated(self.address.uri)
+
+
+def in_list(column: str, values: Iterable[str]) -> str:
+    """A filter for `column IN (…)` with every value quoted.
+
+    >>> in_list("id", ["a", "it's"])
+    "id IN ('a','it''s')"
+    """
+    return f"{column} IN ({','.join(quote(value) for value in values)})"
+
+
+def quote(value: str) -> str:
+    """A string literal for a filter."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _chunks(ids: Sequence[str] | pa.Array | pa.ChunkedArray) -> Iterator[list[str]]:
+    plain = ids.to_pylist() if isinstance(ids, pa.Array | pa.ChunkedArray) else list(ids)
+    for start in range(0, len(plain), ID_CHUNK):
+        yield plain[start : start + ID_CHUNK]

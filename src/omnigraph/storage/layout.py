@@ -1,0 +1,174 @@
+"""Where things live: graph roots, dataset addresses and the names reserved inside a root."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from omnigraph.errors import BadRequest
+from omnigraph.ids import fnv1a64
+
+MANIFEST = "__manifest"
+RECOVERY_DIR = "__recovery"
+RECOVERY_AUDIT = "_graph_commit_recoveries.lance"
+INIT_CLAIM = "__init_claim.json"
+PROBE_PREFIX = "__create_if_absent_probe_"
+SCHEMA_LOCK_REF = "__schema_apply_lock__"
+
+_AWS_OPTIONS = {
+    "AWS_REGION": "aws_region",
+    "AWS_ACCESS_KEY_ID": "aws_access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
+    "AWS_SESSION_TOKEN": "aws_session_token",
+}
+_TABLE_DIRS = {"node": "nodes", "edge": "edges"}
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A normalized graph root; `options` are the storage options of an object store, sorted pairs."""
+
+    uri: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_local(self) -> bool:
+        return not self.uri.startswith("s3://")
+
+    @property
+    def storage_options(self) -> dict[str, str] | None:
+        """The options in the form that lance and the object store adapter both take."""
+        return dict(self.options) or None
+
+    @property
+    def canonical(self) -> str:
+        """One spelling per graph: symlinks resolved locally, object-store URIs as they are."""
+        return os.path.realpath(self.uri) if self.is_local else self.uri
+
+    def child(self, name: str) -> str:
+        return f"{self.uri}/{name}"
+
+    def table(self, location: str, ref: str | None = None) -> Address:
+        return Address(self, location, ref)
+
+    def manifest(self, branch: str | None = None) -> Address:
+        return Address(self, MANIFEST, branch)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One lineage of one dataset: its root-relative location and its ref (None is the main lineage)."""
+
+    root: Root
+    location: str
+    ref: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The root-relative directory of this lineage."""
+        return self.location if self.ref is None else f"{self.location}/tree/{self.ref}"
+
+    @property
+    def uri(self) -> str:
+        return f"{self.root.uri}/{self.path}"
+
+    @property
+    def trunk(self) -> Address:
+        """The main lineage of the same dataset; refs are listed and created through it."""
+        return Address(self.root, self.location)
+
+    def on(self, ref: str | None) -> Address:
+        """Another lineage of the same dataset."""
+        return Address(self.root, self.location, ref)
+
+
+def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None = None) -> Root:
+    """The root a user meant: a local path, a file:// URL or an s3:// URI; anything else is refused."""
+    text = os.fspath(uri).strip()
+    if not text:
+        raise BadRequest("the graph location is empty")
+    scheme = urlsplit(text).scheme.lower() if "://" in text else ""
+    match scheme:
+        case "" | "file":
+            path = _local_path(text) if scheme else text
+            return Root(os.path.abspath(Path(path).expanduser() if path.startswith("~") else path))
+        case "s3":
+            return Root(_s3_uri(text), _s3_options(os.environ if env is None else env))
+        case "http" | "https":
+            raise BadRequest(f"'{text}' is a server address, not a graph location; use a path or an s3:// URI")
+        case _:
+            raise BadRequest(f"'{text}': unsupported storage scheme '{scheme}' (use a path, file:// or s3://)")
+
+
+def table_location(table_key: str, *, taken: Mapping[str, str] | None = None, incarnation: int = 1) -> str:
+    """The directory for a new registration; `taken` maps the locations of live tables to their keys.
+
+    >>> table_location("node:Person")
+    'nodes/40d76f1f51639ec0'
+    """
+    kind, name = split_key(table_key)
+    location = f"{_TABLE_DIRS[kind]}/{fnv1a64(name):016x}"
+    if (taken or {}).get(location, table_key) != table_key:
+        return f"{location}-{incarnation:016x}"
+    return location
+
+
+def split_key(table_key: str) -> tuple[str, str]:
+    """('node' or 'edge', type name) of a table key."""
+    kind, separator, name = table_key.partition(":")
+    if kind not in _TABLE_DIRS or not separator or not name:
+        raise BadRequest(f"'{table_key}' is not a table key; expected node:<Type> or edge:<Type>")
+    return kind, name
+
+
+def normalize_branch(name: str | None) -> str | None:
+    """None for main, the trimmed name otherwise; an empty name is an error."""
+    if name is None:
+        return None
+    trimmed = name.strip()
+    if not trimmed:
+        raise BadRequest("the branch name is empty")
+    return None if trimmed == "main" else trimmed
+
+
+def ref_file(ref: str) -> str:
+    """The dataset-relative path of the object that makes a ref exist.
+
+    >>> ref_file("review/x")
+    '_refs/branches/review%2Fx.json'
+    """
+    return f"_refs/branches/{ref.replace('/', '%2F')}.json"
+
+
+def _local_path(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost"):
+        raise BadRequest(f"'{url}': a file:// URL must not name a host")
+    return unquote(parts.path)
+
+
+def _s3_uri(text: str) -> str:
+    bucket, _, prefix = text[len("s3://") :].partition("/")
+    segments = [segment for segment in prefix.split("/") if segment]
+    if not bucket:
+        raise BadRequest(f"'{text}' names no bucket")
+    if any(segment in (".", "..") for segment in segments):
+        raise BadRequest(f"'{text}': an object-store prefix cannot contain '.' or '..'")
+    return "/".join(["s3:/", bucket, *segments])
+
+
+def _s3_options(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    options = {option: env[name] for name, option in _AWS_OPTIONS.items() if env.get(name)}
+    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        options["aws_endpoint"] = endpoint
+    path_style = env.get("AWS_S3_FORCE_PATH_STYLE", "").strip().lower() == "true"
+    # Without an endpoint the AWS default (virtual-hosted) is right unless path style is forced.
+    if path_style or endpoint:
+        options["aws_virtual_hosted_style_request"] = "false" if path_style or endpoint else "true"
+    if env.get("AWS_ALLOW_HTTP", "").strip().lower() == "true":
+        options["allow_http"] = "true"
+    return tuple(sorted(options.items()))

@@ -1,0 +1,172 @@
+"""The manifest dataset: load the state of a branch fresh, publish rows into it, keep it small.
+
+`load` always asks storage which version is newest; only the decoding of an exact version is remembered, because
+the content of an exact version never changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from omnigraph.errors import BranchNotFound, Corrupt, ReadSetChanged, StorageError
+from omnigraph.storage import tables
+from omnigraph.storage.decode import SCAN_COLUMNS, Decision, ManifestState, decode_state, fold
+from omnigraph.storage.layout import Root
+from omnigraph.storage.refs import Identifier, Ref
+from omnigraph.storage.row_codec import encode_rows
+from omnigraph.storage.rows import MANIFEST_SCHEMA, ManifestRow
+from omnigraph.storage.stamp import check_stamp
+from omnigraph.storage.tables import CommitOutcome, Landed, Staged, TableHandle
+
+__all__ = [
+    "Decision", "Loaded", "ManifestState", "advance", "compact_manifest", "compaction_due", "decode_state", "fold",
+    "load", "load_version", "newest", "publish_rows", "refs", "stage_genesis",
+]  # fmt: skip
+
+_CACHED_STATES = 64
+_IDENTIFIER_ATTEMPTS = 8
+_COMPACT_AT_FRAGMENTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A manifest branch at one version: the dataset to publish on and what it says."""
+
+    handle: TableHandle
+    state: ManifestState
+
+
+def load(root: Root, branch: str | None = None) -> Loaded:
+    """The newest state of a branch, read fresh; BranchNotFound when it is gone or sealed."""
+    handle, identifier = _open_newest(root, branch)
+    check_stamp(handle.schema, root.uri)
+    loaded = Loaded(handle, _state_of(handle, branch, identifier))
+    _check_incarnation(loaded.state)
+    return loaded
+
+
+def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
+    """The state of one older version; versions below a branch's fork are found on its parent."""
+    known = refs(root) if branch is not None else {}
+    name = branch
+    while name is not None:
+        if name not in known:
+            raise BranchNotFound(name)
+        if version >= known[name].parent_version:
+            break
+        name = known[name].parent
+    handle = tables.open_table(root.manifest(name), version, control=True)
+    check_stamp(handle.schema, root.uri)
+    return _state_of(handle, name, known[name].identifier if name is not None else ())
+
+
+def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:
+    """The newest version of a branch's manifest and its incarnation: the probe before a warm read."""
+    handle, identifier = _open_newest(root, branch)
+    return handle.version, identifier
+
+
+def refs(root: Root) -> dict[str, Ref]:
+    """Every ref of the manifest dataset, the schema lock included."""
+    return tables.list_refs(tables.open_table(root.manifest(), control=True))
+
+
+def publish_rows(loaded: Loaded, rows: Sequence[ManifestRow]) -> CommitOutcome:
+    """Insert or update rows by object_id in one step; Refused means that somebody touched the same ids first."""
+    return tables.merge_rows(loaded.handle, encode_rows(rows), key="object_id")
+
+
+def advance(loaded: Loaded, rows: Iterable[ManifestRow], landed: Landed) -> ManifestState:
+    """The state that a publish produced: folded when nothing else landed in between, rescanned otherwise."""
+    state = loaded.state
+    if landed.exact:
+        folded = fold(state, rows, landed.version)
+        _remember(_key(landed.handle, state.branch, state.identifier), folded)
+        return folded
+    return _state_of(landed.handle, state.branch, state.identifier)
+
+
+def stage_genesis(root: Root, rows: Sequence[ManifestRow]) -> Staged:
+    """The creation of the manifest dataset with its first rows and its stamp, as one commit."""
+    return tables.stage_create(root.manifest(), MANIFEST_SCHEMA, encode_rows(rows))
+
+
+def compaction_due(handle: TableHandle) -> bool:
+    """Whether the manifest has enough fragments that rewriting them pays; costs nothing."""
+    return handle.fragment_count() >= _COMPACT_AT_FRAGMENTS
+
+
+def compact_manifest(root: Root, branch: str | None = None) -> bool:
+    """Merge the manifest's small fragments in place; False when a concurrent publish won, which is harmless."""
+    handle = tables.open_table(root.manifest(branch), control=True)
+    try:
+        tables.compact(handle, force_ref=True)
+    except StorageError:
+        return False
+    return True
+
+
+def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifier]:
+    address = root.manifest(branch)
+    if branch is None:
+        return tables.open_table(address, control=True), ()
+    for _ in range(_IDENTIFIER_ATTEMPTS):
+        before = refs(root).get(branch)
+        if before is None:
+            raise BranchNotFound(branch)
+        handle = tables.open_table(address, control=True)
+        after = refs(root).get(branch)
+        if after is not None and after.identifier == before.identifier:
+            return handle, before.identifier
+    raise ReadSetChanged(f"branch_identifier:{branch}")
+
+
+def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -> ManifestState:
+    key = _key(handle, branch, identifier)
+    state = _recall(key)
+    if state is None:
+        scan = handle.scan(SCAN_COLUMNS)
+        state = decode_state(scan, branch=branch, version=handle.version, identifier=identifier)
+        _remember(key, state)
+    return state
+
+
+def _check_incarnation(state: ManifestState) -> None:
+    row = state.branch_row
+    if row is None or state.branch is None:
+        return
+    if row.sealed is not None:
+        raise BranchNotFound(state.branch)
+    if row.identifier != state.identifier:
+        raise Corrupt(f"branch manifest incarnation mismatch on '{state.branch}'")
+
+
+# --- decoded versions ----------------------------------------------------------------------------
+
+_StateKey = tuple[str, str | None, Identifier, int, str]
+_states: OrderedDict[_StateKey, ManifestState] = OrderedDict()
+_states_lock = threading.Lock()
+
+
+def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _StateKey:
+    # The stamp tells a graph from another one that was deleted and created again at the same path.
+    return handle.address.uri, branch, identifier, handle.version, handle.stamp
+
+
+def _recall(key: _StateKey) -> ManifestState | None:
+    with _states_lock:
+        state = _states.get(key)
+        if state is not None:
+            _states.move_to_end(key)
+        return state
+
+
+def _remember(key: _StateKey, state: ManifestState) -> None:
+    with _states_lock:
+        _states[key] = state
+        _states.move_to_end(key)
+        while len(_states) > _CACHED_STATES:
+            _states.popitem(last=False)

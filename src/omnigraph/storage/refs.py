@@ -1,0 +1,60 @@
+"""Refs of one dataset: lance branches as values, their creation and their removal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.handle import TableHandle
+from omnigraph.storage.lance_errors import translated
+
+_LIST_ATTEMPTS = 3
+
+Identifier = tuple[tuple[int, str], ...]
+"""Lance's branch identifier; () is main. It differs between a ref and its re-created namesake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """One live ref of a dataset and where it was forked from."""
+
+    name: str
+    parent: str | None
+    parent_version: int
+    identifier: Identifier
+    created_at: int
+
+
+def list_refs(trunk: TableHandle) -> dict[str, Ref]:
+    """Every ref of the dataset, read fresh; a ref that vanishes under the listing is retried a few times."""
+    for attempt in range(_LIST_ATTEMPTS):
+        try:
+            with translated(f"{trunk.address.uri}: refs"):
+                return {name: _ref(name, raw) for name, raw in trunk.dataset.branches.list().items()}
+        except StorageError as error:
+            if error.kind != "NotFound" or attempt == _LIST_ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def create_ref(trunk: TableHandle, name: str, *, source: str | None, version: int) -> None:
+    """Fork a ref from an exact version; any failure is a StorageError whose outcome the caller re-reads."""
+    with translated(f"{trunk.address.uri}: create ref '{name}'"):
+        trunk.dataset.create_branch(name, (source, version))
+
+
+def delete_ref(trunk: TableHandle, name: str) -> None:
+    """Delete a ref and its tree; the caller proves that nothing depends on it."""
+    with translated(f"{trunk.address.uri}: delete ref '{name}'"):
+        trunk.dataset.branches.delete(name)
+
+
+def _ref(name: str, raw: dict[str, Any]) -> Ref:
+    return Ref(
+        name=name,
+        parent=raw.get("parent_branch"),
+        parent_version=int(raw["parent_version"]),
+        identifier=tuple((int(version), str(uuid)) for version, uuid in raw["branch_identifier"]),
+        created_at=int(raw.get("create_at") or 0),
+    )

@@ -1,0 +1,36 @@
+"""Tunable numbers of the write protocol; every default is safe for several writer processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Topology = Literal["multi_process", "single_process"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How long writers wait, how often they try again, and when they tidy up."""
+
+    topology: Topology = "multi_process"
+    lease_ttl_ms: int = 30_000
+    lease_skew_ms: int = 10_000
+    writer_wait_ms: int = 10_000
+    control_ttl_ms: int = 900_000
+    retire_grace_ms: int = 900_000
+    publisher_retry_budget: int = 5
+    reprepare_budget: int = 32
+    neutralize_attempts: int = 8
+    load_concurrency: int = 1
+    # Commit time grows with the fragments of `__manifest` and of the written tables, so a writer folds them
+    # once this many have piled up; 0 turns the automatic compaction off.
+    manifest_compact_fragments: int = 32
+    table_compact_fragments: int = 64
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """How often a lasting attempt renews its lease."""
+        return self.lease_ttl_ms / 3_000
+
+
+DEFAULTS = Settings()

@@ -1,0 +1,69 @@
+"""Values around a table commit: the staged transaction, what became of it, and what an index should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.errors import OmnigraphError
+from omnigraph.ids import new_ulid
+from omnigraph.storage.handle import TableHandle
+from omnigraph.storage.layout import Address
+
+
+@dataclass(slots=True)
+class Staged:
+    """A transaction that is written but not committed; set `uuid` and `properties` before committing it."""
+
+    address: Address
+    base_version: int
+    transaction: Any = field(repr=False)
+    target: Any = field(repr=False)  # the dataset it was staged on, or the URI of one to be created
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    uuid: str = field(default_factory=lambda: f"omnigraph-{new_ulid()}")
+    properties: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def slot(self) -> int:
+        """The only version at which this transaction may land."""
+        return self.base_version + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """The commit is durable at `version`; `exact` says that it is in its slot under its uuid."""
+
+    version: int
+    exact: bool
+    handle: TableHandle  # the dataset at `version`
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Lance refused the commit; it had and will have no effect."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The commit may or may not have landed, or may land later; look for its uuid."""
+
+    cause: OmnigraphError
+
+
+CommitOutcome = Landed | Refused | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """One index to build: lance's index type and its parameters."""
+
+    column: str
+    index_type: str
+    name: str
+    metric: str = "L2"
+    parameters: Mapping[str, Any] = field(default_factory=dict)

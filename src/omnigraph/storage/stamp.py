@@ -1,0 +1,36 @@
+"""The format stamp of a graph: which releases may read it, checked before anything else is decoded."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from omnigraph.errors import FormatRefused
+
+STAMP_KEY = "omnigraph:internal_schema_version"
+CURRENT_STAMP = 4
+
+
+def check_stamp(schema: pa.Schema, uri: str) -> None:
+    """Refuse a manifest that this release must not touch; a pure read of schema-level metadata."""
+    raw = (schema.metadata or {}).get(STAMP_KEY.encode())
+    if raw is None:
+        raise FormatRefused(
+            f"'{uri}' has no format stamp: its initialization was interrupted or damaged; "
+            "delete the root only if you know that init never completed",
+            found=None,
+        )
+    text = raw.decode(errors="replace")
+    if not (text.isascii() and text.isdigit()):
+        raise FormatRefused(f"'{uri}' has an unreadable format stamp {text!r}", found=text)
+    if int(text) < CURRENT_STAMP:
+        raise FormatRefused(
+            f"'{uri}' was written by an older release (format {text}, this release uses {CURRENT_STAMP}); "
+            "export it with that release, then init and load here",
+            found=text,
+        )
+    if int(text) > CURRENT_STAMP:
+        raise FormatRefused(
+            f"'{uri}' was written by a newer release (format {text}, this release uses {CURRENT_STAMP}); "
+            "upgrade this software first",
+            found=text,
+        )

@@ -1,0 +1,396 @@
+"""The only door to lance: open datasets at exact versions, stage transactions on them, commit them strictly.
+
+A staged transaction is inert data files plus a description; nothing is visible in the dataset until `commit`.
+Every staged transaction touches the lowest fragment of the version it was staged on (a sentinel), so lance itself
+refuses the second of two transactions staged on one version. Writers outside this module do not carry the sentinel,
+so `commit` also reports whether it landed in the exact slot `base + 1` under the planned uuid.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import lance
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation, Transaction
+from lance.dataset import Session
+from lance.fragment import FragmentMetadata
+from lance.fragment import write_fragments as lance_write_fragments
+
+from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
+from omnigraph.storage.failpoints import hit
+from omnigraph.storage.handle import ID_CHUNK, Filter, TableHandle, in_list, quote
+from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
+from omnigraph.storage.lance_errors import is_conflict, kind_of, translate, translated
+from omnigraph.storage.layout import Address
+from omnigraph.storage.refs import Identifier, Ref, create_ref, delete_ref, list_refs
+from omnigraph.storage.staged import CommitOutcome, IndexSpec, Landed, Refused, Staged, Unknown
+from omnigraph.storage.version_files import newest_local_version
+
+__all__ = [
+    "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
+    "Identifier", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo", "Unknown", "blob_array",
+    "blob_field", "commit", "compact", "create_ref", "dataset_exists", "delete_ref", "in_list", "key_field",
+    "latest_version", "list_refs", "locate", "merge_rows", "open_table", "preserves_content", "quote", "stage_append",
+    "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update",
+    "stage_upsert", "write_fragments",
+]  # fmt: skip
+
+PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
+STORAGE_VERSION = "2.2"
+
+_TABLE_INDEX_CACHE = 1 << 30
+_TABLE_METADATA_CACHE = 256 << 20
+
+
+# --- opening -----------------------------------------------------------------------------------------
+
+
+def open_table(address: Address, version: int | None = None, *, control: bool = False) -> TableHandle:
+    """The dataset lineage at a version (None: the newest); `control` bypasses every cache for mutable tips.
+
+    An explicit version that is gone raises HistoricalVersionReclaimed; a missing dataset raises StorageError(NotFound).
+    """
+    with translated(address.uri, version=version):
+        if version is None and address.root.is_local:
+            version = newest_local_version(address.uri)
+        return TableHandle(address, _open(address, version, _control_session() if control else _table_session()))
+
+
+def dataset_exists(address: Address) -> bool:
+    """Whether a dataset with at least one version is at this address; other storage trouble is loud."""
+    try:
+        open_table(address, control=True)
+    except StorageError as error:
+        if error.kind == "NotFound":
+            return False
+        raise
+    return True
+
+
+def latest_version(address: Address) -> int:
+    """The newest version of a lineage, read fresh."""
+    return open_table(address, control=True).version
+
+
+def key_field(name: str = "id") -> pa.Field:
+    """The primary-key column every dataset of a graph has."""
+    return pa.field(name, pa.utf8(), nullable=False, metadata=PRIMARY_KEY)
+
+
+def blob_field(name: str, *, nullable: bool = True, metadata: Mapping[str, str] | None = None) -> pa.Field:
+    """A blob column."""
+    created = lance.blob_field(name, nullable=nullable)
+    merged = {**(created.metadata or {}), **{k.encode(): v.encode() for k, v in (metadata or {}).items()}}
+    return created.with_metadata(merged) if merged else created
+
+
+def blob_array(values: Sequence[bytes | str | None]) -> Any:
+    """Values of a blob column: bytes are stored, a str is the URI of an external object."""
+    return lance.blob_array(list(values))
+
+
+# --- staging -----------------------------------------------------------------------------------------
+
+
+def stage_create(address: Address, schema: pa.Schema, rows: pa.Table | None = None) -> Staged:
+    """A new dataset with this schema, empty or with its first rows; committing it twice has one winner."""
+    with translated(address.uri):
+        fragments: list[FragmentMetadata] = []
+        if rows is not None and rows.num_rows:
+            fragments = _write(rows, schema, address, mode="create")
+        transaction = Transaction(read_version=0, operation=LanceOperation.Overwrite(schema, fragments))
+    return Staged(address, 0, transaction, address.uri, inserted=0 if rows is None else rows.num_rows)
+
+
+def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
+    """New rows whose ids must be absent from base; a present id raises KeyConflict with that id."""
+    clash = next(iter(base.take_ids(rows["id"], ["id"])["id"].to_pylist()), None)
+    if clash is not None:
+        raise KeyConflict(base.address.location, clash)
+    with translated(base.address.uri):
+        builder = base.dataset.merge_insert("id").when_matched_fail().when_not_matched_insert_all()
+        return _stage_merge(base, builder, rows)
+
+
+def stage_upsert(base: TableHandle, rows: pa.Table) -> Staged:
+    """Whole rows to insert or replace by id; the caller has removed duplicate ids (lance would insert both)."""
+    with translated(base.address.uri):
+        builder = base.dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        return _stage_merge(base, builder, rows)
+
+
+def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
+    """Whole rows that replace existing ones; StorageError(kind=Precondition) unless every id exists."""
+    with translated(base.address.uri):
+        staged = _stage_merge(base, base.dataset.merge_insert("id").when_matched_update_all(), rows)
+    if staged.updated != rows.num_rows:
+        missing = rows.num_rows - staged.updated
+        raise StorageError(
+            f"{base.address.uri}: {missing} of {rows.num_rows} rows to update are absent", kind="Precondition"
+        )
+    return staged
+
+
+def stage_delete(base: TableHandle, ids: pa.Array | Sequence[str]) -> Staged | None:
+    """Remove rows by id; None when no id is present, because then there is nothing to commit."""
+    keys = pa.table({"id": pa.array(ids, pa.utf8()) if not isinstance(ids, pa.Array) else ids})
+    if not keys.num_rows:
+        return None
+    with translated(base.address.uri):
+        staged = _stage_merge(base, base.dataset.merge_insert("id").when_matched_delete(), keys)
+    return staged if staged.deleted else None
+
+
+def stage_overwrite(
+    base: TableHandle,
+    schema: pa.Schema,
+    rows: pa.Table | pa.RecordBatchReader | None = None,
+    *,
+    fragments: Iterable[str] = (),
+) -> Staged:
+    """Replace the whole content and schema by rows, or by fragments written elsewhere; neither means truncate."""
+    with translated(base.address.uri):
+        written = _parse_fragments(fragments)
+        if rows is not None:
+            written = _write(rows, schema, base.address, mode="overwrite")
+        transaction = Transaction(read_version=base.version, operation=LanceOperation.Overwrite(schema, written))
+    return Staged(base.address, base.version, transaction, base.dataset, inserted=_row_total(written))
+
+
+def stage_append(base: TableHandle, fragments: Iterable[str]) -> Staged:
+    """Add fragments written by `write_fragments`; the caller has proved their ids unique and absent from base."""
+    written = _parse_fragments(fragments)
+    with translated(base.address.uri):
+        schema = base.dataset.lance_schema
+        operation = LanceOperation.Update(
+            removed_fragment_ids=[],
+            updated_fragments=[],
+            new_fragments=written,
+            fields_modified=[],
+            fields_for_preserving_frag_bitmap=[f.id() for f in schema.fields()],
+            update_mode="rewrite_rows",
+        )
+        transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
+    return Staged(base.address, base.version, transaction, base.dataset, inserted=_row_total(written))
+
+
+def stage_restore(base: TableHandle, version: int) -> Staged:
+    """Make an older version's content the newest again; lance lands a stale one too, so check `Landed.exact`."""
+    transaction = Transaction(read_version=base.version, operation=LanceOperation.Restore(version=version))
+    return Staged(base.address, base.version, transaction, base.dataset)
+
+
+def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
+    """Build index segments over every fragment of base; one transaction adds (or replaces) all of them."""
+    with translated(base.address.uri):
+        fragments = sorted(base.dataset.fragment_ids)
+        built = [_build_segment(base.dataset, spec, fragments) for spec in specs]
+        names = {spec.name for spec in specs}
+        removed = [index for index in _index_metadata(base.dataset) if index.name in names]
+        transaction = Transaction(read_version=base.version, operation=LanceOperation.CreateIndex(built, removed))
+    return Staged(base.address, base.version, transaction, base.dataset)
+
+
+def write_fragments(
+    address: Address,
+    rows: pa.Table | pa.RecordBatchReader,
+    schema: pa.Schema,
+    *,
+    mode: Literal["append", "overwrite"] = "append",
+) -> list[str]:
+    """Write data files for a later `stage_append` or `stage_overwrite`, described as JSON; runs on any worker."""
+    with translated(address.uri):
+        return [json.dumps(fragment.to_json()) for fragment in _write(rows, schema, address, mode=mode)]
+
+
+# --- committing --------------------------------------------------------------------------------------
+
+
+def commit(staged: Staged) -> CommitOutcome:
+    """Commit one staged transaction exactly once; never repeat a call, lance would apply it again."""
+    staged.transaction.uuid = staged.uuid
+    staged.transaction.transaction_properties = dict(staged.properties)
+    hit("table_commit.pre")
+    try:
+        dataset = LanceDataset.commit(
+            staged.target,
+            staged.transaction,
+            storage_options=staged.address.root.storage_options,
+            enable_stable_row_ids=True if staged.base_version == 0 else None,
+            max_retries=0,
+        )
+        hit("table_commit.ack_lost")
+    except Exception as error:
+        return _failed_commit(staged, error)
+    return Landed(dataset.version, _is_exact(staged, dataset), TableHandle(staged.address, dataset))
+
+
+def locate(address: Address, uuid: str, *, after: int) -> int | None:
+    """The version above `after` at which a transaction landed, or None when no version up to the newest has it."""
+    newest = open_table(address, control=True)
+    for version in range(after + 1, newest.version + 1):
+        found = newest.transaction(version)
+        if found is not None and found.uuid == uuid:
+            return version
+    return None
+
+
+def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = True) -> CommitOutcome:
+    """Insert rows by key in one step with lance's key filter: of two concurrent inserts of one key one is refused.
+
+    `Landed.exact` says that nothing else landed between base and this commit. Only for datasets whose key column
+    carries the primary-key annotation and no index; never for graph tables.
+    """
+    try:
+        # A private dataset object: lance moves it to the committed version in place.
+        dataset = _reopen(base)
+        builder = dataset.merge_insert(key).when_not_matched_insert_all()
+        if update:
+            builder = builder.when_matched_update_all()
+        builder.conflict_retries(0).use_index(False).execute(rows)
+    except Exception as error:
+        if is_conflict(error):
+            return Refused(str(error))
+        return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
+    return Landed(dataset.version, dataset.version == base.version + 1, TableHandle(base.address, dataset))
+
+
+def compact(base: TableHandle, *, target_rows: int = 1 << 20, force_ref: bool = False) -> TableHandle:
+    """Rewrite small fragments into larger ones, content unchanged; returns the newest version.
+
+    Lance 14 breaks the scalar indexes that a ref inherits when it compacts them, so a ref is only compacted when the
+    caller has rebuilt them there (`force_ref`) or when it has none.
+    """
+    if base.address.ref is not None and not force_ref and base.indices():
+        return base
+    with translated(base.address.uri):
+        dataset = _reopen(base)
+        dataset.optimize.compact_files(target_rows_per_fragment=target_rows)
+    return open_table(base.address, control=True)
+
+
+def preserves_content(address: Address, info: TransactionInfo) -> bool:
+    """Whether a version certainly holds the same rows and schema as the version before it."""
+    if info.never_changes_rows:
+        return True
+    if not info.is_unmapped:
+        return False
+    before, after = (open_table(address, version).dataset for version in (info.version - 1, info.version))
+    return _fragment_files(before) == _fragment_files(after) and before.schema.equals(after.schema, check_metadata=True)
+
+
+# --- inside ------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _table_session() -> Any:
+    return Session(index_cache_size_bytes=_TABLE_INDEX_CACHE, metadata_cache_size_bytes=_TABLE_METADATA_CACHE)
+
+
+@lru_cache(maxsize=1)
+def _control_session() -> Any:
+    # Mutable tips are read through a session that remembers nothing.
+    return Session(index_cache_size_bytes=0, metadata_cache_size_bytes=0)
+
+
+def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
+    return lance.dataset(address.uri, version, storage_options=address.root.storage_options, session=session)
+
+
+def _reopen(base: TableHandle) -> LanceDataset:
+    return _open(base.address, base.version, base.dataset.session())
+
+
+def _write(rows: Any, schema: pa.Schema, address: Address, *, mode: str) -> list[FragmentMetadata]:
+    return lance_write_fragments(
+        rows,
+        address.uri,
+        schema=schema,
+        mode=mode,
+        data_storage_version=STORAGE_VERSION,
+        enable_stable_row_ids=True,
+        storage_options=address.root.storage_options,
+    )
+
+
+def _stage_merge(base: TableHandle, builder: Any, rows: pa.Table) -> Staged:
+    transaction, stats = builder.conflict_retries(0).use_index(False).execute_uncommitted(rows)
+    if transaction.read_version != base.version:
+        raise StorageError(f"{base!r}: staged on version {transaction.read_version} instead", kind="Precondition")
+    return Staged(
+        base.address,
+        base.version,
+        _with_sentinel(base, transaction),
+        base.dataset,
+        inserted=stats["num_inserted_rows"],
+        updated=stats["num_updated_rows"],
+        deleted=stats["num_deleted_rows"],
+    )
+
+
+def _with_sentinel(base: TableHandle, transaction: Transaction) -> Transaction:
+    operation: Any = transaction.operation
+    fragments = base.dataset.get_fragments()
+    if not fragments:
+        # Nothing to touch in an empty table; a Merge of the new fragments is the strict form there.
+        created = list(operation.new_fragments)
+        for position, fragment in enumerate(created):
+            fragment.id, fragment.row_id_meta = position, None
+        transaction.operation = LanceOperation.Merge(created, base.dataset.lance_schema)
+        return transaction
+    lowest = min(fragments, key=lambda fragment: fragment.fragment_id).metadata
+    touched = {fragment.id for fragment in operation.updated_fragments} | set(operation.removed_fragment_ids)
+    if lowest.id not in touched:
+        operation.updated_fragments = [*operation.updated_fragments, lowest]
+    return transaction
+
+
+def _failed_commit(staged: Staged, error: Exception) -> CommitOutcome:
+    if is_conflict(error):
+        return Refused(str(error))
+    if staged.base_version == 0 and kind_of(error) == "NotFound" and dataset_exists(staged.address):
+        return Refused("the dataset exists already")  # lance looks for version 0 of a dataset that has been created
+    return Unknown(error if isinstance(error, OmnigraphError) else translate(error, staged.address.uri))
+
+
+def _is_exact(staged: Staged, dataset: LanceDataset) -> bool:
+    if dataset.version != staged.slot:
+        return False
+    landed = TableHandle(staged.address, dataset).transaction(staged.slot)
+    return landed is not None and landed.uuid == staged.uuid
+
+
+def _parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:
+    return [FragmentMetadata.from_json(text) for text in fragments]
+
+
+def _row_total(fragments: Iterable[FragmentMetadata]) -> int:
+    return sum(fragment.num_rows for fragment in fragments)
+
+
+def _build_segment(dataset: LanceDataset, spec: IndexSpec, fragments: list[int]) -> Any:
+    segment = dataset.create_index_uncommitted(
+        spec.column,
+        spec.index_type,
+        spec.name,
+        metric=spec.metric,
+        replace=True,
+        fragment_ids=fragments,
+        **spec.parameters,
+    )
+    # An inverted segment is unreadable until it has passed through a merge, even of itself alone.
+    return dataset.merge_existing_index_segments([segment]) if spec.index_type == "INVERTED" else segment
+
+
+def _index_metadata(dataset: LanceDataset) -> list[Any]:
+    return []
+
+
+def _fragment_files(dataset: LanceDataset) -> list[Any]:
+    return [
+        json.dumps(fragment.metadata.to_json(), sort_keys=True, default=str) for fragment in dataset.get_fragments()
+    ]

@@ -1,0 +1,79 @@
+"""Version files of a dataset: which one is newest, and the evidence that a pin records about one."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.layout import Address
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.snapshot import VersionEvidence
+
+_MAX_VERSION = (1 << 64) - 1
+_HINT = "latest_version_hint.json"
+
+# The newest version this process has seen per directory: a hint that says less is not believed.
+_seen: dict[tuple[str, int], int] = {}
+_seen_lock = threading.Lock()
+
+
+def version_evidence(objects: Objects, address: Address, version: int) -> VersionEvidence:
+    """What identifies a version's file: its store path, size and, on object stores, its e-tag."""
+    for scheme, name in (("V2", _v2_name(version)), ("V1", f"{version}.manifest")):
+        path = f"{address.path}/_versions/{name}"
+        info = objects.stat(path)
+        if info is not None:
+            return VersionEvidence(_store_path(address, path), info.size, info.e_tag, scheme)
+    raise StorageError(f"{address.uri}: version {version} has no version file", kind="NotFound")
+
+
+def newest_local_version(directory: str) -> int | None:
+    """The newest version of a local dataset in constant time, or None when only a listing can tell.
+
+    Lance lists the whole version directory (4 ms at 10,000 versions). Versions are numbered without gaps at the
+    top, so it is enough to start from the hint that lance leaves beside them and to walk up while files exist.
+    """
+    versions = os.path.join(directory, "_versions")
+    try:
+        with open(os.path.join(versions, _HINT), encoding="utf-8") as file:
+            start = int(json.load(file)["version"])
+        place = (directory, os.stat(versions).st_ino)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not _exists(versions, start):
+        return None
+    newest = _climb(versions, start)
+    with _seen_lock:
+        if newest < _seen.get(place, 0):
+            return None
+        _seen[place] = newest
+    return newest
+
+
+def _climb(versions: str, start: int) -> int:
+    """The greatest version reachable from `start` without a gap, by doubling steps and bisection."""
+    low, step = start, 1
+    while _exists(versions, low + step):
+        low, step = low + step, step * 2
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _exists(versions, middle) else (low, middle)
+    return low
+
+
+def _exists(versions: str, version: int) -> bool:
+    return os.path.exists(os.path.join(versions, _v2_name(version)))
+
+
+def _v2_name(version: int) -> str:
+    return f"{_MAX_VERSION - version:020d}.manifest"
+
+
+def _store_path(address: Address, path: str) -> str:
+    if address.root.is_local:
+        return f"{address.root.uri}/{path}"
+    _, _, prefix = address.root.uri.removeprefix("s3://").partition("/")
+    return f"{prefix}/{path}".lstrip("/")
