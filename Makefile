@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
-SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact
+SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet
 
 .PHONY: help setup demo test check format bench soak docs clean
 
@@ -17,7 +17,7 @@ $(VENV)/.ready: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(SYNC) --extra dev
+	@$(SYNC) --extra dev --extra testing
 	@touch $@
 
 setup: $(VENV)/.ready ## create .venv with everything the tests need
@@ -46,7 +46,7 @@ soak: $(VENV)/.ready ## many writer processes with kills and pauses (SECONDS_EAC
 	@$(BIN)/python -m omnigraph.testing.soak
 
 docs: $(VENV)/.ready ## build the documentation into site/
-	@$(SYNC) --extra dev --extra docs
+	@$(SYNC) --extra dev --extra testing --extra docs
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 

@@ -6,6 +6,8 @@ OmnigraphError
 │   ├── CompileError             schema or query text (omnigraph.compiler.diagnostics)
 │   ├── ParameterError           P001–P007, a query parameter
 │   ├── ValueViolation           W…, a value or constraint rejected at write time
+│   ├── EmbeddingMismatch        R003, EmbedderMissing (R004): text cannot be turned into this vector
+│   ├── QueryCancelled           the caller stopped the query
 │   └── ResourceLimitExceeded    send less at once
 ├── NotFound                     name something that exists
 │   ├── BranchNotFound, CommitNotFound, QueryNotFound (R001)
@@ -120,6 +122,46 @@ class ResourceLimitExceeded(InputError):
 
     def details(self) -> dict[str, Any]:
         return {"resource": self.resource, "limit": self.limit, "actual": self.actual}
+
+
+class EmbeddingMismatch(InputError):
+    """The active embedding model is not the one that filled the vector property (R003)."""
+
+    code = "R003"
+
+    def __init__(self, property_name: str, *, recorded: str, active: str) -> None:
+        super().__init__(f"R003: '{property_name}' was embedded with model '{recorded}', the active model is '{active}'")
+        self.property_name = property_name
+        self.recorded = recorded
+        self.active = active
+
+    def details(self) -> dict[str, Any]:
+        return {"property": self.property_name, "recorded": self.recorded, "active": self.active}
+
+
+class EmbedderMissing(InputError):
+    """A text query needs an embedding provider and none is configured (R004)."""
+
+    code = "R004"
+
+    def __init__(self, property_name: str) -> None:
+        super().__init__(
+            f"R004: searching '{property_name}' by text needs an embedding provider; configure one or pass a vector"
+        )
+        self.property_name = property_name
+
+    def details(self) -> dict[str, Any]:
+        return {"property": self.property_name}
+
+
+class QueryCancelled(InputError):
+    """The caller stopped the query; nothing was changed."""
+
+    code = "query_cancelled"
+    http_status = 499
+
+    def __init__(self) -> None:
+        super().__init__("the query was cancelled")
 
 
 # --- name something real ---------------------------------------------------------------------

@@ -27,12 +27,17 @@ class UlidMinter:
 
     def __call__(self, count: int = 1) -> list[str]:
         """`count` fresh ULIDs in ascending order."""
+        first = self.reserve(count)
+        return [_encode_ulid(first + step) for step in range(count)]
+
+    def reserve(self, count: int) -> int:
+        """The first of `count` consecutive 128-bit ULID values that nobody else in this process gets."""
         milliseconds = time.time_ns() // 1_000_000
         with self._lock:
             fresh = (milliseconds << _RANDOM_BITS) | int.from_bytes(os.urandom(10), "big")
             first = max(fresh, self._last + 1)
             self._last = first + count - 1
-        return [_encode_ulid(first + step) for step in range(count)]
+        return first
 
 
 _minter = UlidMinter()
@@ -46,6 +51,11 @@ def new_ulid() -> str:
 def new_ulids(count: int) -> list[str]:
     """`count` fresh ULIDs in ascending order."""
     return _minter(count)
+
+
+def reserve_ulids(count: int) -> int:
+    """The first of `count` consecutive 128-bit ULID values; for callers that spell them by the column."""
+    return _minter.reserve(count)
 
 
 def is_ulid(text: str) -> bool:

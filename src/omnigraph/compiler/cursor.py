@@ -146,6 +146,12 @@ class Cursor:
             self.fail_at(span, "this number is larger than any double")
         return value, span
 
+    def need_number(self, what: str = "a number") -> tuple[str, Span]:
+        """Consume an unsigned number of any size and return its text, or fail."""
+        text, span = self._need(FLOAT if self.kind == FLOAT else INT, what)
+        self._need_number_boundary()
+        return text, span
+
     def need_pattern(self, pattern: re.Pattern[str], what: str) -> tuple[str, Span]:
         """Consume raw text at the current token's start, across token borders (enum words such as `8-bit`)."""
         start = self.tokens.starts[self.index]
@@ -156,6 +162,10 @@ class Cursor:
         end = match.end()
         while self._kinds[self.index] not in (END, BAD) and self.tokens.starts[self.index] < end:
             self.index += 1
+        # A token may reach past the match (`1.5`, `->`): its rest belongs to nothing.
+        if self.tokens.ends[self.index - 1] > end:
+            rest = Span(end, self.tokens.ends[self.index - 1])
+            self.fail_at(rest, f"unexpected '{_shorten(self.source.text[end : rest.end])}'")
         return match.group(), Span(start, end)
 
     def span_from(self, start: int) -> Span:
@@ -184,7 +194,7 @@ class Cursor:
         elif self.index == self._furthest and what not in self._expected:
             self._expected.append(what)
 
-    def fail(self) -> NoReturn:
+    def fail(self, help: str | None = None) -> NoReturn:
         """Report the furthest failure with everything that would have fitted there."""
         at = max(self._furthest, self.index)
         expected = tuple(self._expected) if self._furthest == at else ()
@@ -192,7 +202,7 @@ class Cursor:
             message, help_text = describe_bad(self.tokens, at)
             self.fail_at(self.tokens.span(at), message, help=help_text)
         found = "end of input" if self._kinds[at] == END else f"'{_shorten(self._texts[at])}'"
-        self.fail_at(self.tokens.span(at), f"unexpected {found}", expected=expected)
+        self.fail_at(self.tokens.span(at), f"unexpected {found}", help=help, expected=expected)
 
     def fail_at(self, span: Span, message: str, *, help: str | None = None, expected: tuple[str, ...] = ()) -> NoReturn:
         """Report a syntax error at a given place."""

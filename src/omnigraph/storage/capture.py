@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.errors import Conflict, PreconditionFailed, ReadSetChanged
+from omnigraph.errors import BranchNotFound, Conflict, PreconditionFailed, ReadSetChanged
+from omnigraph.ids import now_micros
 from omnigraph.storage import manifest
-from omnigraph.storage.lease import Lease, expired
+from omnigraph.storage.lease import Lease, held
 from omnigraph.storage.manifest import Loaded, ManifestState
-from omnigraph.storage.rows import ControlHolder
+from omnigraph.storage.rows import BranchRow, ControlHolder
 from omnigraph.storage.sidecar import Token
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.store import Store
@@ -84,10 +85,20 @@ def require_token(state: ManifestState, token: Token) -> None:
             raise ReadSetChanged(member, expected=expected, actual=found)
 
 
-def holder_expired(store: Store, holder: ControlHolder) -> bool:
-    """Whether graph control may be taken over from this holder."""
+def branch_row_of(store: Store, state: ManifestState) -> BranchRow | None:
+    """The row that every publish on a named branch rewrites; made up when the branch's creator died before writing it."""
+    if state.branch is None or state.branch_row is not None:
+        return state.branch_row
+    ref = manifest.refs(store.root).get(state.branch)
+    if ref is None:
+        raise BranchNotFound(state.branch)
+    return BranchRow(state.branch, state.identifier, ref.parent, ref.parent_version, now_micros())
+
+
+def control_is_held(store: Store, holder: ControlHolder) -> bool:
+    """Whether graph control has to be waited for, because its holder may be at work."""
     lease = Lease(holder.owner, holder.heartbeat_seq, holder.heartbeat_at, holder.ttl_ms)
-    return expired(lease, skew_ms=store.settings.lease_skew_ms)
+    return held(lease, holder.operation_id, skew_ms=store.settings.lease_skew_ms)
 
 
 def _refuse_during_schema_apply(store: Store, state: ManifestState, own: str | None) -> None:
@@ -95,5 +106,5 @@ def _refuse_during_schema_apply(store: Store, state: ManifestState, own: str | N
     holder = state.control.holder if state.control is not None else None
     if holder is None or holder.kind != "schema_apply" or holder.operation_id == own:
         return
-    if not holder_expired(store, holder):
+    if control_is_held(store, holder):
         raise Conflict("writes are unavailable while schema apply is in progress; retry when it has finished")

@@ -83,6 +83,15 @@ def base(
     raise RecoveryRequired(operation_id, f"{address.uri} kept moving while it was brought back to version {pin}")
 
 
+def abandoned(store: Store, state: ManifestState, address: Address, floor: int, *, recover: Recover) -> TableHandle:
+    """The newest version of a dataset that no snapshot shows, once nobody can publish anything above `floor` in it."""
+    for _ in range(store.settings.neutralize_attempts):
+        newest = tables.open_table(address)
+        if _all_decided(store, state, newest, floor, recover):
+            return newest
+    raise RecoveryRequired("unknown", f"{address.uri} kept moving while its past was being settled")
+
+
 def content_equal(newest: TableHandle, pin: int) -> bool:
     """Whether only rewrites, index builds and restores of the published version separate HEAD from it."""
     version = newest.version
@@ -107,7 +116,7 @@ def _all_decided(store: Store, state: ManifestState, newest: TableHandle, pin: i
             continue
         if info is None or info.operation_id is None:
             raise Conflict(f"{newest.address.uri} version {version} was not written by a graph operation; run repair")
-        if not _is_garbage(store, state, info, newest.address, pin, recover):
+        if not _is_garbage(store, state, info, newest.address, pin=pin, recover=recover):
             return False
     return True
 
@@ -117,7 +126,7 @@ def _is_neutral(info: TransactionInfo) -> bool:
 
 
 def _is_garbage(
-    store: Store, state: ManifestState, info: TransactionInfo, address: Address, pin: int, recover: Recover
+    store: Store, state: ManifestState, info: TransactionInfo, address: Address, *, pin: int, recover: Recover
 ) -> bool:
     operation_id = info.operation_id or ""
     branch = normalize_branch(info.properties.get(BRANCH, "main"))
@@ -147,7 +156,7 @@ def _resolve(store: Store, branch: str | None, operation_id: str, recover: Recov
     if found is None:
         reason = "found unpublished by another writer, without a sidecar"
         settle(store, branch, operation_id, Abort("Mutation", "recovery", reason))
-    elif sidecar.is_live(store, found):
+    elif sidecar.is_live(found, skew_ms=store.settings.lease_skew_ms):
         raise RecoveryRequired(operation_id, "another writer is at work on the same table")
     else:
         recover(operation_id)

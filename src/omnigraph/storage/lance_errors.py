@@ -11,15 +11,23 @@ from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, Storage
 
 Kind = Literal["Transient", "Configuration", "NotFound", "Precondition", "Permanent", "Unknown"]
 
-# Lance raises OSError, ValueError and RuntimeError for everything; only these words tell the cases apart.
+# Lance raises these for everything (Arrow's errors are among them); only the words tell the cases apart.
+_LANCE_RAISES = (OSError, ValueError, RuntimeError, NotImplementedError)
 _CONFLICT_WORDS = ("commit conflict", "concurrent", "preempted", "incompatible with concurrent", "conflicting")
+# Order matters: a missing bucket is also a 404, and the debug text of any S3 failure mentions its "retry_timeout".
 _KIND_BY_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
-    ("Permanent", ("no space left", "disk quota", "file too large", "storage full", "read-only file system")),
     ("Configuration", ("permission denied", "access denied", "accessdenied", "forbidden", "invalidaccesskeyid")),
-    ("Configuration", ("signaturedoesnotmatch", "unauthenticated", "credential", "no such bucket", "nosuchbucket")),
-    ("Transient", ("timed out", "timeout", "connection", "connect error", "dns", "reset by peer", "slow down")),
-    ("Transient", ("error sending request", "internal server error", "service unavailable", "temporarily")),
+    ("Configuration", ("signaturedoesnotmatch", "unauthenticated", "no such bucket", "nosuchbucket")),
+    ("Permanent", ("no space left", "disk quota", "file too large", "storage full", "read-only file system")),
     ("NotFound", ("was not found", "not found", "no such file")),
+    ("Transient", ("timed out", "connection", "connect error", "dns error", "reset by peer", "slow down")),
+    ("Transient", ("error sending request", "internal server error", "service unavailable", "temporarily")),
+)
+_KIND_BY_CLASS: tuple[tuple[type[BaseException], Kind], ...] = (
+    (FileNotFoundError, "NotFound"),
+    (PermissionError, "Configuration"),
+    (TimeoutError, "Transient"),
+    (ConnectionError, "Transient"),
 )
 _KIND_BY_ERRNO: dict[int, Kind] = {
     errno.ENOSPC: "Permanent",
@@ -41,9 +49,7 @@ def translated(what: str, *, version: int | None = None) -> Iterator[None]:
     """Turn any lance failure inside the block into our tree; an explicit version that is missing was reclaimed."""
     try:
         yield
-    except OmnigraphError:
-        raise
-    except Exception as error:
+    except _LANCE_RAISES as error:
         raise translate(error, what, version=version) from error
 
 
@@ -60,6 +66,9 @@ def kind_of(error: BaseException) -> Kind:
     number = getattr(error, "errno", None)
     if number in _KIND_BY_ERRNO:
         return _KIND_BY_ERRNO[number]
+    by_class = next((kind for cls, kind in _KIND_BY_CLASS if isinstance(error, cls)), None)
+    if by_class is not None:
+        return by_class
     text = str(error).lower()
     return next((kind for kind, words in _KIND_BY_WORDS if any(word in text for word in words)), "Unknown")
 

@@ -11,8 +11,8 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -49,6 +49,26 @@ def expired(lease: Lease, *, skew_ms: int) -> bool:
     if lease.ttl_ms == 0 or _owner_is_dead(lease.owner):
         return True
     return now_micros() - lease.heartbeat_at > (lease.ttl_ms + skew_ms) * 1_000
+
+
+def held(lease: Lease, operation_id: str, *, skew_ms: int) -> bool:
+    """Whether somebody may be at work under this claim; a claim of this process counts only while it is active."""
+    if is_own(lease):
+        return operation_id in _active
+    return not expired(lease, skew_ms=skew_ms)
+
+
+@contextmanager
+def active(operation_id: str) -> Iterator[None]:
+    """Mark an operation as worked on by this process; outside the block its own claims count as abandoned."""
+    _active.add(operation_id)
+    try:
+        yield
+    finally:
+        _active.discard(operation_id)
+
+
+_active: set[str] = set()
 
 
 def is_own(lease: Lease) -> bool:

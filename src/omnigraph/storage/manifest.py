@@ -23,7 +23,7 @@ from omnigraph.storage.tables import CommitOutcome, Landed, Staged, TableHandle
 
 __all__ = [
     "Decision", "Loaded", "ManifestState", "advance", "compact_manifest", "compaction_due", "decode_state", "fold",
-    "load", "load_version", "newest", "publish_rows", "refs", "stage_genesis",
+    "load", "load_version", "newest", "peek", "publish_rows", "refs", "stage_genesis",
 ]  # fmt: skip
 
 _CACHED_STATES = 64
@@ -46,6 +46,18 @@ def load(root: Root, branch: str | None = None) -> Loaded:
     loaded = Loaded(handle, _state_of(handle, branch, identifier))
     _check_incarnation(loaded.state)
     return loaded
+
+
+def peek(root: Root, branch: str) -> Loaded | None:
+    """The newest state in a branch's tree, be it sealed or left without a ref; None when there is no readable tree."""
+    ref = refs(root).get(branch)
+    try:
+        handle = tables.open_table(root.manifest(branch), control=True)
+    except StorageError as error:
+        if error.kind == "NotFound":
+            return None
+        raise
+    return Loaded(handle, _state_of(handle, branch, ref.identifier if ref is not None else ()))
 
 
 def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
@@ -103,7 +115,7 @@ def compact_manifest(root: Root, branch: str | None = None) -> bool:
     """Merge the manifest's small fragments in place; False when a concurrent publish won, which is harmless."""
     handle = tables.open_table(root.manifest(branch), control=True)
     try:
-        tables.compact(handle, force_ref=True)
+        tables.compact(handle, tiered=True, force_ref=True)
     except StorageError:
         return False
     return True

@@ -118,6 +118,6 @@ class S3Objects:
 
 def _open_store(root: Root) -> Any:
     bucket, _, prefix = root.uri.removeprefix("s3://").partition("/")
-    config: dict[str, Any] = dict(root.options)
-    client: dict[str, Any] = {"allow_http": True} if config.pop("allow_http", None) == "true" else {}
-    return S3Store(bucket, prefix=prefix or None, config=config, client_options=client)
+    options: Any = dict(root.options)
+    client: Any = {"allow_http": options.pop("allow_http", "false") == "true"}
+    return S3Store(bucket, prefix=prefix or None, config=options, client_options=client)

@@ -18,7 +18,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage import failpoints, manifest
-from omnigraph.storage.capture import require_token
+from omnigraph.storage.capture import branch_row_of, require_token
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.manifest import Loaded, ManifestState
 from omnigraph.storage.rows import CommitRow, ControlRow, HeadRow, ManifestRow, TableRow, TombstoneRow, VersionRow
@@ -50,10 +50,11 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The commit and the branch's state right after it."""
+    """The commit, the branch's state right after it, and how many fragments its manifest then had (0: unknown)."""
 
     commit: GraphCommit
     state: ManifestState
+    fragments: int = 0
 
 
 def publish(store: Store, publication: Publication, *, captured: Loaded | None = None) -> Published:
@@ -69,11 +70,12 @@ def publish(store: Store, publication: Publication, *, captured: Loaded | None =
         done = _already_decided(loaded.state, publication)
         if done is not None:
             return done
-        rows = rows_of(loaded.state, publication)
+        rows = rows_of(store, loaded.state, publication)
         outcome = _attempt(loaded, rows)
         if isinstance(outcome, Landed):
             failpoints.hit("publish.after_commit")
-            return _published(manifest.advance(loaded, rows, outcome), publication)
+            state = manifest.advance(loaded, rows, outcome)
+            return _published(state, publication, fragments=outcome.handle.fragment_count())
         loaded = None
         if isinstance(outcome, Refused):
             _pause()
@@ -113,14 +115,14 @@ def _already_decided(state: ManifestState, publication: Publication) -> Publishe
             return None
 
 
-def _published(state: ManifestState, publication: Publication) -> Published:
+def _published(state: ManifestState, publication: Publication, *, fragments: int = 0) -> Published:
     commit = state.lineage.get(publication.commit_id)
     if commit is None:
         raise Corrupt(f"commit {publication.commit_id} was published but its row is gone")
-    return Published(commit, state)
+    return Published(commit, state, fragments)
 
 
-def rows_of(state: ManifestState, publication: Publication) -> list[ManifestRow]:
+def rows_of(store: Store, state: ManifestState, publication: Publication) -> list[ManifestRow]:
     """The rows of a publication on this state, after checking that the state still allows it."""
     if publication.token is not None:
         require_token(state, publication.token)
@@ -136,8 +138,9 @@ def rows_of(state: ManifestState, publication: Publication) -> list[ManifestRow]
     rows += _moving(state, [*publication.versions, *delta.pointers])
     if delta.target_schema is not None:
         rows += [delta.target_schema, _held_control(state, publication.commit_id)]
-    if state.branch_row is not None:
-        rows.append(state.branch_row)  # unchanged, so that a publish and a seal of the branch conflict
+    registered = branch_row_of(store, state)
+    if registered is not None:
+        rows.append(registered)  # unchanged, so that a publish and a seal of the branch conflict
     rows += _lineage(state, publication)
     manifest.fold(state, rows, state.version + 1)  # refuses a state that could not be read back
     return rows

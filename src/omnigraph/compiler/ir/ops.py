@@ -1,0 +1,361 @@
+"""The operators of a plan: a read is a pipeline over frames of bindings, a mutation a list of writes.
+
+A pipeline starts from one empty row. Each match operator adds bindings or drops rows; the result is a set of
+assignments, so nothing here ever yields the same assignment twice. AntiJoin runs its own pipeline on the outer row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from omnigraph.compiler.ir.expr import (
+    TARGET,
+    AggregateCall,
+    Condition,
+    Const,
+    Expr,
+    IllTyped,
+    Param,
+    RankCall,
+    ValueType,
+)
+from omnigraph.compiler.ir.walk import variables
+from omnigraph.compiler.types import PropType
+
+# --- match -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One traversal: `tail` is at the edge's source end, `head` at its target end (left and right if undirected).
+
+    Reachability is measured from tail to head, and only the head's self-loop counts, so a walk that starts at the
+    head answers the same question but must look for the loop at its own start.
+    """
+
+    edge: str
+    tail: str
+    head: str
+    tail_type: str
+    head_type: str
+    min_hops: int = 1
+    max_hops: int = 1
+    undirected: bool = False
+    edge_var: str | None = None
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.min_hops <= self.max_hops, f"hops {self.min_hops}..{self.max_hops}")
+        _require(self.max_hops == 1 or self.edge_var is None, "edge binding over several hops")
+        _require(self.max_hops == 1 or self.tail_type == self.head_type, "hops that cannot chain")
+        _require(not self.undirected or self.tail_type == self.head_type, "undirected between different types")
+
+    def other(self, var: str) -> str:
+        """The opposite end."""
+        return self.head if var == self.tail else self.tail
+
+    def type_of(self, var: str) -> str:
+        """The node type at one end."""
+        return self.tail_type if var == self.tail else self.head_type
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScan:
+    """Bind a variable to every node of a type; on a frame that has rows it multiplies, or joins where `joins` says."""
+
+    var: str
+    type_name: str
+    predicates: tuple[Condition, ...] = ()
+    joins: tuple[Condition, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_only(self.predicates, self.var)
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Bind the end of a link that is not bound yet: one row per distinct neighbour, or per edge if edges are bound."""
+
+    link: Link
+    source: str
+    predicates: tuple[Condition, ...] = ()
+    edge_predicates: tuple[Condition, ...] = ()
+    columns: tuple[str, ...] = ()
+    edge_columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(self.source in (self.link.tail, self.link.head), f"expand from ${self.source}")
+        _require(self.link.tail != self.link.head, "expand onto the same variable")
+        _require_only(self.predicates, self.target)
+        _require_only(self.edge_predicates, self.link.edge_var)
+
+    @property
+    def target(self) -> str:
+        """The variable this binds."""
+        return self.link.other(self.source)
+
+    @property
+    def target_type(self) -> str:
+        """Its node type."""
+        return self.link.type_of(self.target)
+
+    @property
+    def direction(self) -> str:
+        """`out` along the edge, `in` against it, `both` when undirected."""
+        if self.link.undirected:
+            return "both"
+        return "out" if self.source == self.link.tail else "in"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandTest:
+    """Keep rows whose two bound ends are linked; with an edge binding, one row per connecting edge."""
+
+    link: Link
+    edge_predicates: tuple[Condition, ...] = ()
+    edge_columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_only(self.edge_predicates, self.link.edge_var)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep rows for which the condition is true."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class AntiJoin:
+    """Keep rows that the inner pipeline, started on them, cannot extend; `outer` are the variables it reads."""
+
+    ops: tuple[MatchOp, ...]
+    outer: tuple[str, ...]
+
+
+MatchOp: TypeAlias = NodeScan | Expand | ExpandTest | Filter | AntiJoin
+
+
+# --- results ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """How many leading rows are asked for in the end: limit plus offset."""
+
+    limit: Const | Param
+    offset: Const | Param | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Score the ranked variable over the rows at hand and drop rows without a score.
+
+    `arm` bounds what a nearest arm contributes to a fusion. `fetch` says that only the best rows matter, if it is set.
+    """
+
+    call: RankCall
+    arm: Fetch | None = None
+    fetch: Fetch | None = None
+
+    @property
+    def ascending(self) -> bool:
+        """Whether a smaller score is better."""
+        return hasattr(self.call, "metric")
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key; null is smallest, strings compare by bytes, a node by its id."""
+
+    expr: Expr
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """Stable sort by the keys, then by the ids of the `ties` variables in turn."""
+
+    keys: tuple[SortKey, ...]
+    ties: tuple[str, ...] = ()
+    fetch: Fetch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One named result column."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Compute the result columns; keeps order and duplicates."""
+
+    columns: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Group by the columns that are no aggregates; groups come in the order of their first row."""
+
+    columns: tuple[Output, ...]
+
+    def __post_init__(self) -> None:
+        _require(any(isinstance(column.expr, AggregateCall) for column in self.columns), "grouping without an aggregate")
+
+    @property
+    def keys(self) -> tuple[Output, ...]:
+        """The group key; empty means one group, also over no rows."""
+        return tuple(column for column in self.columns if not isinstance(column.expr, AggregateCall))
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Keep the first of equal result rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Skip `offset` rows, then keep at most `limit`."""
+
+    limit: Const | Param | None
+    offset: Const | Param | None = None
+
+
+ResultOp: TypeAlias = Rank | Sort | Project | Aggregate | Distinct | Limit
+
+
+# --- mutations -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What is stored in one property; conversion to `type` happens, and may fail, at run time."""
+
+    property: str
+    type: PropType
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    """Insert one node, or replace the one with the same key."""
+
+    type_name: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEdge:
+    """Insert one edge between two node ids."""
+
+    type_name: str
+    source_type: str
+    target_type: str
+    source: Expr
+    target: Expr
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNode:
+    """Set properties of every matching node; values may read the old row."""
+
+    type_name: str
+    values: tuple[Value, ...]
+    predicate: Condition
+
+    def __post_init__(self) -> None:
+        _require_only((self.predicate,), TARGET)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateEdge:
+    """Set properties of every matching edge; endpoints stay."""
+
+    type_name: str
+    values: tuple[Value, ...]
+    predicate: Condition
+
+    def __post_init__(self) -> None:
+        _require_only((self.predicate,), TARGET)
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """An edge type that loses the edges of deleted nodes, and at which ends they may stand."""
+
+    edge: str
+    at_source: bool
+    at_target: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteNode:
+    """Delete every matching node and the edges that touch it."""
+
+    type_name: str
+    predicate: Condition
+    cascades: tuple[Cascade, ...]
+
+    def __post_init__(self) -> None:
+        _require_only((self.predicate,), TARGET)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEdge:
+    """Delete every matching edge."""
+
+    type_name: str
+    predicate: Condition
+
+    def __post_init__(self) -> None:
+        _require_only((self.predicate,), TARGET)
+
+
+MutationOp: TypeAlias = InsertNode | InsertEdge | UpdateNode | UpdateEdge | DeleteNode | DeleteEdge
+
+
+# --- plans -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """Name, type and nullability of a result column, known before any row is."""
+
+    name: str
+    type: ValueType
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """Match, then shape the result."""
+
+    match: tuple[MatchOp, ...]
+    result: tuple[ResultOp, ...]
+    columns: tuple[ResultColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MutationPlan:
+    """Writes in statement order; all take effect, or none."""
+
+    ops: tuple[MutationOp, ...]
+
+
+Plan: TypeAlias = ReadPlan | MutationPlan
+
+
+def _require_only(conditions: tuple[Condition, ...], var: str | None) -> None:
+    for condition in conditions:
+        _require(variables(condition) <= {var}, f"predicate of ${var} reads {sorted(variables(condition))}")
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise IllTyped(f"ill-typed plan: {what}")

@@ -1,0 +1,74 @@
+"""Walking plans and expressions: every stage that looks inside nodes does it through here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
+
+from omnigraph.compiler.ir import expr as ir
+
+NodeT = TypeVar("NodeT")
+
+
+def expressions(node: object) -> Iterator[object]:
+    """The node and every dataclass inside it, depth first."""
+    yield node
+    for child in _children(node):
+        yield from expressions(child)
+
+
+def rebuild(node: NodeT, change: Callable[[Any], Any]) -> NodeT:
+    """The node with `change` applied to each child; the very same object when nothing changed."""
+    updates: dict[str, Any] = {}
+    for name in _names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            changed = tuple(change(item) if is_dataclass(item) else item for item in value)
+            if any(new is not old for new, old in zip(changed, value, strict=True)):
+                updates[name] = changed
+        elif is_dataclass(value):
+            new = change(value)
+            if new is not value:
+                updates[name] = new
+    return replace(node, **updates) if updates else node  # type: ignore[type-var]
+
+
+def variables(node: object) -> frozenset[str]:
+    """Variables whose columns the expression or condition reads."""
+    return frozenset(part.var for part in expressions(node) if isinstance(part, _READS_A_VARIABLE))
+
+
+def properties(node: object) -> Iterator[tuple[str, str]]:
+    """(variable, column) pairs that the expression or condition reads."""
+    match node:
+        case ir.Property(var, name) | ir.Nearest(var, name) | ir.Bm25(var, name):
+            yield var, name
+        case ir.Node(var, _, names):
+            yield var, "id"
+            for name in names:
+                yield var, name
+        case ir.SameNode() | ir.AggregateCall(arg=ir.Node()):
+            return  # identity is the row id, which every frame carries
+    for child in _children(node):
+        yield from properties(child)
+
+
+_READS_A_VARIABLE = (ir.Property, ir.Node, ir.Nearest, ir.Bm25)
+
+
+def _children(node: object) -> Iterator[object]:
+    for name in _names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            yield from (item for item in value if is_dataclass(item))
+        elif is_dataclass(value):
+            yield value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    if kind is ir.Const:
+        return ()  # its value may be a Date, which is data and no part of the tree
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

@@ -1,0 +1,1 @@
+"""The type checker, one concern a module; `query.typecheck` is its door."""

@@ -1,0 +1,139 @@
+"""Constants: literals and lists as typed values, and what may be stored in or matched against a property."""
+
+from __future__ import annotations
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.check.scope import Scope
+from omnigraph.compiler.temporal import BadTemporal, parse_date, parse_datetime
+from omnigraph.compiler.types import NUMERIC, PropType, compatible
+
+_LITERAL_TYPES = {"string": ir.STRING, "int": ir.INT64, "float": ir.FLOAT64, "bool": ir.BOOL, "null": ir.NULL}
+
+
+def constant(expr: ast.Expr, scope: Scope) -> ir.Const | None:
+    """The constant an expression spells, or None when it is something else."""
+    match expr:
+        case ast.Literal():
+            return _scalar(expr, scope)
+        case ast.ListLiteral():
+            return _list(expr, scope)
+        case ast.Unary("-", ast.Literal(int() | float() as value, "int" | "float")):
+            return ir.Const(-value, ir.INT64 if isinstance(value, int) else ir.FLOAT64)
+        case _:
+            return None
+
+
+def parameter(name: str, scope: Scope) -> ir.Param | None:
+    """The declared parameter of this name."""
+    found = scope.params.get(name)
+    return ir.Param(name, found.type) if found is not None else None
+
+
+def stored_value(name: str, expected: PropType, expr: ast.Expr, scope: Scope) -> ir.Expr:
+    """A value assigned to a property: literal, parameter or now()."""
+    found = constant(expr, scope)
+    if found is not None:
+        _check_literal(name, expected, found, expr, scope)
+        return found
+    match expr:
+        case ast.Now():
+            return now_for(name, expected, expr, scope)
+        case ast.Var():
+            param = needed_parameter(expr, scope)
+            text_into_blob = expected.scalar == "Blob" and param.type.scalar == "String" and not param.type.list
+            if not text_into_blob and not compatible(expected, param.type):
+                scope.fail("T7", f"parameter ${param.name} is {param.type}, but '{name}' is {expected}", expr.span)
+            return param
+        case _:
+            scope.fail("T27", "only a literal, a parameter or now() can stand here", expr.span)
+
+
+def needed_parameter(var: ast.Var, scope: Scope) -> ir.Param:
+    """The parameter a bare variable must be where only constants can stand."""
+    param = parameter(var.name, scope)
+    if param is None:
+        message = f"${var.name} is not a parameter of this query"
+        scope.fail("T14", message, var.span, scope.suggest(var.name, scope.params))
+    return param
+
+
+def now_for(name: str, expected: PropType, expr: ast.Now, scope: Scope) -> ir.Now:
+    """now(), which only a DateTime takes."""
+    if expected.scalar != "DateTime" or expected.list:
+        scope.fail("T7", f"now() is a DateTime, but '{name}' is {expected}", expr.span)
+    return ir.Now()
+
+
+def check_member(name: str, expected: PropType, found: ir.Const, expr: ast.Expr, scope: Scope) -> None:
+    """An enum literal must be one of the declared words."""
+    if expected.enum is not None and found.value is not None and found.value not in expected.enum:
+        help_text = scope.suggest(str(found.value), expected.enum) or f"one of: {', '.join(expected.enum)}"
+        scope.fail("T3", f"{found.value!r} is not a member of {expected}, the type of '{name}'", expr.span, help_text)
+
+
+def temporal_help(expected: PropType, found: PropType) -> str | None:
+    """How to write a date where a string was written."""
+    if found.scalar == "String" and expected.scalar in ("Date", "DateTime"):
+        return f'write {expected.scalar.lower()}("…")'
+    return None
+
+
+def _check_literal(name: str, expected: PropType, found: ir.Const, expr: ast.Expr, scope: Scope) -> None:
+    if found.type == ir.NULL:
+        if not expected.nullable:
+            scope.fail("T3", f"'{name}' is {expected}, which cannot be null", expr.span)
+        return
+    if expected.is_vector:
+        _check_vector(name, expected, found, expr, scope)
+    elif expected.scalar == "Blob":
+        scope.fail("T3", f"'{name}' is a Blob; a literal cannot be stored in it", expr.span, "pass a String parameter")
+    elif not compatible(expected, found.type):
+        help_text = temporal_help(expected, found.type)
+        scope.fail("T3", f"a literal of type {found.type} does not fit '{name}', which is {expected}", expr.span, help_text)
+    else:
+        check_member(name, expected, found, expr, scope)
+
+
+def _check_vector(name: str, expected: PropType, found: ir.Const, expr: ast.Expr, scope: Scope) -> None:
+    if not (found.type.list and found.type.scalar in NUMERIC):
+        scope.fail("T3", f"'{name}' is {expected}; write a list of {expected.dim} numbers", expr.span)
+    assert isinstance(found.value, tuple)
+    if len(found.value) != expected.dim:
+        scope.fail("T3", f"'{name}' is {expected}, but the literal has {len(found.value)} items", expr.span)
+
+
+def _scalar(literal: ast.Literal, scope: Scope) -> ir.Const:
+    try:
+        if literal.kind == "date":
+            return ir.Const(parse_date(str(literal.value)), ir.DATE)
+        if literal.kind == "datetime":
+            return ir.Const(parse_datetime(str(literal.value)), ir.DATETIME)
+    except BadTemporal as bad:
+        scope.fail("T32", str(bad), literal.span)
+    return ir.Const(literal.value, _LITERAL_TYPES[literal.kind])
+
+
+def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
+    items: list[ir.Const] = []
+    for item in literal.items:
+        found = constant(item, scope) if not isinstance(item, ast.ListLiteral) else None
+        if found is None:
+            scope.fail("T32", "a list holds plain literals, neither lists nor variables", item.span)
+        if found.type == ir.NULL:
+            scope.fail("T32", "a list cannot hold null", item.span)
+        if items and not compatible(items[0].type, found.type):
+            message = f"a list cannot mix {items[0].type} and {found.type}"
+            scope.fail("T32", message, item.span)
+        items.append(found)
+    # An empty list counts as a list of strings.
+    scalar = "String" if not items else items[0].type.scalar
+    if any(item.type.scalar == "F64" for item in items):
+        scalar = "F64"
+    return ir.Const(tuple(_item(item) for item in items), PropType(scalar, list=True))
+
+
+def _item(const: ir.Const) -> ir.Scalar:
+    assert const.value is not None
+    assert not isinstance(const.value, tuple)
+    return const.value

@@ -1,0 +1,135 @@
+"""Parsing of query files: text in, tree out, Q000 for everything that is not the language."""
+
+from __future__ import annotations
+
+import re
+
+from omnigraph.compiler.decode import to_source
+from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.compiler.lexer import UPPER, tokenize
+from omnigraph.compiler.query.ast import Param, Query, QueryFile, Read, Statement
+from omnigraph.compiler.query.parse_expression import QueryCursor, parse_literal
+from omnigraph.compiler.query.parse_mutation import parse_statement
+from omnigraph.compiler.query.parse_read import parse_read
+from omnigraph.compiler.source import Source
+from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType
+
+SYNTAX = "Q000"
+_ENUM_WORD = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def parse_queries(text: Source | str | bytes) -> QueryFile:
+    """The queries of a file, in order; a ParseError (Q000) names the furthest place that made sense."""
+    cur = QueryCursor(tokenize(to_source(text, code=SYNTAX)), SYNTAX, SYNTAX)
+    queries: list[Query] = []
+    while not cur.at_end():
+        queries.append(_query(cur))
+    return QueryFile(tuple(queries))
+
+
+def _query(cur: QueryCursor) -> Query:
+    start = cur.need_word("query")
+    name, name_span = cur.need_lower("a query name (lower-case initial)")
+    params = _params(cur)
+    notes = _notes(cur)
+    cur.need_punct("{")
+    body = _body(cur)
+    cur.need_punct("}")
+    return Query(
+        name, params, body, notes.get("description"), notes.get("instruction"), cur.span_from(start), name_span
+    )
+
+
+def _params(cur: QueryCursor) -> tuple[Param, ...]:
+    cur.need_punct("(")
+    if cur.take_punct(")") is not None:
+        return ()
+    params = [_param(cur)]
+    while cur.take_punct(",") is not None:
+        params.append(_param(cur))
+    cur.need_punct(")")
+    return tuple(params)
+
+
+def _param(cur: QueryCursor) -> Param:
+    start = cur.index
+    name, _ = cur.need_var("a parameter such as $x")
+    cur.need_punct(":")
+    kind = _type(cur)
+    if cur.take_punct("?") is not None:
+        kind = kind.with_nullable(True)
+    default = parse_literal(cur) if cur.take_punct("=") is not None else None
+    return Param(name, kind, default, cur.span_from(start))
+
+
+def _type(cur: QueryCursor) -> PropType:
+    if cur.take_punct("[") is not None:
+        scalar = _base(cur)
+        cur.need_punct("]")
+        return PropType(scalar, list=True)
+    if cur.text == "Vector":
+        cur.advance()
+        cur.need_punct("(")
+        dim, span = cur.need_int("a number of dimensions")
+        if not 1 <= dim <= MAX_VECTOR_DIM:
+            cur.fail_at(span, f"a vector has 1 to {MAX_VECTOR_DIM} dimensions")
+        cur.need_punct(")")
+        return PropType("Vector", dim=dim)
+    if cur.take_word("enum") is not None:
+        return _enum(cur)
+    return PropType(_base(cur))
+
+
+def _base(cur: QueryCursor) -> str:
+    name = cur.text
+    if cur.kind != UPPER:
+        cur.expect("a type")
+        cur.fail()
+    if name not in BASE_SCALARS:
+        help_text = (
+            did_you_mean(name, BASE_SCALARS) or f"the types are {', '.join(BASE_SCALARS)}, Vector(n) and enum(…)"
+        )
+        cur.fail_at(cur.tokens.span(cur.index), f"'{name[:40]}' is not the type of a parameter", help=help_text)
+    cur.advance()
+    return name
+
+
+def _enum(cur: QueryCursor) -> PropType:
+    cur.need_punct("(")
+    words: set[str] = set()
+    _enum_word(cur, words)
+    while cur.take_punct(",") is not None:
+        _enum_word(cur, words)
+    cur.need_punct(")")
+    # Sorted like the enums of a schema: the order of writing never matters.
+    return PropType("String", enum=tuple(sorted(words)))
+
+
+def _enum_word(cur: QueryCursor, words: set[str]) -> None:
+    word, span = cur.need_pattern(_ENUM_WORD, "an enum value")
+    if word in words:
+        cur.fail_at(span, f"the enum value '{word[:40]}' is repeated")
+    words.add(word)
+
+
+def _notes(cur: QueryCursor) -> dict[str, str]:
+    notes: dict[str, str] = {}
+    while cur.take_punct("@") is not None:
+        if not (cur.at_word("description") or cur.at_word("instruction")):
+            cur.fail()
+        name, span = cur.need_lower()
+        if name in notes:
+            cur.fail_at(span, f"@{name} is repeated", help="each may stand once, between the parameters and the body")
+        cur.need_punct("(")
+        notes[name], _ = cur.need_string()
+        cur.need_punct(")")
+    return notes
+
+
+def _body(cur: QueryCursor) -> Read | tuple[Statement, ...]:
+    if cur.at_word("match"):
+        return parse_read(cur)
+    statements = [parse_statement(cur)]
+    while not cur.at_punct("}"):
+        statements.append(parse_statement(cur))
+    return tuple(statements)

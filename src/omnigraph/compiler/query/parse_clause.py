@@ -1,0 +1,156 @@
+"""Parsing of match clauses: bindings, traversals, filters and `not` blocks."""
+
+from __future__ import annotations
+
+from omnigraph.compiler.lexer import BAD, END, LOWER, PUNCT, UPPER, VAR
+from omnigraph.compiler.query.ast import Binding, Clause, Filter, NotBlock, PropMatch, Traversal
+from omnigraph.compiler.query.parse_condition import parse_condition
+from omnigraph.compiler.query.parse_expression import QueryCursor, parse_value
+from omnigraph.compiler.source import NOWHERE, Span
+
+# After a bare variable these words are operators, unless what follows makes them edge names.
+_OPERATOR_WORDS = frozenset({"contains", "starts_with", "in", "is"})
+
+
+def parse_clauses(cur: QueryCursor) -> tuple[Clause, ...]:
+    """`{ clause … }`, at least one."""
+    cur.need_punct("{")
+    clauses = [_clause(cur)]
+    while cur.take_punct("}") is None:
+        clauses.append(_clause(cur))
+    return tuple(clauses)
+
+
+def _clause(cur: QueryCursor) -> Clause:
+    kind, text = cur.kind, cur.text
+    if kind == VAR:
+        return _variable_clause(cur)
+    if kind == LOWER and text == "not":
+        following = cur.peek()[1]
+        if following == "{":
+            return _negation(cur)
+        if following == "in":
+            cur.fail_at(cur.tokens.span(cur.index), "'not in' needs something on its left", expected=("a clause",))
+    if kind in (UPPER, END, BAD) or (kind == PUNCT and text not in "([-"):
+        cur.expect("a clause")
+        cur.fail()
+    return _filter(cur)
+
+
+def _variable_clause(cur: QueryCursor) -> Clause:
+    # No alternative looks further than four tokens ahead, so the choice is made before anything is consumed.
+    kind, text = cur.peek()
+    if text == ":":
+        return _binding(cur)
+    if kind == VAR:
+        return _traversal(cur)
+    if kind == LOWER and text != "not" and (text not in _OPERATOR_WORDS or _names_an_edge(cur)):
+        return _traversal(cur)
+    if text == "<" and cur.peek(2)[0] == LOWER and cur.peek(3)[1] == ">":
+        return _traversal(cur)
+    if kind == UPPER:
+        cur.advance()
+        _refuse_upper_edge(cur)
+    return _filter(cur)
+
+
+def _names_an_edge(cur: QueryCursor) -> bool:
+    # `$a in $b` goes along an edge called `in`; `$a in $b.tags`, which no traversal can continue, tests membership.
+    kind, text = cur.peek(2)
+    return text == "{" or (kind == VAR and cur.peek(3)[1] != ".")
+
+
+def _negation(cur: QueryCursor) -> NotBlock:
+    cur.enter()
+    start = cur.advance()
+    clauses = parse_clauses(cur)
+    cur.leave()
+    return NotBlock(clauses, cur.span_from(start))
+
+
+def _filter(cur: QueryCursor) -> Filter:
+    start = cur.index
+    condition = parse_condition(cur)
+    return Filter(condition, cur.span_from(start))
+
+
+def _binding(cur: QueryCursor) -> Binding:
+    start = cur.index
+    name, _ = cur.need_var()
+    cur.need_punct(":")
+    type_name, type_span = cur.need_upper()
+    matches = _property_matches(cur) if cur.take_punct("{") is not None else ()
+    return Binding(name, type_name, matches, cur.span_from(start), type_span)
+
+
+def _property_matches(cur: QueryCursor) -> tuple[PropMatch, ...]:
+    matches: list[PropMatch] = []
+    while cur.take_punct("}") is None:
+        start = cur.index
+        name, _ = cur.need_lower("a property name")
+        cur.need_punct(":")
+        value = parse_value(cur)
+        matches.append(PropMatch(name, value, cur.span_from(start)))
+        if cur.take_punct(",") is None:
+            cur.need_punct("}")
+            break
+    return tuple(matches)
+
+
+def _traversal(cur: QueryCursor) -> Traversal:
+    start = cur.index
+    left, left_span = cur.need_var()
+    edge_var = None
+    if cur.kind == VAR:
+        edge_var, _ = cur.need_var()
+        cur.need_punct(":")
+    undirected = cur.take_punct("<") is not None
+    edge, edge_span = _edge_name(cur)
+    if undirected:
+        cur.need_punct(">")
+    hops, hops_span = _hops(cur) if cur.at_punct("{") else (None, NOWHERE)
+    right, right_span = cur.need_var()
+    return Traversal(
+        left,
+        edge,
+        right,
+        undirected,
+        edge_var,
+        hops,
+        cur.span_from(start),
+        edge_span,
+        hops_span,
+        left_span,
+        right_span,
+    )
+
+
+def _edge_name(cur: QueryCursor) -> tuple[str, Span]:
+    if cur.kind == UPPER:
+        _refuse_upper_edge(cur)
+    if cur.text == "not":
+        cur.expect("an edge name other than 'not'")
+        cur.fail()
+    return cur.need_lower("an edge name (lower-case initial)")
+
+
+def _refuse_upper_edge(cur: QueryCursor) -> None:
+    name = cur.text
+    cur.fail_at(
+        cur.tokens.span(cur.index),
+        f"unexpected '{name[:40]}'",
+        help=f"an edge is written with a lower-case initial: {name[0].lower()}{name[1:40]}",
+        expected=("an edge name (lower-case initial)",),
+    )
+
+
+def _hops(cur: QueryCursor) -> tuple[tuple[int, int | None], Span]:
+    start = cur.need_punct("{")
+    low, _ = cur.need_int("a number of hops")
+    if cur.text == "}":
+        help_text = f"for exactly {low} write {{{low},{low}}}"
+        cur.fail_at(cur.tokens.span(cur.index), "unexpected '}'", help=help_text, expected=("','",))
+    cur.need_punct(",")
+    high = None if cur.at_punct("}") else cur.need_int("a number of hops")[0]
+    cur.need_punct("}")
+    return (low, high), cur.span_from(start)

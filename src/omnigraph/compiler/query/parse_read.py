@@ -1,0 +1,87 @@
+"""Parsing of reads: `match`, `return`, `order`, `limit` and `offset`, in this order."""
+
+from __future__ import annotations
+
+from omnigraph.compiler.lexer import LOWER, VAR
+from omnigraph.compiler.query.ast import Alias, Expr, Item, Literal, Read, Sort, Var
+from omnigraph.compiler.query.parse_clause import parse_clauses
+from omnigraph.compiler.query.parse_expression import QueryCursor, parse_expr, parse_nearest
+
+
+def parse_read(cur: QueryCursor) -> Read:
+    """The body of a read."""
+    cur.need_word("match")
+    clauses = parse_clauses(cur)
+    cur.need_word("return")
+    distinct = cur.take_word("distinct") is not None
+    items = _items(cur)
+    order = _order(cur) if cur.take_word("order") is not None else ()
+    limit = _count(cur) if cur.take_word("limit") is not None else None
+    offset = _count(cur) if cur.take_word("offset") is not None else None
+    return Read(clauses, items, order, limit, offset, distinct)
+
+
+def _items(cur: QueryCursor) -> tuple[Item, ...]:
+    cur.need_punct("{")
+    items = [_item(cur, null_is_column=False)]
+    null_is_column = items[0].alias == "null"
+    while cur.take_punct("}") is None:
+        items.append(_item(cur, null_is_column=null_is_column))
+        null_is_column = null_is_column or items[-1].alias == "null"
+    return tuple(items)
+
+
+def _item(cur: QueryCursor, *, null_is_column: bool) -> Item:
+    start = cur.index
+    expr = parse_expr(cur)
+    if null_is_column and _is_null(expr):
+        expr = Alias("null", expr.span)
+    alias = None
+    if cur.take_word("as") is not None:
+        if cur.kind == LOWER:
+            alias, _ = cur.need_lower()
+        else:
+            # Without a name after it, `as` is the next item: a column of that name.
+            cur.expect("a column name (lower-case initial)")
+            cur.index -= 1
+    item = Item(expr, alias, cur.span_from(start))
+    cur.take_punct(",")
+    return item
+
+
+def _order(cur: QueryCursor) -> tuple[Sort, ...]:
+    cur.need_punct("{")
+    keys = [_sort(cur)]
+    while cur.take_punct(",") is not None:
+        keys.append(_sort(cur))
+    cur.need_punct("}")
+    return tuple(keys)
+
+
+def _sort(cur: QueryCursor) -> Sort:
+    start = cur.index
+    if cur.text == "nearest" and cur.peek()[1] == "(":
+        nearest = parse_nearest(cur)
+        return Sort(nearest, None, nearest.span)
+    expr = parse_expr(cur)
+    if _is_null(expr):
+        expr = Alias("null", expr.span)
+    direction = None
+    for word in ("asc", "desc"):
+        if cur.take_word(word) is not None:
+            direction = word
+            break
+    return Sort(expr, direction, cur.span_from(start))
+
+
+def _count(cur: QueryCursor) -> Literal | Var:
+    if cur.kind == VAR:
+        name, span = cur.need_var()
+        return Var(name, span)
+    value, span = cur.need_int("a whole number or a $parameter")
+    return Literal(value, "int", span)
+
+
+def _is_null(expr: Expr) -> bool:
+    # A column may be called `null` in the base language; where a column can be meant, it is.
+    return isinstance(expr, Literal) and expr.kind == "null"

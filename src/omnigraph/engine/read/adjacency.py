@@ -1,0 +1,156 @@
+"""Neighbour lists over row ids: for each node its neighbours in ascending order, with the edges that lead there."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+# Beyond this many empty slots per stored edge the direct index costs more memory than a binary search costs time.
+_MAX_SPARSITY = 8
+_DIRECT_SLOTS = 1 << 20
+
+
+class Adjacency:
+    """Compressed neighbour lists; lists are sorted by (neighbour, edge), so parallel edges lie side by side.
+
+    A row id finds its list by subtraction (`keys` is None) or, when row ids are spread thin, by a search in `keys`.
+    """
+
+    def __init__(self, offsets: Rows, neighbours: npt.NDArray[Any], edges: npt.NDArray[Any], keys: Rows | int) -> None:
+        self.offsets = offsets
+        self.neighbours = neighbours
+        self.edges = edges
+        self.keys = keys
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+    @property
+    def nbytes(self) -> int:
+        keys = 0 if isinstance(self.keys, int) else self.keys.nbytes
+        return int(self.offsets.nbytes + self.neighbours.nbytes + self.edges.nbytes + keys)
+
+    def expand(self, rows: Rows) -> tuple[Rows, Rows, Rows]:
+        """(position in `rows`, neighbour, edge) of every entry in the lists of `rows`."""
+        start, stop = self.bounds(rows)
+        owner, entry = spread(start, stop)
+        return owner, _wide(self.neighbours[entry]), _wide(self.edges[entry])
+
+    def connect(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
+        """The half-open range of entries that lead from each of `rows` to the target beside it."""
+        start, stop = self.bounds(rows)
+        first = self._search(start, stop, targets, after=False)
+        return first, self._search(first, stop, targets, after=True)
+
+    def edges_between(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
+        """(position, edge) of every edge from each of `rows` to the target beside it."""
+        owner, entry = spread(*self.connect(rows, targets))
+        return owner, _wide(self.edges[entry])
+
+    def bounds(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Where the list of each row begins and ends; unknown rows have empty lists."""
+        slots = len(self.offsets) - 1
+        if isinstance(self.keys, int):
+            slot = rows - self.keys
+            known = (slot >= 0) & (slot < slots)
+        else:
+            slot = np.searchsorted(self.keys, rows)
+            known = slot < slots
+            known &= self.keys[np.where(known, slot, 0)] == rows
+        if not known.all():
+            slot = np.where(known, slot, 0)
+            return self.offsets[slot] * known, self.offsets[slot + 1] * known
+        return self.offsets[slot], self.offsets[slot + 1]
+
+    def degrees(self, rows: Rows) -> Rows:
+        """How many entries each row has."""
+        start, stop = self.bounds(rows)
+        return stop - start
+
+    @cached_property
+    def owners(self) -> Rows:
+        """The row id that each entry belongs to."""
+        slots = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        return slots + self.keys if isinstance(self.keys, int) else self.keys[slots]
+
+    @cached_property
+    def simple(self) -> Adjacency:
+        """The same neighbours with parallel edges reduced to one entry."""
+        if len(self) < 2:
+            return self
+        first = np.ones(len(self), np.bool_)
+        np.not_equal(self.neighbours[1:], self.neighbours[:-1], out=first[1:])
+        first[self.offsets[:-1][self.offsets[:-1] < len(self)]] = True
+        if first.all():
+            return self
+        kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(first)])
+        return Adjacency(kept[self.offsets], self.neighbours[first], self.edges[first], self.keys)
+
+    @cached_property
+    def loops(self) -> Rows:
+        """Ascending row ids of the nodes that are their own neighbour; meaningless between two node types."""
+        return np.unique(self.owners[self.neighbours == self.owners])
+
+    def _search(self, low: Rows, high: Rows, targets: Rows, *, after: bool) -> Rows:
+        low, high = low.copy(), high.copy()
+        open_ = np.flatnonzero(low < high)
+        while len(open_):
+            middle = (low[open_] + high[open_]) >> 1
+            seen = self.neighbours[middle]
+            right = seen <= targets[open_] if after else seen < targets[open_]
+            low[open_[right]] = middle[right] + 1
+            high[open_[~right]] = middle[~right]
+            open_ = open_[low[open_] < high[open_]]
+        return low
+
+
+def build(sources: Rows, neighbours: Rows, edges: Rows) -> Adjacency:
+    """Neighbour lists from one entry per (source, neighbour, edge), in any order."""
+    if not len(sources):
+        empty = np.empty(0, np.int64)
+        return Adjacency(np.zeros(2, np.int64), empty, empty, 0)
+    order = sorted_order(sources, neighbours, edges)
+    sources = sources[order]
+    low, high = int(sources[0]), int(sources[-1])
+    width = high - low + 1
+    keys: Rows | int
+    if width <= max(_DIRECT_SLOTS, _MAX_SPARSITY * len(sources)):
+        keys, counts = low, np.bincount(sources - low, minlength=width)
+    else:
+        keys, counts = np.unique(sources, return_counts=True)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    return Adjacency(offsets, _narrow(neighbours[order]), _narrow(edges[order]), keys)
+
+
+def sorted_order(major: Rows, minor: Rows, last: Rows) -> Rows:
+    """Positions that sort by major, then minor, then last."""
+    width = int(minor.max()) + 1
+    if (int(major.max()) + 1) * width >= 1 << 62 or bool((last[1:] < last[:-1]).any()):
+        return np.lexsort((last, minor, major))
+    # `last` ascends already, so one stable sort of a packed key is enough and several times cheaper.
+    return np.argsort(major * width + minor, kind="stable")
+
+
+def spread(start: Rows, stop: Rows) -> tuple[Rows, Rows]:
+    """Flatten ranges: (which range, position inside the whole) of every element."""
+    counts = stop - start
+    owner = np.repeat(np.arange(len(start)), counts)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    entry = np.arange(total) + np.repeat(start - (ends - counts), counts)
+    return owner, entry
+
+
+def _narrow(values: Rows) -> npt.NDArray[Any]:
+    # Row ids rarely need more than 32 bits, and half the bytes are half the cache misses.
+    return values.astype(np.int32) if len(values) and int(values.max()) < 1 << 31 else values
+
+
+def _wide(values: npt.NDArray[Any]) -> Rows:
+    return values.astype(np.int64, copy=False)

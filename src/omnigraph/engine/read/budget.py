@@ -1,0 +1,79 @@
+"""What one query may use: time, rows in flight and bytes; and how a caller stops it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
+
+_DEFAULT_ROWS = 200_000_000
+_DEFAULT_BYTES = 8 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Ceilings of one query; None means no ceiling. `result_rows` counts rows of the answer."""
+
+    seconds: float | None = None
+    rows: int | None = _DEFAULT_ROWS
+    bytes: int | None = _DEFAULT_BYTES
+    result_rows: int | None = None
+
+
+def limits_from(env: Mapping[str, str] = os.environ) -> Limits:
+    """The process-wide ceilings: OMNIGRAPH_QUERY_TIMEOUT_MS, _QUERY_MAX_ROWS, _QUERY_MAX_BYTES (0 lifts one)."""
+    timeout = _number(env, "OMNIGRAPH_QUERY_TIMEOUT_MS", 0)
+    rows = _number(env, "OMNIGRAPH_QUERY_MAX_ROWS", _DEFAULT_ROWS)
+    size = _number(env, "OMNIGRAPH_QUERY_MAX_BYTES", _DEFAULT_BYTES)
+    return Limits(timeout / 1000 if timeout else None, rows or None, size or None)
+
+
+class Budget:
+    """Watches one running query; every operator asks it before it allocates."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        cancel: threading.Event | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limits = Limits() if limits is None else limits
+        self._cancel = cancel
+        self._clock = clock
+        self._start = clock()
+
+    def check(self) -> None:
+        """Raise when the query was cancelled or its time is over."""
+        if self._cancel is not None and self._cancel.is_set():
+            raise QueryCancelled()
+        allowed = self.limits.seconds
+        if allowed is not None and (spent := self._clock() - self._start) > allowed:
+            raise ResourceLimitExceeded("query_time_ms", limit=int(allowed * 1000), actual=int(spent * 1000))
+
+    def admit(self, rows: int, *, row_bytes: int = 8) -> None:
+        """Raise unless an intermediate result of this size still fits."""
+        self.check()
+        if self.limits.rows is not None and rows > self.limits.rows:
+            raise ResourceLimitExceeded("query_intermediate_rows", limit=self.limits.rows, actual=rows)
+        if self.limits.bytes is not None and rows * row_bytes > self.limits.bytes:
+            raise ResourceLimitExceeded("query_bytes", limit=self.limits.bytes, actual=rows * row_bytes)
+
+    def admit_result(self, rows: int) -> None:
+        """Raise unless an answer of this many rows may be returned."""
+        self.check()
+        if self.limits.result_rows is not None and rows > self.limits.result_rows:
+            raise ResourceLimitExceeded("query_rows", limit=self.limits.result_rows, actual=rows)
+
+
+def _number(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal():
+        raise BadRequest(f"{name} must be a whole number, not '{text}'")
+    return int(text)

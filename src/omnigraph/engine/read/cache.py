@@ -1,0 +1,68 @@
+"""Process-wide caches of immutable derived values, bounded by bytes, least recently used out first."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+ValueT = TypeVar("ValueT")
+
+
+class ByteCache(Generic[ValueT]):
+    """Values under keys that name an exact version, so nothing is ever invalidated, only evicted."""
+
+    def __init__(self, capacity: int, size: Callable[[ValueT], int]) -> None:
+        self.capacity = capacity
+        self._size = size
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
+        self._building: dict[Hashable, threading.Lock] = {}
+        self._total = 0
+
+    def get(self, key: Hashable) -> ValueT | None:
+        """The value, now the most recently used; None when it is not held."""
+        with self._lock:
+            if key not in self._held:
+                return None
+            self._held.move_to_end(key)
+            return self._held[key][0]
+
+    def put(self, key: Hashable, value: ValueT) -> None:
+        """Hold a value; one that fills more than a quarter of the cache is not worth what it would push out."""
+        size = self._size(value)
+        if size > self.capacity // 4:
+            return
+        with self._lock:
+            self._drop(key)
+            self._held[key] = (value, size)
+            self._total += size
+            while self._total > self.capacity:
+                self._drop(next(iter(self._held)))
+
+    def get_or_build(self, key: Hashable, build: Callable[[], ValueT]) -> ValueT:
+        """The held value, or a new one; threads that want the same value wait for one of them to build it."""
+        value = self.get(key)
+        if value is not None:
+            return value
+        with self._lock:
+            gate = self._building.setdefault(key, threading.Lock())
+        with gate:
+            value = self.get(key)
+            if value is None:
+                value = build()
+                self.put(key, value)
+        with self._lock:
+            self._building.pop(key, None)
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._held.clear()
+            self._total = 0
+
+    def _drop(self, key: Hashable) -> None:
+        _, size = self._held.pop(key, (None, 0))
+        self._total -= size

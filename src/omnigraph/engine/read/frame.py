@@ -1,0 +1,108 @@
+"""Rows in flight: for each bound variable a column of row ids, later a score and the result columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.engine.read.adjacency import Mask, Rows
+from omnigraph.engine.read.rowindex import distinct
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One variable: the table its entities live in, and one row id per row of the frame."""
+
+    table_key: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A set of assignments; immutable, every step makes a new one."""
+
+    length: int
+    bound: Mapping[str, Bound] = field(default_factory=dict)
+    score: npt.NDArray[np.float64] | None = None
+    outputs: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    def bind(self, var: str, table_key: str, rows: Rows) -> Frame:
+        """One more variable."""
+        return replace(self, bound={**self.bound, var: Bound(table_key, rows)})
+
+    def rows(self, var: str) -> Rows:
+        """The row ids of a variable."""
+        return self.bound[var].rows
+
+    def take(self, positions: Rows) -> Frame:
+        """The rows at these positions, in that order."""
+        picked = pa.array(positions) if self.outputs else None
+        return Frame(
+            len(positions),
+            {var: Bound(one.table_key, one.rows[positions]) for var, one in self.bound.items()},
+            None if self.score is None else self.score[positions],
+            {name: column.take(picked) for name, column in self.outputs.items()},
+        )
+
+    def where(self, mask: Mask) -> Frame:
+        """The rows for which the mask is true."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def only(self, variables: Iterable[str]) -> Frame:
+        """Forget the other variables; equal rows stay as they are."""
+        kept = set(variables)
+        return replace(self, bound={var: one for var, one in self.bound.items() if var in kept})
+
+    def codes(self, variables: Iterable[str]) -> tuple[Rows, int]:
+        """A number per row, equal exactly where the variables are; and how many numbers there are."""
+        code, count = np.zeros(self.length, np.int64), 1
+        for var in variables:
+            code, count = combine(code, count, *_dense(self.rows(var)))
+        return code, count
+
+    def unique(self) -> Frame:
+        """Each distinct assignment once."""
+        code, count = self.codes(self.bound)
+        if count == self.length and self.bound:
+            return self
+        _, first = np.unique(code, return_index=True)
+        return self.take(np.sort(first))
+
+
+START = Frame(1)
+
+
+def combine(code: Rows, count: int, more: Rows, more_count: int) -> tuple[Rows, int]:
+    """Number the pairs of two numberings densely."""
+    if count <= 1:
+        return more, more_count
+    found, inverse = distinct(code * max(more_count, 1) + more)
+    return inverse, len(found)
+
+
+def concatenate(frames: list[Frame]) -> Frame:
+    """Frames with the same variables, one after another."""
+    if len(frames) == 1:
+        return frames[0]
+    first = frames[0]
+    bound = {
+        var: Bound(one.table_key, np.concatenate([frame.rows(var) for frame in frames]))
+        for var, one in first.bound.items()
+    }
+    return Frame(sum(frame.length for frame in frames), bound)
+
+
+def _dense(rows: Rows) -> tuple[Rows, int]:
+    found, inverse = distinct(rows)
+    return inverse, len(found)
+
+
+def numpy_of(column: pa.Array) -> npt.NDArray[Any]:
+    """A column without nulls as an array."""
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values

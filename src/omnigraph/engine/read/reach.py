@@ -1,0 +1,124 @@
+"""Bounded reachability: which nodes lie m to n hops away, by breadth-first search from many starts at once."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
+from omnigraph.engine.read.budget import Budget
+
+# One search works on as many starts as keep its visited map within this many flags.
+_BITMAP_FLAGS = 1 << 26
+_SORTED_BLOCK = 1 << 16
+
+
+class Neighbours(Protocol):
+    """Where one step leads; the topology of a whole table, or look-ups for the rows asked about."""
+
+    span: int | None
+    """Row ids of the node type are below this; None when that is unknown."""
+
+    def around(self, rows: Rows) -> Adjacency:
+        """Lists that are complete for at least these (ascending, distinct) rows."""
+
+
+def reach(graph: Neighbours, starts: Rows, low: int, high: int, *, backward: bool, budget: Budget) -> Adjacency:
+    """For each start the nodes `low` to `high` hops away, as neighbour lists without edges.
+
+    A node counts at its shortest distance only, and a start never reaches itself by a cycle. A self-loop is one more
+    hop on the node that ends the path: that is the reached node, or the start when the search runs `backward`.
+    """
+    starts = np.unique(starts)
+    width = _SORTED_BLOCK if graph.span is None else max(1, _BITMAP_FLAGS // max(graph.span, 1))
+    found: list[tuple[Rows, Rows]] = []
+    total = 0
+    for begin in range(0, len(starts), width):
+        block = starts[begin : begin + width]
+        for origin, node in _search(graph, block, low, high, backward=backward, budget=budget):
+            found.append((block[origin], node))
+            total += len(node)
+            budget.admit(total, row_bytes=16)
+    if not found:
+        return build(*(np.empty(0, np.int64),) * 3)
+    sources, nodes = (np.concatenate(part) for part in zip(*found, strict=True))
+    return build(sources, nodes, np.zeros(len(nodes), np.int64)).simple
+
+
+def _search(
+    graph: Neighbours, block: Rows, low: int, high: int, *, backward: bool, budget: Budget
+) -> list[tuple[Rows, Rows]]:
+    """(position in block, node) pairs; a pair may come twice, once as a path and once through a self-loop."""
+    visited = _visited(len(block), graph.span)
+    origin, node = np.arange(len(block)), block
+    visited.fresh(origin, node)
+    start_loops = np.zeros(len(block), np.bool_)
+    found: list[tuple[Rows, Rows]] = []
+    for depth in range(high):
+        if not len(node):
+            break
+        budget.check()
+        lists = graph.around(np.unique(node)).simple
+        at, neighbour, _ = lists.expand(node)
+        budget.admit(len(at), row_bytes=24)
+        if depth == 0:
+            start_loops[at[neighbour == block[at]]] = True
+        if low <= depth + 1:
+            found.append(_looped(origin, node, at, neighbour, start_loops, backward=backward))
+        origin, node = visited.fresh(origin[at], neighbour)
+        if low <= depth + 1:
+            found.append((origin, node))
+    return found
+
+
+def _looped(
+    origin: Rows, node: Rows, at: Rows, neighbour: Rows, start_loops: Mask, *, backward: bool
+) -> tuple[Rows, Rows]:
+    """The pairs of this depth whose path ends with one more hop around a self-loop."""
+    if backward:
+        kept = start_loops[origin]
+        return origin[kept], node[kept]
+    looping = at[neighbour == node[at]]
+    return origin[looping], node[looping]
+
+
+class _Bitmap:
+    """Visited flags for every (start, node) pair."""
+
+    def __init__(self, starts: int, span: int) -> None:
+        self._span = span
+        self._flags = np.zeros(starts * span, np.bool_)
+
+    def fresh(self, origin: Rows, node: Rows) -> tuple[Rows, Rows]:
+        keys = origin * self._span + node
+        keys = keys[~self._flags[keys]]
+        if len(keys) * 16 > len(self._flags):
+            seen = self._flags.copy()
+            self._flags[keys] = True
+            keys = np.flatnonzero(self._flags & ~seen)
+        else:
+            keys = np.unique(keys)
+            self._flags[keys] = True
+        return np.divmod(keys, self._span)
+
+
+class _SortedSet:
+    """Visited pairs as one ascending array of packed keys, for searches whose node space is not known."""
+
+    _STRIDE = 1 << 44
+
+    def __init__(self) -> None:
+        self._keys = np.empty(0, np.int64)
+
+    def fresh(self, origin: Rows, node: Rows) -> tuple[Rows, Rows]:
+        keys = np.unique(origin * self._STRIDE + node)
+        if len(self._keys):
+            place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            keys = keys[self._keys[place] != keys]
+        self._keys = np.sort(np.concatenate([self._keys, keys]))
+        return np.divmod(keys, self._STRIDE)
+
+
+def _visited(starts: int, span: int | None) -> _Bitmap | _SortedSet:
+    return _SortedSet() if span is None or span > _BITMAP_FLAGS * 4 else _Bitmap(starts, span)

@@ -1,0 +1,236 @@
+"""One attempt at a commit: stage, arm, commit the tables in their exact slots, publish, retire.
+
+Whatever goes wrong, the attempt ends decided: published, aborted, withdrawn without effect, or (when storage does
+not answer) released for others to resolve.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from omnigraph.errors import OmnigraphError, OperationAborted, ReadSetChanged, RecoveryRequired
+from omnigraph.ids import new_ulid, now_micros
+from omnigraph.storage import fence, lease, maintenance, manifest, recovery, sidecar, tables
+from omnigraph.storage.barrier import older_writer
+from omnigraph.storage.capture import Txn, require_token
+from omnigraph.storage.failpoints import hit
+from omnigraph.storage.fence import Abort
+from omnigraph.storage.forks import create_fork
+from omnigraph.storage.lease import Heartbeat
+from omnigraph.storage.plan import PlannedTable, Planner, owned
+from omnigraph.storage.publish import Published, publish
+from omnigraph.storage.rows import VersionRow
+from omnigraph.storage.sidecar import Sidecar
+from omnigraph.storage.steps import stage_step
+from omnigraph.storage.store import Store
+from omnigraph.storage.tables import Landed, Refused, Staged, TableHandle
+from omnigraph.storage.writeset import WriteSet
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a control operation adds to an attempt: its own id, and work around the moment of publication."""
+
+    operation_id: str | None = None
+    after_arm: Callable[[], None] = lambda: None
+    before_publish: Callable[[], None] = lambda: None
+    after_publish: Callable[[], None] = lambda: None
+
+
+class Attempt:
+    """A single try to publish one write set on one captured state; used once."""
+
+    def __init__(self, store: Store, txn: Txn, write: WriteSet, hooks: Hooks) -> None:
+        self.store = store
+        self.txn = txn
+        self.write = write
+        self.hooks = hooks
+        self.operation_id = hooks.operation_id or new_ulid()
+        self._intent: Sidecar | None = None
+        self._heartbeat: Heartbeat | None = None
+        self._captured = txn.loaded
+        self._handles: list[TableHandle] = []
+        self._armed = False
+        self._effects = False  # a table may have moved, so the operation needs a decision before it is left
+        self._published: Published | None = None
+
+    def run(self) -> Published | None:
+        """Publish, or raise with the operation decided; None when no step would change anything."""
+        with lease.active(self.operation_id):
+            try:
+                return self._run()
+            except BaseException as error:
+                landed = self._give_up(error)
+                if landed is None or not isinstance(error, Exception):
+                    raise
+                return landed
+            finally:
+                if self._heartbeat is not None:
+                    self._heartbeat.stop()
+
+    def _run(self) -> Published | None:
+        planner = Planner(self.store, self.txn, self.operation_id, self._recover)
+        planned = planner.plan(self.write)
+        if not planned and self.write.delta.is_empty and not self.write.lineage_only:
+            return None
+        intent = self._intent = self._describe(planned)
+        if planned or self.write.writer_kind == "SchemaApply":
+            self._arm(intent)
+        versions = self._effect(planned)
+        self._check_lease()
+        self.hooks.before_publish()
+        self._effects = True  # from here on only a scan of the manifest can tell what happened
+        publication = recovery.publication_of(intent, versions)
+        published = self._published = publish(self.store, publication, captured=self._captured)
+        self.hooks.after_publish()
+        self._retire()
+        maintenance.after_commit(self.store, published, self._handles)
+        return published
+
+    def _describe(self, planned: list[PlannedTable]) -> Sidecar:
+        return Sidecar(
+            operation_id=self.operation_id,
+            branch=self.txn.branch,
+            actor_id=self.write.actor_id,
+            writer_kind=self.write.writer_kind,
+            lease=lease.fresh_lease(self.store.settings.lease_ttl_ms),
+            authority=self.txn.token,
+            rollback_commit_id=new_ulid(),
+            merged_parent_commit_id=self.write.merged_parent,
+            created_at=now_micros(),
+            tables=tuple(table.plan for table in planned),
+            delta=self.write.delta,
+        )
+
+    # --- arming --------------------------------------------------------------------------------
+
+    def _arm(self, intent: Sidecar) -> None:
+        self._armed = True  # before the write: a failed put may still have created the file
+        sidecar.arm(self.store.objects, intent)
+        self._heartbeat = Heartbeat(self._beat, ttl_ms=self.store.settings.lease_ttl_ms).start()
+        older = older_writer(self.store, intent)
+        if older is not None:
+            raise RecoveryRequired(older, "it was armed first and is still at work")
+        # Whoever arms after this sees our sidecar; whoever published before this has moved the head.
+        self._captured = manifest.load(self.store.root, self.txn.branch)
+        require_token(self._captured.state, self.txn.token)
+        self.hooks.after_arm()
+
+    def _beat(self) -> None:
+        assert self._intent is not None
+        self._intent = sidecar.with_lease(self._intent, self._intent.lease.renewed())
+        sidecar.renew(self.store.objects, self._intent)
+
+    def _check_lease(self) -> None:
+        if self._heartbeat is not None and self._heartbeat.lapsed():
+            raise ReadSetChanged(f"lease:{self.operation_id}", expected="held", actual="lapsed")
+
+    # --- effects -------------------------------------------------------------------------------
+
+    def _effect(self, planned: list[PlannedTable]) -> tuple[VersionRow, ...]:
+        hit("mutation.post_sidecar_pre_fork")
+        bases = [table.base or self._fork(table) for table in planned]
+        hit("mutation.post_fork_pre_commit")
+        rows = [
+            self._version_row(table, self._commit_table(table, base))
+            for table, base in zip(planned, bases, strict=True)
+        ]
+        hit("mutation.post_effects_pre_publish")
+        return tuple(rows)
+
+    def _fork(self, table: PlannedTable) -> TableHandle | None:
+        return create_fork(table.plan, table.address) if table.plan.fork is not None else None
+
+    def _commit_table(self, table: PlannedTable, base: TableHandle | None) -> TableHandle:
+        handle = base
+        for position in range(len(table.steps)):
+            staged = table.first if position == 0 else None
+            handle = self._commit_exactly(table, staged or self._stage(table, position, handle))
+            hit("mutation.post_table_commit")
+        assert handle is not None
+        self._handles.append(handle)
+        return handle
+
+    def _stage(self, table: PlannedTable, position: int, handle: TableHandle | None) -> Staged:
+        assert handle is not None
+        step, plan = table.steps[position], table.plan
+        staged = stage_step(handle, plan.table_key, step, pin=plan.expected_version)
+        if staged is None:
+            raise ReadSetChanged(f"table:{plan.table_key}", expected="rows to delete", actual="none")
+        return owned(staged, plan, position, operation_id=self.operation_id, branch=self.txn.branch)
+
+    def _commit_exactly(self, table: PlannedTable, staged: Staged) -> TableHandle:
+        self._check_lease()
+        outcome = tables.commit(staged)
+        member = f"table:{table.plan.table_key}"
+        if isinstance(outcome, Refused):
+            raise ReadSetChanged(member, expected=staged.slot, actual=outcome.reason)
+        self._effects = True
+        if isinstance(outcome, Landed):
+            if outcome.exact:
+                return outcome.handle
+            raise ReadSetChanged(member, expected=staged.slot, actual=outcome.version)
+        found = tables.locate(staged.address, staged.uuid, after=staged.base_version)
+        if found != staged.slot:
+            raise ReadSetChanged(member, expected=staged.slot, actual=found) from outcome.cause
+        return tables.open_table(staged.address, found)
+
+    def _version_row(self, table: PlannedTable, handle: TableHandle) -> VersionRow:
+        return recovery.version_row(self.store, table.plan.table_key, handle)
+
+    # --- endings -------------------------------------------------------------------------------
+
+    def _retire(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        if not self._armed:
+            return
+        try:
+            sidecar.remove(self.store.objects, self.operation_id)
+            self._armed = False
+        except OmnigraphError as error:
+            # The write is durable; the next writer finds the decision and removes the file.
+            _log.warning("sidecar of %s could not be deleted: %s", self.operation_id, error)
+
+    def _give_up(self, error: BaseException) -> Published | None:
+        """Decide the operation; the commit when it turns out to have been published after all."""
+        if self._published is not None:
+            _log.warning("commit %s is durable, but finishing it failed: %s", self.operation_id, error)
+            self._release()
+            return self._published
+        if not self._armed and not self._effects:
+            return None
+        try:
+            if self._effects and not isinstance(error, OperationAborted):
+                self._published = self._settle(error)
+            if self._published is not None:
+                self.hooks.after_publish()
+            self._retire()
+        except OmnigraphError as trouble:
+            self._release()
+            if self._published is None:
+                raise RecoveryRequired(self.operation_id, f"it could not be decided ({trouble})") from error
+        return self._published
+
+    def _settle(self, error: BaseException) -> Published | None:
+        abort = Abort(self.write.writer_kind, "writer", f"{type(error).__name__}: {error}")
+        if fence.settle(self.store, self.txn.branch, self.operation_id, abort) == "aborted":
+            return None
+        state = manifest.load(self.store.root, self.txn.branch).state
+        commit = state.lineage.get(self.operation_id)
+        return None if commit is None else Published(commit, state)
+
+    def _release(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        if self._armed and self._intent is not None:
+            with suppress(OmnigraphError):
+                sidecar.renew(self.store.objects, sidecar.with_lease(self._intent, self._intent.lease.released()))
+
+    def _recover(self, operation_id: str) -> None:
+        recovery.recover(self.store, operation_id, gated=False)

@@ -1,0 +1,54 @@
+"""What a write may get wrong, as data: one violation per finding, turned into an error only where a caller wants one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.errors import KeyConflict, OmnigraphError, ValueViolation
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One rejected value, row or constraint; `ids` are the entities involved, the rejected one first."""
+
+    code: str
+    message: str
+    table_key: str | None = None
+    property: str | None = None
+    ids: tuple[str, ...] = ()
+    line: int | None = None
+    file: str | None = None
+
+    @property
+    def type_name(self) -> str | None:
+        return self.table_key.partition(":")[2] if self.table_key is not None else None
+
+    @property
+    def entity_id(self) -> str | None:
+        return self.ids[0] if self.ids else None
+
+    def error(self) -> OmnigraphError:
+        """The exception a write surface raises for this finding."""
+        if self.code == "W015":
+            return KeyConflict(self.table_key or "", self.entity_id)
+        return ValueViolation(
+            self.code,
+            self.text(),
+            type_name=self.type_name,
+            property_name=self.property,
+            entity_id=self.entity_id,
+            line=self.line,
+            file=self.file,
+        )
+
+    def text(self) -> str:
+        """The message with its place: the file in front, the line behind unless the message names it itself."""
+        named = self.line is None or self.message.startswith(f"line {self.line}:")
+        place = "" if named else f" (line {self.line})"
+        return f"{self.file}: {self.message}{place}" if self.file else f"{self.message}{place}"
+
+
+def raise_first(violations: list[Violation]) -> None:
+    """Raise the first finding, if there is one."""
+    if violations:
+        raise violations[0].error()

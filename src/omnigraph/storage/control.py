@@ -1,0 +1,121 @@
+"""Graph control: the one holder at a time of operations that lance cannot make conditional."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from omnigraph.errors import Conflict, OmnigraphError, ReadSetChanged
+from omnigraph.ids import new_ulid, now_micros
+from omnigraph.storage import lease, manifest
+from omnigraph.storage.capture import control_is_held
+from omnigraph.storage.manifest import Loaded
+from omnigraph.storage.rows import ControlHolder, ControlKind, ControlRow
+from omnigraph.storage.store import Store
+from omnigraph.storage.tables import Landed
+
+_SAFE_MARGIN_MS = 60_000
+_POLL_SECONDS = (0.005, 0.040)
+
+
+@dataclass(slots=True)
+class Control:
+    """A held control: what it protects may be done while `require` does not object."""
+
+    store: Store
+    operation_id: str
+    acquired: float
+    ttl_ms: int
+    retired: dict[str, int] = field(default_factory=dict)
+
+    def require(self) -> None:
+        """Raise unless enough of the lease is left to issue a destructive request."""
+        left = self.ttl_ms - (time.monotonic() - self.acquired) * 1_000
+        if left < min(_SAFE_MARGIN_MS, self.ttl_ms / 3):
+            raise ReadSetChanged("graph_control", expected=self.operation_id, actual="lease about to expire")
+
+
+@contextmanager
+def hold_control(
+    store: Store, kind: ControlKind, *, target: str | None = None, operation_id: str | None = None
+) -> Iterator[Control]:
+    """Hold graph control for the block; waits for a live holder up to `writer_wait_ms`, then Conflict names it.
+
+    Changes to `Control.retired` are stored when control is released.
+    """
+    operation = operation_id or new_ulid()
+    with lease.active(operation):
+        control = _take(store, kind, target, operation)
+        try:
+            yield control
+        except BaseException:
+            # Keep the first error: an unreleased control is taken over when its lease or its process ends.
+            _release_quietly(store, operation, control.retired)
+            raise
+        release(store, operation, retired=control.retired)
+
+
+def holds(store: Store, operation_id: str) -> bool:
+    """Whether this operation is the current holder."""
+    control = manifest.load(store.root).state.control
+    return control is not None and control.holder is not None and control.holder.operation_id == operation_id
+
+
+def release(store: Store, operation_id: str, *, retired: Mapping[str, int] | None = None) -> None:
+    """Give control back if this operation still holds it."""
+    while True:
+        loaded = manifest.load(store.root)
+        current = loaded.state.control or ControlRow()
+        if current.holder is None or current.holder.operation_id != operation_id:
+            return
+        kept = dict(current.retired) if retired is None else dict(retired)
+        if _swap(loaded, replace(current, epoch=current.epoch + 1, holder=None, retired=kept)):
+            return
+
+
+def _take(store: Store, kind: ControlKind, target: str | None, operation_id: str) -> Control:
+    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
+    while True:
+        started = time.monotonic()
+        loaded = manifest.load(store.root)
+        current = loaded.state.control or ControlRow()
+        holder = current.holder
+        if holder is None or holder.operation_id == operation_id or not control_is_held(store, holder):
+            mine = _holder(store, kind, target, operation_id)
+            if _swap(loaded, replace(current, epoch=current.epoch + 1, holder=mine)):
+                return Control(store, operation_id, started, mine.ttl_ms, dict(current.retired))
+        elif time.monotonic() > deadline:
+            about = f" of '{holder.target}'" if holder.target else ""
+            raise Conflict(f"another {holder.kind}{about} is in progress (operation {holder.operation_id})")
+        time.sleep(random.uniform(*_POLL_SECONDS))
+
+
+def _holder(store: Store, kind: ControlKind, target: str | None, operation_id: str) -> ControlHolder:
+    return ControlHolder(
+        operation_id=operation_id,
+        kind=kind,
+        owner=lease.process_owner(),
+        heartbeat_seq=0,
+        heartbeat_at=now_micros(),
+        ttl_ms=store.settings.control_ttl_ms,
+        target=target,
+    )
+
+
+def _swap(loaded: Loaded, row: ControlRow) -> bool:
+    """Replace the control row; False when somebody else changed it first or the answer was lost (look again)."""
+    outcome = manifest.publish_rows(loaded, [row])
+    if isinstance(outcome, Landed):
+        manifest.advance(loaded, [row], outcome)
+        return True
+    return False
+
+
+def _release_quietly(store: Store, operation_id: str, retired: Mapping[str, int]) -> None:
+    try:
+        release(store, operation_id, retired=retired)
+    except OmnigraphError:
+        return

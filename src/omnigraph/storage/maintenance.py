@@ -1,0 +1,30 @@
+"""Light compaction: commits stay fast because writers fold the fragments that commits leave behind.
+
+Everything here preserves content, so the next writer builds on it, an interruption leaves nothing to recover, and a
+failure is not worth more than a log line.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from omnigraph.storage import manifest, tables
+from omnigraph.storage.publish import Published
+from omnigraph.storage.store import Store
+from omnigraph.storage.tables import TableHandle
+
+_log = logging.getLogger(__name__)
+
+
+def after_commit(store: Store, published: Published, written: Iterable[TableHandle]) -> None:
+    """Compact the manifest and the tables just written once their fragments pass the thresholds; never raises."""
+    settings = store.settings
+    try:
+        if 0 < settings.manifest_compact_fragments <= published.fragments:
+            manifest.compact_manifest(store.root, published.state.branch)
+        for handle in written:
+            if 0 < settings.table_compact_fragments <= handle.fragment_count():
+                tables.compact(handle)
+    except Exception as error:
+        _log.info("compaction after commit %s was left out: %s", published.commit.graph_commit_id, error)

@@ -1,0 +1,106 @@
+"""A graph small enough for protocol tests: three hand-made tables, no schema compiler involved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from omnigraph.engine.write.commit import Committed, Prepare, commit
+from omnigraph.errors import StorageError
+from omnigraph.ids import new_ulid, now_micros
+from omnigraph.storage import manifest, tables
+from omnigraph.storage.capture import Txn
+from omnigraph.storage.layout import Root, normalize_root, table_location
+from omnigraph.storage.recovery import version_row
+from omnigraph.storage.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow
+from omnigraph.storage.settings import DEFAULTS, Settings
+from omnigraph.storage.snapshot import TableIdentity
+from omnigraph.storage.store import Store, store_for
+from omnigraph.storage.tables import Landed
+from omnigraph.storage.writeset import Delete, KnownUpdate, StrictInsert, TableWrite, Upsert, WriteSet
+
+A, B, K = "node:A", "node:B", "edge:K"
+TABLES = (A, B, K)
+NODE_SCHEMA = pa.schema([tables.key_field(), pa.field("op", pa.utf8()), pa.field("value", pa.int64())])
+
+
+def create_tiny(root: Root | str | os.PathLike[str], settings: Settings = DEFAULTS) -> Store:
+    """A new graph with empty tables A, B and K; the manifest's first commit is its genesis."""
+    store = store_for(root, settings)
+    genesis, rows = new_ulid(), list[ManifestRow]()
+    for number, key in enumerate(TABLES, start=1):
+        address = store.root.table(table_location(key))
+        outcome = tables.commit(tables.stage_create(address, NODE_SCHEMA))
+        if not isinstance(outcome, Landed):
+            raise StorageError(f"{address.uri} could not be created: {outcome}")
+        rows.append(TableRow(key, address.location, TableIdentity(number, number)))
+        rows.append(version_row(store, key, outcome.handle))
+    rows.append(CommitRow(genesis, 1, None, now_micros()))
+    rows.append(HeadRow(None, genesis))
+    rows.append(SchemaRow("sha256:shape", "sha256:ir", new_ulid()))
+    rows.append(ControlRow())
+    outcome = tables.commit(manifest.stage_genesis(store.root, rows))
+    if not isinstance(outcome, Landed):
+        raise StorageError(f"{store.root.uri} could not be created: {outcome}")
+    return store
+
+
+def open_tiny(root: Root | str | os.PathLike[str], settings: Settings = DEFAULTS) -> Store:
+    """The store of a graph made by `create_tiny`, without any recovery."""
+    return store_for(root if isinstance(root, Root) else normalize_root(root), settings)
+
+
+def rows_of(ids: Iterable[str], *, op: str = "", value: int = 0) -> pa.Table:
+    """Rows for any of the three tables."""
+    names = list(ids)
+    return pa.table([names, [op] * len(names), pa.array([value] * len(names), pa.int64())], schema=NODE_SCHEMA)
+
+
+def inserting(ids: Sequence[str], *keys: str, op: str = "", value: int = 0, actor: str | None = None) -> Prepare:
+    """A prepare step that strictly inserts the same ids into each table."""
+    return _preparing(keys, StrictInsert(rows_of(ids, op=op, value=value)), actor=actor, reprepare=True)
+
+
+def upserting(ids: Sequence[str], *keys: str, op: str = "", value: int = 0, actor: str | None = None) -> Prepare:
+    """A prepare step that upserts the same ids into each table."""
+    return _preparing(keys, Upsert(rows_of(ids, op=op, value=value)), actor=actor, reprepare=True)
+
+
+def updating(ids: Sequence[str], *keys: str, op: str = "", value: int = 0, actor: str | None = None) -> Prepare:
+    """A prepare step that replaces existing rows and is refused when the branch moves."""
+    return _preparing(keys, KnownUpdate(rows_of(ids, op=op, value=value)), actor=actor, reprepare=False)
+
+
+def deleting(ids: Sequence[str], *keys: str, actor: str | None = None) -> Prepare:
+    """A prepare step that deletes the same ids from each table and is refused when the branch moves."""
+    return _preparing(keys, Delete(pa.array(ids, pa.utf8())), actor=actor, reprepare=False)
+
+
+def write(store: Store, prepare: Prepare, branch: str | None = None) -> Committed:
+    """Run one prepared write through the protocol."""
+    return commit(store, branch, prepare)
+
+
+def contents(store: Store, key: str, branch: str | None = None) -> dict[str, tuple[str, int]]:
+    """id → (op, value) of a table as published; a duplicate id is an error."""
+    entry = manifest.load(store.root, branch).state.snapshot.entry(key)
+    found = tables.open_table(entry.address(store.root), entry.version).scan().to_pylist()
+    if len({row["id"] for row in found}) != len(found):
+        raise AssertionError(f"{key} holds a duplicate id")
+    return {row["id"]: (row["op"], row["value"]) for row in found}
+
+
+def _preparing(
+    keys: tuple[str, ...],
+    step: StrictInsert | Upsert | KnownUpdate | Delete,
+    *,
+    actor: str | None,
+    reprepare: bool,
+) -> Prepare:
+    def prepare(_txn: Txn) -> WriteSet:
+        touched = tuple(TableWrite(key, (step,)) for key in keys or TABLES)
+        return WriteSet(writer_kind="Mutation", tables=touched, actor_id=actor, reprepare=reprepare)
+
+    return prepare

@@ -1,0 +1,49 @@
+"""The import contracts hold, and each of them notices when it is broken."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+VIOLATIONS = [
+    pytest.param("compiler/types.py", "import omnigraph.storage.snapshot", "layers", id="compiler-knows-storage"),
+    pytest.param("storage/snapshot.py", "import omnigraph.compiler.types", "layers", id="storage-knows-compiler"),
+    pytest.param("storage/snapshot.py", "import omnigraph.engine.graph", "layers", id="storage-knows-engine"),
+    pytest.param("errors.py", "import omnigraph.storage.snapshot", "layers", id="errors-know-storage"),
+    pytest.param("compiler/types.py", "import pyarrow", "the compiler is pure", id="compiler-imports-arrow"),
+    pytest.param("engine/graph.py", "import lance", "only storage.tables imports lance", id="engine-imports-lance"),
+    pytest.param("engine/graph.py", "import omnigraph.storage.publish", "one publication door", id="engine-publishes"),
+]
+
+
+def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
+    program = "import sys; sys.path.insert(0, 'src'); from importlinter.cli import lint_imports_command as run; run()"
+    return subprocess.run(
+        [sys.executable, "-c", program, "--no-cache"], cwd=root, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.xdist_group("architecture")
+def test_every_contract_is_kept() -> None:
+    outcome = lint_imports(REPOSITORY)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+@pytest.mark.xdist_group("architecture")
+@pytest.mark.parametrize(("module", "offence", "contract"), VIOLATIONS)
+def test_a_broken_contract_is_reported(tmp_path: Path, module: str, offence: str, contract: str) -> None:
+    shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
+    shutil.copytree(REPOSITORY / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    target = tmp_path / "src" / "omnigraph" / module
+    target.write_text(target.read_text() + f"\n{offence}\n")
+
+    outcome = lint_imports(tmp_path)
+
+    assert outcome.returncode == 1, outcome.stdout + outcome.stderr
+    assert any(contract in line and "BROKEN" in line for line in outcome.stdout.splitlines()), outcome.stdout
