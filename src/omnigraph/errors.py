@@ -21,6 +21,7 @@ OmnigraphError
 │   ├── RecoveryRequired, OperationAborted
 │   └── InitializationCommitted, InitializationIndeterminate
 ├── PermissionDenied             ask for permission
+├── EmbeddingError               look at the embedding provider
 └── StorageError                 look at the storage
     ├── FormatRefused            another release wrote this graph
     └── Corrupt                  the stored state contradicts itself
@@ -130,7 +131,7 @@ class EmbeddingMismatch(InputError):
     code = "R003"
 
     def __init__(self, property_name: str, *, recorded: str, active: str) -> None:
-        super().__init__(f"R003: '{property_name}' was embedded with model '{recorded}', the active model is '{active}'")
+        super().__init__(f"R003: '{property_name}' was embedded with '{recorded}', the active model is '{active}'")
         self.property_name = property_name
         self.recorded = recorded
         self.active = active
@@ -353,7 +354,8 @@ class RecoveryRequired(RecoveryNeeded):
     code = "recovery_required"
 
     def __init__(self, operation_id: str, reason: str) -> None:
-        super().__init__(f"operation {operation_id} must be recovered first: {reason}; open the graph read-write to resolve it")
+        advice = "open the graph read-write to resolve it"
+        super().__init__(f"operation {operation_id} must be recovered first: {reason}; {advice}")
         self.operation_id = operation_id
         self.reason = reason
 
@@ -388,7 +390,8 @@ class InitializationIndeterminate(RecoveryNeeded):
     code = "initialization_indeterminate"
 
     def __init__(self, uri: str, source: BaseException, probe: str) -> None:
-        super().__init__(f"initialization of '{uri}' has an unknown outcome ({source}; probe: {probe}); nothing was deleted")
+        why = f"{source}; probe: {probe}"
+        super().__init__(f"initialization of '{uri}' has an unknown outcome ({why}); nothing was deleted")
         self.uri = uri
         self.source = source
         self.probe = probe
@@ -402,6 +405,13 @@ class PermissionDenied(OmnigraphError):
 
     code = "permission_denied"
     http_status = 403
+
+
+class EmbeddingError(OmnigraphError):
+    """The embedding provider failed or answered nonsense."""
+
+    code = "embedding_failed"
+    http_status = 502
 
 
 class StorageError(OmnigraphError):

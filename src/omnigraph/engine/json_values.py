@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.spelling import iso_dates, iso_timestamps, json_floats, json_strings
-from omnigraph.engine.write.blobs import base64_texts
 from omnigraph.errors import Corrupt
+
+BASE64_PREFIX = "base64:"
 
 _SAFE_INTEGER = 2**53 - 1
 
@@ -82,7 +84,7 @@ def _texts(values: pa.Array, style: Style, *, inside_vector: bool) -> pa.Array:
             return json_strings(iso_timestamps(values))
         return _integers(values.cast(pa.int64()), style)
     if types.is_large_binary(kind) or types.is_binary(kind):
-        return json_strings(base64_texts(values))
+        return _base64(values)
     if types.is_struct(kind):
         return _structs(values, style)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
@@ -113,6 +115,11 @@ def _floats(values: pa.Array, style: Style, *, inside_vector: bool) -> pa.Array:
         return text
     sign = pc.if_else(pc.greater(values, 0), '"Infinity"', '"-Infinity"')
     return pc.if_else(finite, text, pc.if_else(pc.is_nan(values), '"NaN"', sign))
+
+
+def _base64(values: pa.Array) -> pa.Array:
+    texts = (None if data is None else f'"{BASE64_PREFIX}{base64.b64encode(data).decode()}"' for data in values.to_pylist())
+    return pa.array(texts, pa.utf8())
 
 
 def _lists(values: pa.Array, style: Style) -> pa.Array:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.compare import MIRRORED, Bound, Constant, compare_columns, compare_constant, fit, typed_array
@@ -25,7 +26,7 @@ Leaf: TypeAlias = Callable[[ir.Expr], pa.Array]
 class Bindings:
     """What one execution fixes: the parameters, and the instant that `now()` means."""
 
-    params: Mapping[str, ir.ConstValue]
+    params: Mapping[str, ParamValue]
     now: DateTime
 
 
@@ -210,9 +211,9 @@ def _among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
     return pc.if_else(pc.is_valid(column), found, None)
 
 
-def _stored(value: ir.ConstValue) -> Constant | tuple[Constant, ...]:
+def _stored(value: ir.ConstValue | ParamValue) -> Constant | tuple[Constant, ...]:
     match value:
-        case tuple():
+        case tuple() | list():
             return tuple(_stored_scalar(item) for item in value)
         case _:
             return _stored_scalar(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, ReadSetChanged, StorageError
 from omnigraph.ids import now_micros
@@ -112,10 +113,13 @@ def _make_room(store: Store, branch: str, control: Control) -> None:
             raise Conflict(f"branch '{branch}' already exists")
         complete_delete(store, branch, refs[branch].identifier, control)
         refs = manifest.refs(store.root)
-    # The tree of a retired branch is still on disk, and still off limits, until its grace is over.
-    for other in {*refs, *control.retired} - {branch, SCHEMA_LOCK_REF}:
-        if other.startswith(f"{branch}/") or branch.startswith(f"{other}/"):
-            raise Conflict(f"branch '{branch}' and branch '{other}' would nest on disk; choose another name")
+    for other in _nesting(branch, refs):
+        raise Conflict(f"branch '{branch}' and branch '{other}' would nest on disk; choose another name")
+    for other in _nesting(branch, control.retired):
+        # The tree of a retired branch is still on disk, and off limits until its grace is over.
+        _require_grace_over(store, other, control.retired[other])
+        reclaim(store, other, control)
+        control.retired.pop(other)
     if branch in control.retired:
         _require_grace_over(store, branch, control.retired[branch])
     elif store.objects.exists(f"{MANIFEST}/tree/{branch}") and is_sealed(store, branch):
@@ -124,6 +128,14 @@ def _make_room(store: Store, branch: str, control: Control) -> None:
         _require_grace_over(store, branch, control.retired[branch])
     reclaim(store, branch, control)
     control.retired.pop(branch, None)
+
+
+def _nesting(branch: str, names: Iterable[str]) -> list[str]:
+    return [
+        other
+        for other in names
+        if other != SCHEMA_LOCK_REF and (other.startswith(f"{branch}/") or branch.startswith(f"{other}/"))
+    ]
 
 
 def _require_grace_over(store: Store, branch: str, retired_at: int) -> None:
@@ -191,9 +203,10 @@ def _refuse_dependents(store: Store, branch: str, refs: dict[str, Ref]) -> None:
             continue
         if other.startswith(f"{branch}/") or ref.parent == branch:
             raise Conflict(f"branch '{branch}' cannot be deleted: branch '{other}' still depends on it")
-    for other in [None, *(name for name in refs if name not in (branch, SCHEMA_LOCK_REF))]:
+    live: list[str | None] = [None, *(name for name in refs if name not in (branch, SCHEMA_LOCK_REF))]
+    for reader in live:
         try:
-            snapshot = manifest.load(store.root, other).state.snapshot
+            snapshot = manifest.load(store.root, reader).state.snapshot
         except NotFound:
             continue
         if owned_refs(branch, (entry.ref for entry in snapshot)):

@@ -86,7 +86,7 @@ def require_token(state: ManifestState, token: Token) -> None:
 
 
 def branch_row_of(store: Store, state: ManifestState) -> BranchRow | None:
-    """The row that every publish on a named branch rewrites; made up when the branch's creator died before writing it."""
+    """The row that every publish on a named branch rewrites; made up when the creator died before writing it."""
     if state.branch is None or state.branch_row is not None:
         return state.branch_row
     ref = manifest.refs(store.root).get(state.branch)

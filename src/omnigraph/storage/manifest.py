@@ -23,7 +23,7 @@ from omnigraph.storage.tables import CommitOutcome, Landed, Staged, TableHandle
 
 __all__ = [
     "Decision", "Loaded", "ManifestState", "advance", "compact_manifest", "compaction_due", "decode_state", "fold",
-    "load", "load_version", "newest", "peek", "publish_rows", "refs", "stage_genesis",
+    "forget_decoded", "load", "load_version", "newest", "peek", "publish_rows", "refs", "stage_genesis",
 ]  # fmt: skip
 
 _CACHED_STATES = 64
@@ -166,6 +166,12 @@ _states_lock = threading.Lock()
 def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _StateKey:
     # The stamp tells a graph from another one that was deleted and created again at the same path.
     return handle.address.uri, branch, identifier, handle.version, handle.stamp
+
+
+def forget_decoded() -> None:
+    """Drop every decoded version; only costs time. For tests and for measuring."""
+    with _states_lock:
+        _states.clear()
 
 
 def _recall(key: _StateKey) -> ManifestState | None:

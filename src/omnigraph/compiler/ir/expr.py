@@ -338,9 +338,6 @@ class NotTrue:
 
 Condition: TypeAlias = Compare | SameNode | TextTest | In | IsNull | IsTrue | And | Or | NotTrue
 
-NEVER = IsTrue(Const(value=False, type=BOOL))
-
-
 def _is_string(expr: Expr) -> bool:
     kind = expr.type
     return isinstance(kind, PropType) and kind.scalar == "String" and not kind.list
@@ -349,3 +346,6 @@ def _is_string(expr: Expr) -> bool:
 def _require(holds: bool, what: str) -> None:
     if not holds:
         raise IllTyped(f"ill-typed plan: {what}")
+
+
+NEVER = IsTrue(Const(value=False, type=BOOL))

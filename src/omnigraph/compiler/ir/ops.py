@@ -263,7 +263,7 @@ class InsertEdge:
 
 @dataclass(frozen=True, slots=True)
 class UpdateNode:
-    """Set properties of every matching node; values may read the old row."""
+    """Set properties of every matching node."""
 
     type_name: str
     values: tuple[Value, ...]

@@ -98,19 +98,6 @@ def parse_literal(cur: QueryCursor, what: str = "a literal") -> Literal | ListLi
     return cur.fail()
 
 
-def parse_nearest(cur: QueryCursor) -> Call:
-    """`nearest($v.p, query)`."""
-    start = _open(cur)
-    at = cur.index
-    name, _ = cur.need_var()
-    cur.need_punct(".")
-    prop, _ = cur.need_lower("a property name")
-    field = Prop(name, prop, cur.span_from(at))
-    cur.need_punct(",")
-    query = parse_expr(cur)
-    return Call("nearest", (field, query), _close(cur, start))
-
-
 def _unary(cur: QueryCursor) -> Expr:
     if cur.text != "-":
         return _primary(cur)
@@ -206,6 +193,18 @@ def _now(cur: QueryCursor) -> Now:
     return Now(_close(cur, start))
 
 
+def _nearest(cur: QueryCursor) -> Call:
+    start = _open(cur)
+    at = cur.index
+    name, _ = cur.need_var()
+    cur.need_punct(".")
+    prop, _ = cur.need_lower("a property name")
+    field = Prop(name, prop, cur.span_from(at))
+    cur.need_punct(",")
+    query = parse_expr(cur)
+    return Call("nearest", (field, query), _close(cur, start))
+
+
 def _text_call(cur: QueryCursor) -> Call:
     name = cur.text
     start = _open(cur)
@@ -229,7 +228,7 @@ def _rrf(cur: QueryCursor) -> Call:
 
 def _rank(cur: QueryCursor) -> Call:
     if cur.text in ("nearest", "bm25") and cur.peek()[1] == "(":
-        return parse_nearest(cur) if cur.text == "nearest" else _text_call(cur)
+        return _nearest(cur) if cur.text == "nearest" else _text_call(cur)
     cur.expect("nearest(…)")
     cur.expect("bm25(…)")
     return cur.fail()
@@ -263,7 +262,7 @@ def _close(cur: QueryCursor, start: int) -> Span:
 
 _CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     "now": _now,
-    "nearest": parse_nearest,
+    "nearest": _nearest,
     "search": _text_call,
     "fuzzy": _text_call,
     "match_text": _text_call,

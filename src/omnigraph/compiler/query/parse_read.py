@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from omnigraph.compiler.lexer import LOWER, VAR
-from omnigraph.compiler.query.ast import Alias, Expr, Item, Literal, Read, Sort, Var
+from omnigraph.compiler.query.ast import Alias, Call, Expr, Item, Literal, Read, Sort, Var
 from omnigraph.compiler.query.parse_clause import parse_clauses
-from omnigraph.compiler.query.parse_expression import QueryCursor, parse_expr, parse_nearest
+from omnigraph.compiler.query.parse_expression import QueryCursor, parse_expr
 
 
 def parse_read(cur: QueryCursor) -> Read:
@@ -60,10 +60,9 @@ def _order(cur: QueryCursor) -> tuple[Sort, ...]:
 
 def _sort(cur: QueryCursor) -> Sort:
     start = cur.index
-    if cur.text == "nearest" and cur.peek()[1] == "(":
-        nearest = parse_nearest(cur)
-        return Sort(nearest, None, nearest.span)
     expr = parse_expr(cur)
+    if isinstance(expr, Call) and expr.name == "nearest":
+        return Sort(expr, None, cur.span_from(start))  # closest first is the only direction
     if _is_null(expr):
         expr = Alias("null", expr.span)
     direction = None

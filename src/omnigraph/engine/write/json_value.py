@@ -12,8 +12,7 @@ import numpy as np
 
 from omnigraph.compiler.temporal import BadTemporal, parse_date, parse_datetime
 from omnigraph.compiler.types import FLOATING, INTEGER, INTEGER_RANGE, PropType
-
-BASE64_PREFIX = "base64:"
+from omnigraph.engine.json_values import BASE64_PREFIX
 
 _ARROW_NAMES = {"I32": "Int32", "I64": "Int64", "U32": "UInt32", "U64": "UInt64", "F32": "Float32", "F64": "Float64"}
 _TEMPORAL_WIDTH = {"Date": "I32", "DateTime": "I64"}

@@ -1,0 +1,192 @@
+"""Typing of expressions: what each operand is, and where it may not stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.compiler.catalog.model import TypeInfo
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.check import search
+from omnigraph.compiler.query.check.scope import Scope
+from omnigraph.compiler.query.check.values import constant, needed_parameter, parameter
+from omnigraph.compiler.query.checked import EdgeVar
+from omnigraph.compiler.types import FLOATING, PropType
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an expression stands: which columns it can name, and the codes of what it cannot hold."""
+
+    what: str
+    aggregate_code: str
+    rank_allowed: bool = False
+    blob_param_code: str = "T24"
+    aliases: Mapping[str, ir.Expr] = field(default_factory=dict)
+    target: TypeInfo | None = None
+
+
+IN_FILTER = Place("a filter", aggregate_code="T7", blob_param_code="T7")
+
+
+def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
+    """The typed form of an expression; a bare node variable becomes a whole node."""
+    match expr:
+        case ast.Literal() | ast.ListLiteral():
+            found = constant(expr, scope)
+            assert found is not None
+            return found
+        case ast.Prop():
+            return _readable(property_of(expr, scope), expr, scope)
+        case ast.Var():
+            return _variable(expr, scope, place)
+        case ast.Now():
+            return ir.Now()
+        case ast.Unary() | ast.Binary():
+            return _arithmetic(expr, scope, place)
+        case ast.Alias():
+            return _name(expr, scope, place)
+        case ast.Call():
+            return _call(expr, scope, place)
+        case ast.Agg():
+            help_text = "give it a name in return, and use the name" if place.what == "order" else None
+            scope.fail(place.aggregate_code, f"{expr.name}(…) cannot stand in {place.what}", expr.span, help_text)
+
+
+def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
+    """The column `$v.p` reads."""
+    variable = scope.find(prop.var)
+    if variable is None:
+        if prop.var in scope.params:
+            scope.fail("T6", f"${prop.var} is a parameter and has no properties", prop.span)
+        help_text = scope.suggest(prop.var, scope.visible())
+        scope.fail("T6", f"${prop.var} is not bound here", prop.span, help_text or "bind it in an earlier clause")
+    if prop.name == "id":
+        return ir.Property(prop.var, "id", ir.STRING)
+    info = scope.info(variable)
+    kind = info.properties.get(prop.name)
+    if kind is None:
+        message = f"{info.name} has no property '{prop.name}'"
+        scope.fail("T6", message, prop.span, scope.suggest(prop.name, info.properties))
+    return ir.Property(prop.var, prop.name, kind)
+
+
+def whole_node(var: str, type_name: str, scope: Scope) -> ir.Node:
+    """A node as a value: identity in comparisons and counts, an object in results."""
+    info = scope.catalog.nodes[type_name]
+    return ir.Node(var, type_name, tuple(name for name in info.properties if name not in info.blobs))
+
+
+def _readable(found: ir.Property, prop: ast.Prop, scope: Scope) -> ir.Property:
+    if found.type.scalar == "Blob":
+        message = f"'{prop.name}' is a Blob, which a query can store but not read"
+        scope.fail("T24", message, prop.span, "fetch it through the blob interface")
+    return found
+
+
+def _variable(var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
+    if place.target is not None:
+        return _blob_checked(needed_parameter(var, scope), var, scope, place)
+    variable = scope.find(var.name)
+    if isinstance(variable, EdgeVar):
+        scope.fail("T23", f"${var.name} is an edge; name one of its properties", var.span, f"${var.name}.id identifies it")
+    if variable is not None:
+        return whole_node(var.name, variable.type_name, scope)
+    param = parameter(var.name, scope)
+    if param is None:
+        help_text = scope.suggest(var.name, [*scope.visible(), *scope.params])
+        scope.fail("T30", f"${var.name} is neither bound here nor a parameter", var.span, help_text)
+    return _blob_checked(param, var, scope, place)
+
+
+def _blob_checked(param: ir.Param, var: ast.Var, scope: Scope, place: Place) -> ir.Param:
+    if param.type.scalar == "Blob":
+        scope.fail(place.blob_param_code, f"parameter ${param.name} is a Blob and cannot be used in {place.what}", var.span)
+    return param
+
+
+def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
+    if place.target is not None:
+        return _target_property(alias, scope, place.target)
+    found = place.aliases.get(alias.name)
+    if found is None:
+        holders = [var for var, kind in scope.visible().items() if alias.name in scope.info(kind).properties]
+        meant = f"for the property write ${holders[0]}.{alias.name}" if holders else None
+        help_text = scope.suggest(alias.name, place.aliases) or meant
+        scope.fail("T25", f"there is no column called '{alias.name}' here", alias.span, help_text)
+    return found
+
+
+def _target_property(alias: ast.Alias, scope: Scope, target: TypeInfo) -> ir.Property:
+    physical = {"id": "id", "from": "src", "to": "dst"} if target.name in scope.catalog.edges else {"id": "id"}
+    kind = target.properties.get(alias.name)
+    if kind is None:
+        # A node may be keyed by a property called `from`; declared names come first.
+        if alias.name in physical and not (alias.name != "id" and target is scope.catalog.nodes.get(target.name)):
+            return ir.Property(ir.TARGET, physical[alias.name], ir.STRING)
+        message = f"{target.name} has no property '{alias.name}'"
+        scope.fail("T11", message, alias.span, scope.suggest(alias.name, target.properties))
+    if kind.scalar == "Blob":
+        scope.fail("T11", f"'{alias.name}' is a Blob and cannot be tested", alias.span)
+    return ir.Property(ir.TARGET, alias.name, kind)
+
+
+def _call(call: ast.Call, scope: Scope, place: Place) -> ir.Expr:
+    if call.name in ir.TEXT_FUNCTIONS:
+        if place.target is not None:
+            scope.fail("T27", f"{call.name}(…) cannot stand in a mutation", call.span)
+        return search.text_match(call, scope, lambda expr: _text_operand(expr, scope, place))
+    if not place.rank_allowed:
+        help_text = "rank in order, and read the score in return" if place is IN_FILTER else None
+        scope.fail("T27", f"{call.name}(…) cannot stand in {place.what}", call.span, help_text)
+    return search.rank_call(call, scope)
+
+
+def _text_operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
+    # A Blob here is first of all not text, so it keeps its own code.
+    if isinstance(expr, ast.Prop):
+        return property_of(expr, scope)
+    return operand(expr, scope, place)
+
+
+def _arithmetic(expr: ast.Unary | ast.Binary, scope: Scope, place: Place) -> ir.Expr:
+    found = constant(expr, scope)
+    if found is not None:
+        return found
+    if isinstance(expr, ast.Unary):
+        right = _number(expr.operand, expr.op, scope, place)
+        left: ir.Expr = ir.Const(0, ir.INT64)
+    else:
+        left = _number(expr.left, expr.op, scope, place)
+        right = _number(expr.right, expr.op, scope, place)
+    return ir.Arithmetic(expr.op, left, right, _result_type(expr.op, left.type, right.type))
+
+
+def _number(expr: ast.Expr, op: str, scope: Scope, place: Place) -> ir.Expr:
+    found = operand(expr, scope, place)
+    if isinstance(found, ir.AggregateCall):
+        scope.fail("T27", "an aggregate cannot be part of arithmetic", expr.span)
+    if isinstance(found, ir.Nearest | ir.Bm25 | ir.Rrf):
+        scope.fail("T27", "a rank cannot be part of arithmetic", expr.span)
+    if not (isinstance(found.type, PropType) and found.type.is_numeric):
+        scope.fail("T7", f"'{op}' needs numbers, not {describe(found)}", expr.span)
+    return found
+
+
+def _result_type(op: str, left: ir.ValueType, right: ir.ValueType) -> PropType:
+    assert isinstance(left, PropType)
+    assert isinstance(right, PropType)
+    floating = op == "/" or left.scalar in FLOATING or right.scalar in FLOATING
+    # A zero divisor makes the result null.
+    nullable = left.nullable or right.nullable or op in ("/", "%")
+    return PropType("F64" if floating else "I64", nullable=nullable)
+
+
+def describe(found: ir.Expr) -> str:
+    """An operand as messages name it."""
+    if found.type == ir.NULL:
+        return "null"
+    if isinstance(found, ir.Node):
+        return f"the node ${found.var}"
+    return str(found.type)

@@ -1,0 +1,124 @@
+"""Query trees as text: one canonical layout that parses back to the same tree (comments are not in the tree)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omnigraph.compiler.lexer import quote
+from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.format_expression import format_clause_condition, format_condition, format_expr
+
+_WIDTH = 100
+_STEP = "  "
+
+
+def format_queries(file: ast.QueryFile) -> str:
+    """The whole file, queries separated by an empty line."""
+    return "\n".join(_query(query) for query in file.queries)
+
+
+def _query(query: ast.Query) -> str:
+    lines = [_header(query)]
+    for name, text in (("description", query.description), ("instruction", query.instruction)):
+        if text is not None:
+            lines.append(f"{_STEP}@{name}({quote(text)})")
+    if len(lines) == 1:
+        lines[0] += " {"
+    else:
+        lines.append("{")
+    if isinstance(query.body, ast.Read):
+        lines.extend(_read(query.body))
+    else:
+        lines.extend(_statement(statement) for statement in query.body)
+    return "\n".join([*lines, "}", ""])
+
+
+def _header(query: ast.Query) -> str:
+    params = [_param(param) for param in query.params]
+    line = f"query {query.name}({', '.join(params)})"
+    if len(line) <= _WIDTH:
+        return line
+    return f"query {query.name}(\n{_STEP}" + f",\n{_STEP}".join(params) + "\n)"
+
+
+def _param(param: ast.Param) -> str:
+    default = "" if param.default is None else f" = {format_expr(param.default)}"
+    return f"${param.name}: {param.type}{default}"
+
+
+# --- reads -----------------------------------------------------------------------------------
+
+
+def _read(read: ast.Read) -> list[str]:
+    lines = [_STEP + "match {", *_clauses(read.clauses, _STEP * 2), _STEP + "}"]
+    head = "return distinct" if read.distinct else "return"
+    lines.append(_braced(_STEP, head, [_item(item) for item in read.items], last_comma=True))
+    if read.order:
+        lines.append(_braced(_STEP, "order", [_sort(key) for key in read.order], last_comma=False))
+    counts = (("limit", read.limit), ("offset", read.offset))
+    paging = [f"{word} {format_expr(count)}" for word, count in counts if count is not None]
+    if paging:
+        lines.append(_STEP + " ".join(paging))
+    return lines
+
+
+def _clauses(clauses: Sequence[ast.Clause], indent: str) -> list[str]:
+    lines: list[str] = []
+    for clause in clauses:
+        match clause:
+            case ast.NotBlock(inner):
+                lines += [f"{indent}not {{", *_clauses(inner, indent + _STEP), indent + "}"]
+            case ast.Filter(condition):
+                lines.append(indent + format_clause_condition(condition, indent + _STEP, _WIDTH - len(indent)))
+            case ast.Traversal():
+                lines.append(indent + _traversal(clause))
+            case ast.Binding(name, type_name, matches):
+                head = f"${name}: {type_name}"
+                entries = [f"{match.name}: {format_expr(match.value)}" for match in matches]
+                lines.append(_braced(indent, head, entries, last_comma=True) if entries else indent + head)
+    return lines
+
+
+def _traversal(clause: ast.Traversal) -> str:
+    edge = f"<{clause.edge}>" if clause.undirected else clause.edge
+    if clause.edge_var is not None:
+        edge = f"${clause.edge_var}:{edge}"
+    if clause.hops is not None:
+        low, high = clause.hops
+        edge += f"{{{low},{'' if high is None else high}}}"
+    return f"${clause.left} {edge} ${clause.right}"
+
+
+def _item(item: ast.Item) -> str:
+    return format_expr(item.expr) if item.alias is None else f"{format_expr(item.expr)} as {item.alias}"
+
+
+def _sort(key: ast.Sort) -> str:
+    return format_expr(key.expr) if key.direction is None else f"{format_expr(key.expr)} {key.direction}"
+
+
+# --- mutations -------------------------------------------------------------------------------
+
+
+def _statement(statement: ast.Statement) -> str:
+    match statement:
+        case ast.Insert(type_name, assigns):
+            return _braced(_STEP, f"insert {type_name}", _assigns(assigns), last_comma=True)
+        case ast.Update(type_name, assigns, where):
+            sets = _braced(_STEP, f"update {type_name} set", _assigns(assigns), last_comma=True)
+            return f"{sets} where {format_condition(where)}"
+        case ast.Delete(type_name, where):
+            return f"{_STEP}delete {type_name} where {format_condition(where)}"
+
+
+def _assigns(assigns: Sequence[ast.Assign]) -> list[str]:
+    return [f"{assign.name}: {format_expr(assign.value)}" for assign in assigns]
+
+
+def _braced(indent: str, head: str, entries: list[str], *, last_comma: bool) -> str:
+    """`head { a, b }` on one line when it fits, else one entry a line."""
+    line = f"{indent}{head} {{ {', '.join(entries)} }}"
+    if len(line) <= _WIDTH:
+        return line
+    inner = f",\n{indent}{_STEP}".join(entries)
+    return f"{indent}{head} {{\n{indent}{_STEP}{inner}{',' if last_comma else ''}\n{indent}}}"

@@ -1,0 +1,7 @@
+"""Text to vectors: providers, their configuration, and an offline stand-in that needs no key."""
+
+from omnigraph.embeddings.config import EmbeddingConfig, Limits, resolve_config
+from omnigraph.embeddings.provider import Embedder, make_embedder
+from omnigraph.embeddings.wire import Role
+
+__all__ = ["Embedder", "EmbeddingConfig", "Limits", "Role", "make_embedder", "resolve_config"]

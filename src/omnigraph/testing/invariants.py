@@ -1,0 +1,59 @@
+"""What must hold of a graph at rest, whatever was killed on the way there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from omnigraph.storage import audit, fence, manifest, sidecar, tables
+from omnigraph.storage.branches import list_branches
+from omnigraph.storage.layout import normalize_branch
+from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.recovery import RECOVERY_ACTOR
+from omnigraph.storage.store import Store
+
+
+def violations(store: Store) -> list[str]:
+    """Every broken promise found in the graph, in words; empty when all is well. Call it after a sweep."""
+    found = [f"sidecar {operation} is still there" for operation in sidecar.pending(store.objects)]
+    states = [manifest.load(store.root, normalize_branch(name)).state for name in list_branches(store)]
+    for state in states:
+        found += _of_branch(store, state)
+    return found + list(_of_audit(store, states))
+
+
+def _of_branch(store: Store, state: ManifestState) -> Iterator[str]:
+    name = state.branch or "main"
+    if (control := state.control) is not None and control.holder is not None and state.branch is None:
+        yield f"graph control is held by {control.holder.operation_id}"
+    chain = [] if state.effective_head is None else list(state.lineage.first_parents(state.effective_head))
+    if len(chain) != len(state.lineage):
+        yield f"{name}: {len(state.lineage)} commits, but the chain from the head has {len(chain)}"
+    for entry in state.snapshot:
+        address = entry.address(store.root)
+        pinned = tables.open_table(address, entry.version)
+        ids = pinned.scan(["id"])["id"].to_pylist()
+        repeated = [entity for entity, count in Counter(ids).items() if count > 1]
+        if repeated:
+            yield f"{name}: {entry.table_key} holds '{repeated[0]}' twice"
+        if len(ids) != entry.row_count:
+            yield f"{name}: {entry.table_key} has {len(ids)} rows, its entry says {entry.row_count}"
+        if not fence.content_equal(tables.open_table(address), entry.version):
+            yield f"{name}: {entry.table_key} has unpublished content above version {entry.version}"
+
+
+def _of_audit(store: Store, states: list[ManifestState]) -> Iterator[str]:
+    records = audit.records(store.root)
+    for operation, count in Counter(record.operation_id for record in records).items():
+        if count > 1:
+            yield f"operation {operation} has {count} audit rows"
+    decided = {record.operation_id: {state.decision(record.operation_id) for state in states} for record in records}
+    for record in records:
+        wanted = {"RolledForward": "published", "RolledBack": "aborted"}.get(record.kind)
+        if wanted is not None and wanted not in decided[record.operation_id]:
+            yield f"operation {record.operation_id} was {record.kind}, but no branch says {wanted}"
+    recorded = {record.graph_commit_id for record in records}
+    for state in states:
+        for commit in state.lineage.newest_first():
+            if commit.actor_id == RECOVERY_ACTOR and commit.graph_commit_id not in recorded:
+                yield f"recovery commit {commit.graph_commit_id} has no audit row"
