@@ -684,7 +684,9 @@ def test_an_accepted_schema_that_no_file_holds_needs_recovery(graph: Root) -> No
 
 
 @case("S39")
-def test_every_spelling_of_a_root_shares_one_gate_registry(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_spelling_of_a_root_shares_one_gate_registry(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "g").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "g")
     monkeypatch.chdir(tmp_path)

@@ -46,10 +46,10 @@ def json_values(column: pa.Array | pa.ChunkedArray, style: Style = NATIVE) -> li
         return [value for chunk in column.chunks for value in json_values(chunk, style)]
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_string(kind) or _small_integer(kind):
-        return column.to_pylist()
+        return list(column.to_pylist())
     # One renderer decides every spelling; what it wrote is read back.
     texts = json_texts(column, style).to_pylist()
-    return json.loads(f"[{','.join(texts)}]")
+    return list(json.loads(f"[{','.join(texts)}]"))
 
 
 def json_objects(table: pa.Table, style: Style = NATIVE) -> pa.Array:
@@ -118,7 +118,9 @@ def _floats(values: pa.Array, style: Style, *, inside_vector: bool) -> pa.Array:
 
 
 def _base64(values: pa.Array) -> pa.Array:
-    texts = (None if data is None else f'"{BASE64_PREFIX}{base64.b64encode(data).decode()}"' for data in values.to_pylist())
+    texts = (
+        None if data is None else f'"{BASE64_PREFIX}{base64.b64encode(data).decode()}"' for data in values.to_pylist()
+    )
     return pa.array(texts, pa.utf8())
 
 
@@ -148,4 +150,4 @@ def _objects(columns: Sequence[pa.Array], names: Sequence[str], style: Style) ->
 
 
 def _small_integer(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) and kind.bit_width <= 32
+    return bool(pa.types.is_integer(kind) and kind.bit_width <= 32)

@@ -26,8 +26,13 @@ Leaf: TypeAlias = Callable[[ir.Expr], pa.Array]
 class Bindings:
     """What one execution fixes: the parameters, and the instant that `now()` means."""
 
-    params: Mapping[str, ParamValue]
+    params: Mapping[str, ir.ConstValue]
     now: DateTime
+
+    @classmethod
+    def of(cls, params: Mapping[str, ParamValue], now: DateTime) -> Bindings:
+        """From parameters as the compiler bound them."""
+        return cls({name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +212,15 @@ class Evaluator:
 def _among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
     fitted = (fit("=", option, column.type) for option in options if option is not None)
     values = [bound.value for bound in fitted if isinstance(bound, Bound)]
+    if pa.types.is_floating(column.type) and 0 in values:
+        values += [0.0, -0.0]  # hashing tells the two zeros apart, comparison does not
     found = pc.is_in(column, value_set=typed_array(values, column.type))
     return pc.if_else(pc.is_valid(column), found, None)
 
 
-def _stored(value: ir.ConstValue | ParamValue) -> Constant | tuple[Constant, ...]:
+def _stored(value: ir.ConstValue) -> Constant | tuple[Constant, ...]:
     match value:
-        case tuple() | list():
+        case tuple():
             return tuple(_stored_scalar(item) for item in value)
         case _:
             return _stored_scalar(value)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, ReadSetChanged, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage import manifest, sidecar, tables
+from omnigraph.storage.capture import control_is_held
 from omnigraph.storage.control import Control, hold_control
 from omnigraph.storage.failpoints import hit
 from omnigraph.storage.forks import owned_refs
@@ -51,6 +52,7 @@ def create_branch(store: Store, name: str, *, source: str | None = None) -> None
         raise BadRequest("'main' always exists and cannot be created")
     origin = None if source is None else branch_name(source)
     with store.gates.hold([origin, branch]), hold_control(store, "branch_create", target=branch) as control:
+        _finish_inherited(store, control)
         _make_room(store, branch, control)
         captured = manifest.load(store.root, origin)
         created = _fork_manifest(store, branch, captured)
@@ -67,6 +69,7 @@ def delete_branch(store: Store, name: str, *, bound: str | None = None) -> None:
     if branch == bound:
         raise Conflict(f"branch '{branch}' is currently active; switch to another branch first")
     with store.gates.hold([None, branch]), hold_control(store, "branch_delete", target=branch) as control:
+        _finish_inherited(store, control)
         refs = manifest.refs(store.root)
         if branch not in refs:
             raise BranchNotFound(branch)
@@ -91,16 +94,25 @@ def complete_delete(store: Store, branch: str, identifier: Identifier, control: 
 
 
 def finish_deletes(store: Store) -> list[str]:
-    """Complete the deletion of branches that were sealed by a process that is gone; run when opening for writing."""
-    sealed = [name for name in manifest.refs(store.root) if name != SCHEMA_LOCK_REF and is_sealed(store, name)]
-    finished: list[str] = []
-    for branch in sealed:
-        with store.gates.hold([None, branch]), hold_control(store, "branch_delete", target=branch) as control:
-            found = manifest.refs(store.root).get(branch)
-            if found is not None and is_sealed(store, branch):
-                complete_delete(store, branch, found.identifier, control)
-                finished.append(branch)
-    return finished
+    """Complete the deletion of a branch whose deleter is gone; run when a graph is opened for writing.
+
+    The deleter left its name in graph control; whoever takes control over from it finishes the job first.
+    """
+    control = manifest.load(store.root).state.control
+    holder = control.holder if control is not None else None
+    if holder is None or holder.kind != "branch_delete" or holder.target is None or control_is_held(store, holder):
+        return []
+    with store.gates.hold([None, holder.target]), hold_control(store, "branch_delete", target=holder.target) as held:
+        return _finish_inherited(store, held)
+
+
+def _finish_inherited(store: Store, control: Control) -> list[str]:
+    branch = control.unfinished_delete
+    found = None if branch is None else manifest.refs(store.root).get(branch)
+    if branch is None or found is None or not is_sealed(store, branch):
+        return []
+    complete_delete(store, branch, found.identifier, control)
+    return [branch]
 
 
 # --- creating ----------------------------------------------------------------------------------------

@@ -44,11 +44,10 @@ class GraphCommit:
 class Lineage:
     """Every commit of a manifest branch; immutable, cheap to extend, decoded row by row on demand."""
 
-    __slots__ = ("_positions", "table")
+    __slots__ = ("table",)
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self._positions: dict[str, int] | None = None
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -71,10 +70,11 @@ class Lineage:
 
     def first_parents(self, commit_id: str) -> Iterator[GraphCommit]:
         """The commit, its parent, the parent's parent, …; ends at genesis or where the branch's knowledge ends."""
-        positions = self._index()
+        columns = [self.table[name].to_pylist() for name in LINEAGE_SCHEMA.names]
+        positions = {name: at for at, name in enumerate(columns[0])}
         current: str | None = commit_id
         while current is not None and (position := positions.get(current)) is not None:
-            commit = self._decode(position)
+            commit = graph_commit(parse_commit(*(column[position] for column in columns)))
             yield commit
             current = commit.parent_commit_id
 
@@ -85,14 +85,7 @@ class Lineage:
         return Lineage(table.combine_chunks() if table.column(0).num_chunks > _MAX_CHUNKS else table)
 
     def _find(self, commit_id: str) -> int:
-        if self._positions is not None:
-            return self._positions.get(commit_id, -1)
         return int(pc.index(self.table["commit_id"], pa.scalar(commit_id, pa.utf8())).as_py())
-
-    def _index(self) -> dict[str, int]:
-        if self._positions is None:
-            self._positions = {name: at for at, name in enumerate(self.table["commit_id"].to_pylist())}
-        return self._positions
 
     def _descending(self) -> Iterator[GraphCommit]:
         order = pc.sort_indices(self.table["manifest_version"], sort_keys=[("", "descending")])
@@ -102,8 +95,7 @@ class Lineage:
             yield from sorted(group, key=lambda commit: commit.lineage_key, reverse=True)
 
     def _decode(self, position: int) -> GraphCommit:
-        row = {name: self.table[name][position].as_py() for name in LINEAGE_SCHEMA.names}
-        return graph_commit(parse_commit(row["commit_id"], row["manifest_version"], row["branch"], row["metadata"]))
+        return graph_commit(parse_commit(*(self.table[name][position].as_py() for name in LINEAGE_SCHEMA.names)))
 
 
 def graph_commit(row: CommitRow) -> GraphCommit:

@@ -110,20 +110,19 @@ def decode_state(scan: pa.Table, *, branch: str | None, version: int, identifier
     """The state in one full scan of SCAN_COLUMNS; fails closed on anything that contradicts itself."""
     _refuse_duplicates(scan["object_id"])
     rows = _RowsByType(scan)
-    commits = rows.of("graph_commit")
     return _assemble(
         branch=branch,
         version=version,
         identifier=identifier,
         registrations=_registrations(rows.of("table")),
-        published=_greatest_versions(rows.of("table_version")),
+        published=_greatest_versions(rows),
         tombstones=_tombstones(rows.of("table_tombstone")),
         heads=_heads(rows.of("graph_head")),
         schema=next((parse_schema(text) for text in rows.metadata("graph_schema")), None),
         control=next((parse_control(text) for text in rows.metadata("graph_control")), None),
         branch_row=_branch_row(rows.of("graph_branch"), branch),
-        lineage=Lineage(_lineage_table(commits)),
-        aborts=rows.of("operation_abort").select(["object_id", "table_branch", "metadata"]),
+        lineage=Lineage(_lineage_table(rows.of("graph_commit", *_COMMIT_COLUMNS))),
+        aborts=rows.of("operation_abort", *_ABORT_COLUMNS),
     )
 
 
@@ -168,6 +167,8 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
     return _assemble(branch=state.branch, version=version, identifier=state.identifier, **unchanged, **changed)
 
 
+_COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
+_ABORT_COLUMNS = ("object_id", "table_branch", "metadata")
 _PARTS = ("registrations", "published", "tombstones", "heads", "schema", "control", "branch_row", "lineage", "aborts")
 
 
@@ -211,14 +212,14 @@ class _RowsByType:
     """Splits a scan by object type; unknown types are simply never asked for."""
 
     def __init__(self, scan: pa.Table) -> None:
-        self._scan = scan
-        self._types = scan["object_type"]
+        self.scan = scan
 
-    def of(self, object_type: str) -> pa.Table:
-        return self._scan.filter(pc.equal(self._types, object_type))
+    def of(self, object_type: str, *columns: str) -> pa.Table:
+        chosen = self.scan.select(list(columns or SCAN_COLUMNS))
+        return chosen.filter(pc.equal(self.scan["object_type"], object_type))
 
     def metadata(self, object_type: str) -> list[str | None]:
-        return list(self.of(object_type)["metadata"].to_pylist())
+        return list(self.of(object_type, "metadata")["metadata"].to_pylist())
 
 
 def _refuse_duplicates(object_ids: pa.ChunkedArray) -> None:
@@ -235,12 +236,14 @@ def _registrations(rows: pa.Table) -> dict[str, TableRow]:
     return {key: parse_table(key, location, metadata) for key, location, metadata in columns}
 
 
-def _greatest_versions(rows: pa.Table) -> dict[str, VersionRow]:
-    _require(rows, "table_version", "table_version", "row_count", "metadata")
-    greatest = rows.group_by("table_key").aggregate([("table_version", "max")])
-    pairs = zip(greatest["table_key"].to_pylist(), greatest["table_version_max"].to_pylist(), strict=True)
-    wanted = pa.array([f"{key}${version:020d}" for key, version in pairs], pa.utf8())
-    winners = rows.filter(pc.is_in(rows["object_id"], value_set=wanted)).to_pylist()
+def _greatest_versions(rows: _RowsByType) -> dict[str, VersionRow]:
+    # History is mostly version rows, and most of their bytes are metadata: look only at the winners' metadata.
+    for column in ("table_version", "row_count", "metadata"):
+        if rows.scan[column].null_count:
+            _require(rows.of("table_version", column), "table_version", column)
+    keyed = rows.of("table_version", "table_key", "table_version")
+    wanted = pa.array([f"{key}${version:020d}" for key, version in _greatest(keyed).items()], pa.utf8())
+    winners = rows.scan.filter(pc.is_in(rows.scan["object_id"], value_set=wanted)).to_pylist()
     if len(winners) != len(wanted):
         raise Corrupt("manifest corrupt: a version row's object_id does not match its key and version")
     return {
@@ -253,8 +256,12 @@ def _greatest_versions(rows: pa.Table) -> dict[str, VersionRow]:
 
 def _tombstones(rows: pa.Table) -> dict[str, int]:
     _require(rows, "table_tombstone", "table_version")
-    greatest = rows.group_by("table_key").aggregate([("table_version", "max")])
-    return dict(zip(greatest["table_key"].to_pylist(), greatest["table_version_max"].to_pylist(), strict=True))
+    return _greatest(rows)
+
+
+def _greatest(rows: pa.Table) -> dict[str, int]:
+    grouped = rows.group_by("table_key", use_threads=False).aggregate([("table_version", "max")])
+    return dict(zip(grouped["table_key"].to_pylist(), grouped["table_version_max"].to_pylist(), strict=True))
 
 
 def _heads(rows: pa.Table) -> dict[str, str]:
@@ -272,8 +279,7 @@ def _branch_row(rows: pa.Table, branch: str | None) -> BranchRow | None:
 
 def _lineage_table(commits: pa.Table) -> pa.Table:
     # The recorded version is one too small after a rebase; the version that created the row is the truth.
-    columns = [commits["object_id"], commits[CREATED_AT], commits["table_branch"], commits["metadata"]]
-    return pa.table(columns, names=LINEAGE_SCHEMA.names).cast(LINEAGE_SCHEMA)
+    return commits.select(list(_COMMIT_COLUMNS)).rename_columns(LINEAGE_SCHEMA.names).cast(LINEAGE_SCHEMA)
 
 
 def _scanned(commits: list[CommitRow], version: int) -> pa.Table:

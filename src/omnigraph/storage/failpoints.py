@@ -2,7 +2,8 @@
 
 Nothing is armed in production: `hit` then costs one attribute test. Child processes are armed by the environment,
 `OMNIGRAPH_FAILPOINTS="publish.pre_commit=kill;lease.heartbeat=sleep:2.5;table_commit.pre=raise@3;*=kill~0.01"`,
-where `@n` means only the n-th hit, `~p` means with probability p, and `*` stands for every name.
+where `@n` means only the n-th hit, `~p` means with probability p, and `*` stands for every name. `stop` suspends the
+whole process, heartbeats included, until somebody continues it.
 """
 
 from __future__ import annotations
@@ -111,10 +112,10 @@ def _parse_action(text: str) -> Action:
     body, _, nth = body.partition("@")
     verb, _, argument = body.partition(":")
     try:
-        run = {"kill": _kill, "raise": _raise}.get(verb) or _sleeping(verb, float(argument))
+        run = _VERBS.get(verb) or _sleeping(verb, float(argument))
         return Action(run, int(nth) if nth else None, float(probability) if probability else 1.0)
     except ValueError as error:
-        raise BadRequest(f"failpoint action '{text}' is not raise, kill or sleep:<seconds>") from error
+        raise BadRequest(f"failpoint action '{text}' is not raise, kill, stop or sleep:<seconds>") from error
 
 
 def _known(name: str) -> str:
@@ -125,6 +126,10 @@ def _known(name: str) -> str:
 
 def _kill(_name: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _stop(_name: str) -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _raise(name: str) -> None:
@@ -141,4 +146,5 @@ def _calling(function: Callable[[], None]) -> Action:
     return Action(lambda _name: function())
 
 
+_VERBS = {"kill": _kill, "stop": _stop, "raise": _raise}
 _plan: Plan | None = Plan(parse(os.environ[ENVIRONMENT])) if os.environ.get(ENVIRONMENT) else None

@@ -37,6 +37,7 @@ _KIND_BY_ERRNO: dict[int, Kind] = {
     errno.EACCES: "Configuration",
     errno.EPERM: "Configuration",
     errno.ENOENT: "NotFound",
+    errno.ENOTDIR: "NotFound",
     errno.ETIMEDOUT: "Transient",
     errno.EAGAIN: "Transient",
     errno.EINTR: "Transient",

@@ -119,7 +119,9 @@ class LocalObjects:
     def _temporary(self, name: str, text: str) -> Iterator[str]:
         """The text, durably written under a temporary name that is gone afterwards in every case."""
         path = f"{self._path(name)}#{int.from_bytes(os.urandom(8), 'big')}"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        folder = os.path.dirname(path)
+        made = not os.path.isdir(folder)
+        os.makedirs(folder, exist_ok=True)
         try:
             with open(path, "xb") as file:
                 file.write(text.encode())
@@ -129,6 +131,9 @@ class LocalObjects:
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(path)
+            if made:
+                with suppress(OSError):  # Not empty, as usual: then the directory is needed.
+                    os.rmdir(folder)
 
     def _sync_directory(self, name: str) -> None:
         # The new name itself must survive a power cut, not only the bytes behind it.

@@ -20,6 +20,7 @@ from omnigraph.errors import (
 from omnigraph.ids import now_micros
 from omnigraph.storage import audit, failpoints, fence, manifest, schema_recovery, sidecar
 from omnigraph.storage.audit import RecoveryKind, TableRecovery
+from omnigraph.storage.branches import finish_deletes
 from omnigraph.storage.classify import TableOutcome, classify
 from omnigraph.storage.fence import Abort
 from omnigraph.storage.publish import Publication, publish
@@ -50,6 +51,8 @@ def sweep(store: Store, *, eager_restore: bool = True) -> list[Recovered]:
     done = [
         recover(store, operation_id, eager_restore=eager_restore) for operation_id in sidecar.pending(store.objects)
     ]
+    if eager_restore:
+        finish_deletes(store)
     return [outcome for outcome in done if outcome is not None]
 
 

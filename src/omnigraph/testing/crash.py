@@ -7,7 +7,6 @@ everything that must hold does.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import shutil
 import signal
 import sys
@@ -23,6 +22,7 @@ from omnigraph.storage import branches, failpoints, recovery
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.store import Store
 from omnigraph.testing.invariants import violations
+from omnigraph.testing.processes import children
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, open_tiny, upserting, write
 
 SETTINGS = Settings(lease_ttl_ms=600, lease_skew_ms=0, writer_wait_ms=5_000, retire_grace_ms=0)
@@ -205,7 +205,6 @@ def run_scenario(scenario: Scenario, template: Path, directory: Path) -> Report:
             problems.append(f"{child.action} was acknowledged although it was killed")
     store = open_tiny(directory, SETTINGS)
     recovered = tuple(str(outcome.kind) for outcome in recovery.sweep(store))
-    branches.finish_deletes(store)
     problems += violations(store)
     visible, found = _victim(store, scenario)
     problems += found
@@ -214,7 +213,7 @@ def run_scenario(scenario: Scenario, template: Path, directory: Path) -> Report:
 
 
 def _run_child(child: Child, directory: Path, acknowledged: Path) -> int | None:
-    process = _context().Process(target=_child_main, args=(child, str(directory), str(acknowledged)))
+    process = children().Process(target=_child_main, args=(child, str(directory), str(acknowledged)))
     process.start()
     process.join(60)
     if process.is_alive():
@@ -225,11 +224,10 @@ def _run_child(child: Child, directory: Path, acknowledged: Path) -> int | None:
 
 
 def _child_main(child: Child, directory: str, acknowledged: str) -> None:
-    with failpoints.armed(child.failpoints):
-        # A raised failpoint is part of some scenarios; what counts is where the process is killed.
-        with suppress(Exception):
-            ACTIONS[child.action](open_tiny(directory, SETTINGS))
-            Path(acknowledged).touch()
+    # A raised failpoint is part of some scenarios; what counts is where the process is killed.
+    with failpoints.armed(child.failpoints), suppress(Exception):
+        ACTIONS[child.action](open_tiny(directory, SETTINGS))
+        Path(acknowledged).touch()
 
 
 def _victim(store: Store, scenario: Scenario) -> tuple[bool, list[str]]:
@@ -258,12 +256,6 @@ def _still_writable(store: Store) -> list[str]:
     if "d" in contents(store, A, "doomed"):
         return ["a re-created branch shows rows of its predecessor"]
     return violations(store)
-
-
-def _context() -> multiprocessing.context.ForkServerContext:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["omnigraph.testing.crash"])
-    return context
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from omnigraph.storage import audit, fence, manifest, sidecar, tables
+from omnigraph.storage import audit, manifest, sidecar, tables
 from omnigraph.storage.branches import list_branches
+from omnigraph.storage.capture import control_is_held
+from omnigraph.storage.forks import owned_refs
 from omnigraph.storage.layout import normalize_branch
 from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.recovery import RECOVERY_ACTOR
+from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store
+from omnigraph.storage.tables import TableHandle
 
 
 def violations(store: Store) -> list[str]:
@@ -24,8 +28,9 @@ def violations(store: Store) -> list[str]:
 
 def _of_branch(store: Store, state: ManifestState) -> Iterator[str]:
     name = state.branch or "main"
-    if (control := state.control) is not None and control.holder is not None and state.branch is None:
-        yield f"graph control is held by {control.holder.operation_id}"
+    holder = state.control.holder if state.control is not None and state.branch is None else None
+    if holder is not None and control_is_held(store, holder):
+        yield f"graph control is held by {holder.operation_id}"
     chain = [] if state.effective_head is None else list(state.lineage.first_parents(state.effective_head))
     if len(chain) != len(state.lineage):
         yield f"{name}: {len(state.lineage)} commits, but the chain from the head has {len(chain)}"
@@ -38,8 +43,18 @@ def _of_branch(store: Store, state: ManifestState) -> Iterator[str]:
             yield f"{name}: {entry.table_key} holds '{repeated[0]}' twice"
         if len(ids) != entry.row_count:
             yield f"{name}: {entry.table_key} has {len(ids)} rows, its entry says {entry.row_count}"
-        if not fence.content_equal(tables.open_table(address), entry.version):
-            yield f"{name}: {entry.table_key} has unpublished content above version {entry.version}"
+        if state.branch is None or owned_refs(state.branch, [entry.ref]):
+            yield from _undecided(state, tables.open_table(address), entry)
+
+
+def _undecided(state: ManifestState, newest: TableHandle, entry: TableEntry) -> Iterator[str]:
+    """Versions above the published one belong to aborted operations, or keep its content."""
+    for version in range(entry.version + 1, newest.version + 1):
+        info = newest.transaction(version)
+        if info is None or (info.operation_id is None and not tables.preserves_content(newest.address, info)):
+            yield f"{state.branch or 'main'}: {entry.table_key} version {version} has no owner"
+        elif info.operation_id is not None and not info.is_restore and state.decision(info.operation_id) != "aborted":
+            yield f"{state.branch or 'main'}: {entry.table_key} version {version} belongs to an open operation"
 
 
 def _of_audit(store: Store, states: list[ManifestState]) -> Iterator[str]:

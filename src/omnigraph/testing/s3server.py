@@ -21,6 +21,7 @@ from omnigraph.storage.objects import open_objects
 
 ACCESS_KEY = "omnigraph"
 SECRET_KEY = "omnigraph-secret"
+_BUCKET = "tests"  # the server creates it with the first object
 _START_SECONDS = 60.0
 _SERVICES = ("master", "volume", "filer", "s3")
 
@@ -43,8 +44,8 @@ class S3Server:
         }
 
     def fresh_root(self, name: str = "graph") -> Root:
-        """A root in a bucket of its own; the server creates the bucket with the first object."""
-        return normalize_root(f"s3://b{new_ulid().lower()}/{name}", env=self.environment)
+        """An unused root; all share one bucket, because every bucket costs the server several volumes."""
+        return normalize_root(f"s3://{_BUCKET}/{new_ulid().lower()}/{name}", env=self.environment)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from omnigraph.storage.capture import Txn
 from omnigraph.storage.layout import Root, normalize_root, table_location
 from omnigraph.storage.recovery import version_row
 from omnigraph.storage.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow
+from omnigraph.storage.schema_files import SOURCE
 from omnigraph.storage.settings import DEFAULTS, Settings
 from omnigraph.storage.snapshot import TableIdentity
 from omnigraph.storage.store import Store, store_for
@@ -29,6 +30,7 @@ NODE_SCHEMA = pa.schema([tables.key_field(), pa.field("op", pa.utf8()), pa.field
 def create_tiny(root: Root | str | os.PathLike[str], settings: Settings = DEFAULTS) -> Store:
     """A new graph with empty tables A, B and K; the manifest's first commit is its genesis."""
     store = store_for(root, settings)
+    store.objects.write(SOURCE, "node A\nnode B\nedge K\n")  # an object store makes the bucket with its first object
     genesis, rows = new_ulid(), list[ManifestRow]()
     for number, key in enumerate(TABLES, start=1):
         address = store.root.table(table_location(key))

@@ -22,7 +22,7 @@ from omnigraph.engine.pushdown import push
 from omnigraph.errors import BadRequest
 
 NOW = DateTime(1_700_000_000_123)
-BINDINGS = Bindings({"text": "it's", "none": None, "many": ["a", "é"]}, NOW)
+BINDINGS = Bindings.of({"text": "it's", "none": None, "many": ["a", "é"]}, NOW)
 TYPES = {
     "s": PropType("String"), "order": PropType("String"), "i": PropType("I32"), "l": PropType("I64"), "u": PropType("U64"),
     "f": PropType("F32"), "g": PropType("F64"), "b": PropType("Bool"), "d": PropType("Date"), "t": PropType("DateTime"),

@@ -17,6 +17,8 @@ _ENDPOINTS = ("src", "dst")
 _NODES_ONLY = frozenset({"key", "range", "check"})
 # Longer than any number that fits a double, short enough for float() and int() to stay cheap.
 _MAX_DIGITS = 400
+# RE2 would refuse a pattern of megabytes too, but only after logging a line per subexpression.
+_MAX_PATTERN = 32_768
 
 
 class ConstraintReader:
@@ -95,8 +97,9 @@ class ConstraintReader:
             return None
         if len(text) > _MAX_DIGITS or abs(float(text)) == float("inf"):
             self._fail("S027", "a bound of @range does not fit a double", span)
-        # Adding 0 turns -0.0 into 0.0, so that equal bounds have one text and one hash.
-        return float(text) + 0.0 if "." in text else int(text)
+        # `5` and `5.0` are one bound and must have one text and one hash; so must `0` and `-0.0`.
+        value = float(text) if "." in text else int(text)
+        return int(value) if isinstance(value, int) or value.is_integer() else value
 
     def _check(self, constraint: ast.Constraint) -> None:
         name, span, argument = self._two_arguments(constraint, "string", '@check(property, "regex")')
@@ -139,6 +142,8 @@ def _regex_problem(pattern: str) -> str | None:
     """What RE2 has against a pattern; the write path runs the same engine inside Arrow."""
     import re2
 
+    if len(pattern) > _MAX_PATTERN:
+        return f"longer than {_MAX_PATTERN} characters"
     options = re2.Options()
     options.log_errors = False
     try:

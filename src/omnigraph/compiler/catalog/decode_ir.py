@@ -177,10 +177,12 @@ def _annotation(value: Any, path: str) -> Annotation:
 def _constraint(value: Any, path: str) -> Constraint:
     kind = value.get("kind") if isinstance(value, dict) else None
     match kind:
-        case "key" | "unique" | "index":
-            top = _object(value, path, ("kind", "columns"))
-            columns = _list(top["columns"], f"{path}.columns", _text)
-            return {"key": Key, "unique": Unique, "index": Index}[kind](columns)
+        case "key":
+            return Key(_columns(value, path))
+        case "unique":
+            return Unique(_columns(value, path))
+        case "index":
+            return Index(_columns(value, path))
         case "range":
             top = _object(value, path, ("kind", "property", "min", "max"))
             bounds = (_bound(top["min"], f"{path}.min"), _bound(top["max"], f"{path}.max"))
@@ -190,6 +192,10 @@ def _constraint(value: Any, path: str) -> Constraint:
             return Check(_text(top["property"], f"{path}.property"), _text(top["pattern"], f"{path}.pattern"))
         case _:
             return _fail(f"{path}.kind", f"is {kind!r}, which is no constraint")
+
+
+def _columns(value: Any, path: str) -> tuple[str, ...]:
+    return _list(_object(value, path, ("kind", "columns"))["columns"], f"{path}.columns", _text)
 
 
 def _check_identity(shape: SchemaShape, next_id: int) -> None:

@@ -103,7 +103,9 @@ class Expander:
         wanted = _meaning(first)
         for name, other in contributions[1:]:
             if other.type != first.type or _meaning(other) != wanted:
-                message = f"interfaces '{first_name}' and '{name}' disagree on '{first.name}', which '{node.name}' takes from both"
+                message = (
+                    f"node '{node.name}' takes '{first.name}' from '{first_name}' and '{name}', which disagree on it"
+                )
                 declare = f"declare '{first.name}' in '{node.name}' itself, or make the interfaces equal"
                 fail(SchemaError, self._source, "S009", message, other.span, help=declare)
         hinted = next((each for _, each in contributions if _has_hint(each)), first)

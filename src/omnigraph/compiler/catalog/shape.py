@@ -79,7 +79,7 @@ class EdgeShape:
     name: str
     from_type: str
     to_type: str
-    card: Card = Card()
+    card: Card
     annotations: tuple[Annotation, ...] = ()
     properties: tuple[PropertyShape, ...] = ()
     constraints: tuple[Constraint, ...] = ()

@@ -137,7 +137,7 @@ class Nearest:
     """Distance of a vector property to a query; a String query is embedded first, by `model` when one is recorded."""
 
     var: str
-    property: str
+    name: str
     dim: int
     metric: str
     query: Const | Param
@@ -159,7 +159,7 @@ class Bm25:
     """BM25 score of a text property for a query."""
 
     var: str
-    property: str
+    name: str
     query: Const | Param
 
     @property
@@ -294,7 +294,9 @@ class In:
     negated: bool = False
 
     def __post_init__(self) -> None:
-        _require(isinstance(self.options.type, PropType) and self.options.type.list, f"membership in {self.options.type}")
+        _require(
+            isinstance(self.options.type, PropType) and self.options.type.list, f"membership in {self.options.type}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +339,7 @@ class NotTrue:
 
 
 Condition: TypeAlias = Compare | SameNode | TextTest | In | IsNull | IsTrue | And | Or | NotTrue
+
 
 def _is_string(expr: Expr) -> bool:
     kind = expr.type

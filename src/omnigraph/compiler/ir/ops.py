@@ -16,6 +16,7 @@ from omnigraph.compiler.ir.expr import (
     Const,
     Expr,
     IllTyped,
+    Nearest,
     Param,
     RankCall,
     ValueType,
@@ -163,7 +164,7 @@ class Rank:
     @property
     def ascending(self) -> bool:
         """Whether a smaller score is better."""
-        return hasattr(self.call, "metric")
+        return isinstance(self.call, Nearest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,9 @@ class Aggregate:
     columns: tuple[Output, ...]
 
     def __post_init__(self) -> None:
-        _require(any(isinstance(column.expr, AggregateCall) for column in self.columns), "grouping without an aggregate")
+        _require(
+            any(isinstance(column.expr, AggregateCall) for column in self.columns), "grouping without an aggregate"
+        )
 
     @property
     def keys(self) -> tuple[Output, ...]:

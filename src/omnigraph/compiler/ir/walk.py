@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from typing import Any, TypeVar
 
 from omnigraph.compiler.ir import expr as ir
@@ -67,8 +66,14 @@ def _children(node: object) -> Iterator[object]:
             yield value
 
 
-@cache
+_FIELDS: dict[type, tuple[str, ...]] = {
+    ir.Const: (),  # its value may be a Date, which is data and no part of the tree
+}
+
+
 def _names(kind: type) -> tuple[str, ...]:
-    if kind is ir.Const:
-        return ()  # its value may be a Date, which is data and no part of the tree
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    known = _FIELDS.get(kind)
+    if known is None:
+        known = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+        _FIELDS[kind] = known
+    return known

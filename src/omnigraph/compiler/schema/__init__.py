@@ -1,0 +1,1 @@
+"""The schema language: text, declarations, layout and warnings."""

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.stemmer import stem
 
-STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-    "this to was will with".split()
-)
+STOP_WORDS = frozenset({
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
+    "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+})  # fmt: skip
 LONGEST_TOKEN = 40
 _SEPARATORS = r"[^\p{L}\p{N}]+"
 

@@ -1,8 +1,8 @@
-"""The stored values of one table of a view, by row id; each column is read only when asked for, and for few rows only those."""
+"""The stored values of one table of a view, by row id; a column is read when asked for, for few rows only those."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,8 @@ import pyarrow as pa
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.cache import ByteCache
 from omnigraph.engine.read.rowindex import RowIndex, distinct, row_ids
+from omnigraph.engine.view import OpenTables
+from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.tables import TableHandle
 
 ROW_ID = "_rowid"
@@ -43,9 +45,10 @@ HOT_COLUMNS: ByteCache[Held] = ByteCache(_COLUMN_CACHE_BYTES, _held_bytes)
 class Entities:
     """One table at the view's version; opens it on first use and reads no column twice."""
 
-    def __init__(self, open_table: Callable[[], TableHandle], row_count: int) -> None:
-        self._open = open_table
-        self.row_count = row_count
+    def __init__(self, entry: TableEntry, tables: OpenTables) -> None:
+        self.entry = entry
+        self.row_count = entry.row_count
+        self._tables = tables
         self._held: dict[str, list[Held]] = {}
         self.rows_read = 0
         self.bytes_read = 0
@@ -53,13 +56,15 @@ class Entities:
     @cached_property
     def handle(self) -> TableHandle:
         """The table, opened now if it was not yet."""
-        return self._open()
+        return self._tables.get(self.entry)
 
     @cached_property
     def version_key(self) -> Hashable:
-        """Names this table's exact content among all graphs of the process."""
-        address = self.handle.address
-        return (address.root.canonical, address.location, address.ref, self.handle.version, self.handle.stamp)
+        """Names this table's exact content among all graphs of the process; branches that share it share the name."""
+        entry = self.entry
+        place = (self._tables.root.canonical, entry.identity, entry.location, entry.ref, entry.version)
+        # Without an e-tag only the dataset itself can tell a deleted and re-created lineage from the old one.
+        return (*place, self.handle.stamp if entry.evidence.e_tag is None else entry.evidence)
 
     def values(self, name: str, rows: Rows) -> pa.Array:
         """The column's value for each row."""

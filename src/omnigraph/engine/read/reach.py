@@ -17,8 +17,9 @@ _SORTED_BLOCK = 1 << 16
 class Neighbours(Protocol):
     """Where one step leads; the topology of a whole table, or look-ups for the rows asked about."""
 
-    span: int | None
-    """Row ids of the node type are below this; None when that is unknown."""
+    @property
+    def span(self) -> int | None:
+        """Row ids that steps lead to are below this; None when that is unknown."""
 
     def around(self, rows: Rows) -> Adjacency:
         """Lists that are complete for at least these (ascending, distinct) rows."""

@@ -32,9 +32,11 @@ class RowIndex:
         if not len(self.rows):
             return np.zeros(len(rows), np.bool_)
         if self._consecutive:
-            return (rows >= self.rows[0]) & (rows <= self.rows[-1])
+            inside: Mask = (rows >= self.rows[0]) & (rows <= self.rows[-1])
+            return inside
         place = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return self.rows[place] == rows
+        present: Mask = self.rows[place] == rows
+        return present
 
     def covers(self, rows: Rows) -> bool:
         """Whether every one of the rows is present."""

@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import pyarrow as pa
 
-from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.engine.predicate import Bindings, Evaluator
+from omnigraph.engine.predicate import Bindings, Evaluator, Leaf
 from omnigraph.engine.read.adjacency import Mask, Rows
 from omnigraph.engine.read.budget import Budget
 from omnigraph.engine.read.entities import Entities
+from omnigraph.engine.read.explain import Profile, TableReads
 from omnigraph.engine.read.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.rowindex import distinct
-from omnigraph.storage.snapshot import Snapshot
-from omnigraph.storage.tables import TableHandle
+from omnigraph.engine.view import View
 
 
 class Embedder(Protocol):
@@ -32,46 +30,35 @@ class Embedder(Protocol):
         """The vector of a text, `dim` numbers long."""
 
 
-class PinnedView(Protocol):
-    """What execution needs of a view: its catalog, its snapshot and the tables at the versions it pins."""
-
-    @property
-    def catalog(self) -> Catalog: ...
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-
-    def table(self, table_key: str) -> TableHandle: ...
-
-
 @dataclass
 class Run:
     """State of one execution; used by one thread."""
 
-    view: PinnedView
+    view: View
     bindings: Bindings
     budget: Budget
+    leaf: Callable[[Run, Frame], Leaf]
     embedder: Embedder | None = None
     traversal: str = "auto"
+    profile: Profile = field(default_factory=Profile)
     _tables: dict[str, Entities] = field(default_factory=dict)
 
     def entities(self, table_key: str) -> Entities:
         """The table's values as this execution has read them so far."""
         if table_key not in self._tables:
-            entry = self.view.snapshot.entry(table_key)
-            self._tables[table_key] = Entities(lambda: self.view.table(table_key), entry.row_count)
+            kind, _, name = table_key.partition(":")
+            catalog = self.view.catalog
+            info = catalog.nodes[name] if kind == "node" else catalog.edges[name]
+            self._tables[table_key] = Entities(self.view.entry(info), self.view.tables)
         return self._tables[table_key]
 
-    @property
-    def opened(self) -> dict[str, Entities]:
-        """The tables this execution has touched."""
-        return dict(self._tables)
+    def reads(self) -> tuple[TableReads, ...]:
+        """What was read from which table so far."""
+        return tuple(TableReads(key, used.rows_read, used.bytes_read) for key, used in sorted(self._tables.items()))
 
-    def evaluator(self, frame: Frame, leaf: Callable[[ir.Expr], pa.Array] | None = None) -> Evaluator:
+    def evaluator(self, frame: Frame) -> Evaluator:
         """Evaluates expressions over the rows of a frame."""
-        from omnigraph.engine.read.leaves import frame_leaf
-
-        return Evaluator(leaf or frame_leaf(self, frame), frame.length, self.bindings)
+        return Evaluator(self.leaf(self, frame), frame.length, self.bindings)
 
     def matching(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
         """Which rows satisfy conditions on this one variable; each distinct entity is looked at once."""

@@ -13,7 +13,7 @@ from omnigraph.errors import ResourceLimitExceeded
 LINE_BYTES = 33_554_432
 STRUCTURAL_SLOTS = 131_072
 _STRUCTURAL = np.frombuffer(b"{}[],:", np.uint8)
-_BLANK = b" \t\r\n\x0b\x0c"
+_BLANK = b" \t\r\n\x0c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ def one_object_each(lines: Lines) -> np.ndarray | None:
         return None
     depth = (buffer == 0x7B).view(np.int8) - (buffer == 0x7D).view(np.int8)
     depth[inside.view(bool)] = 0
-    return np.add.reduceat(depth, lines.starts, dtype=np.int64) == 0
+    balanced: np.ndarray = np.add.reduceat(depth, lines.starts, dtype=np.int64) == 0
+    return balanced
 
 
 def _not_blank(data: bytes, buffer: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -119,6 +120,6 @@ def _escaped_positions(buffer: np.ndarray) -> np.ndarray:
         return slashes
     begins = np.flatnonzero(np.diff(slashes, prepend=-2) != 1)
     lengths = np.diff(np.append(begins, len(slashes)))
-    after = slashes[begins] + lengths
-    after = after[(lengths % 2 == 1)]
-    return after[after < len(buffer)]
+    after: np.ndarray = (slashes[begins] + lengths)[lengths % 2 == 1]
+    inside: np.ndarray = after[after < len(buffer)]
+    return inside

@@ -105,7 +105,7 @@ def in_line_order(rows: TypeRows) -> TypeRows:
 
 def place_order(violation: Violation) -> tuple[int, str]:
     """Sort key: where in the input, then which property."""
-    return (violation.line or 0, violation.property or "")
+    return (violation.line or 0, violation.property_name or "")
 
 
 Named: TypeAlias = tuple[str | None, Offence]
@@ -166,7 +166,7 @@ def _violation(raw: RawRows, name: str | None, offence: Offence, ids: pa.Array) 
         offence.code,
         f"{subject}: {offence.message}",
         table_key=raw.info.table_key,
-        property=name,
+        property_name=name,
         ids=(known,) if known is not None else (),
         line=int(raw.lines[offence.row]),
         file=raw.file,

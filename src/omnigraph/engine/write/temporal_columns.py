@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,7 +30,7 @@ def datetimes_from_text(text: pa.Array) -> pa.Array | None:
     parts = pc.extract_regex(text, _STAMP)
     if parts.null_count != text.null_count:
         return None
-    day, clock, fraction, zone = (parts.field(name) for name in ("day", "clock", "fraction", "zone"))
+    day, clock, fraction, zone = parts.flatten()
     try:
         seconds = pc.binary_join_element_wise(day, clock, " ").cast(pa.timestamp("s")).cast(pa.int64())
         offsets = _zone_offsets(zone)
@@ -39,13 +38,11 @@ def datetimes_from_text(text: pa.Array) -> pa.Array | None:
         return None
     millis = pc.utf8_slice_codeunits(pc.utf8_rpad(fraction, 3, "0"), 0, 3).cast(pa.int64())
     total = pc.subtract(pc.add(pc.multiply(seconds, 1000), millis), offsets)
-    return pc.if_else(text.is_valid(), total, None).cast(pa.date64())
+    return total.cast(pa.date64())
 
 
 def _zone_offsets(zones: pa.Array) -> pa.Array:
     """Milliseconds east of UTC per row; each distinct zone is read once, by the one parser."""
     encoded = zones.dictionary_encode()
     offsets = [-parse_datetime(_EPOCH_CLOCK + zone).ms for zone in encoded.dictionary.to_pylist()]
-    if not any(offsets):
-        return pa.array(np.zeros(len(zones), np.int64))
     return pa.array(offsets, pa.int64()).take(encoded.indices)

@@ -191,11 +191,12 @@ def _lists(lengths: np.ndarray, items: pa.Array, missing: pa.Array) -> pa.Array:
 
 
 def _lengths(values: pa.Array) -> np.ndarray:
-    return pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int32)
+    lengths: np.ndarray = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int32)
 
 
 def _is_list(source: pa.DataType) -> bool:
-    return pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source)
+    return bool(pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source))
 
 
 # --- foreign Arrow types to the ones JSON has -----------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a write may get wrong, as data: one violation per finding, turned into an error only where a caller wants one."""
+"""What a write may get wrong, as data: one violation per finding, made an error only where a caller wants one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Violation:
     code: str
     message: str
     table_key: str | None = None
-    property: str | None = None
+    property_name: str | None = None
     ids: tuple[str, ...] = ()
     line: int | None = None
     file: str | None = None
@@ -35,7 +35,7 @@ class Violation:
             self.code,
             self.text(),
             type_name=self.type_name,
-            property_name=self.property,
+            property_name=self.property_name,
             entity_id=self.entity_id,
             line=self.line,
             file=self.file,

@@ -45,16 +45,16 @@ def _compare(compare: ast.Compare, scope: Scope, place: Place) -> ir.Condition:
         _check_predicate_literal(compare, left, right, scope)
     if not compatible(left_type, right_type):
         help_text = temporal_help(left_type, right_type) or temporal_help(right_type, left_type)
-        scope.fail("T7", f"cannot compare {left_type} with {right_type}", compare.span, help_text)
+        raise scope.error("T7", f"cannot compare {left_type} with {right_type}", compare.span, help_text)
     return ir.Compare(compare.op, left, right)
 
 
 def _identity(compare: ast.Compare, left: ir.Node, right: ir.Node, scope: Scope) -> ir.SameNode:
     if compare.op not in ("=", "!="):
-        scope.fail("T7", f"nodes have no order; '{compare.op}' needs values", compare.span)
+        raise scope.error("T7", f"nodes have no order; '{compare.op}' needs values", compare.span)
     if left.type_name != right.type_name:
         message = f"${left.var} is {left.type_name} and ${right.var} is {right.type_name}; they are never the same node"
-        scope.fail("T7", message, compare.span)
+        raise scope.error("T7", message, compare.span)
     return ir.SameNode(left, right, compare.op == "!=")
 
 
@@ -62,7 +62,7 @@ def _contains(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope)
     if isinstance(left.type, PropType) and left.type.list:
         item = _comparable(compare.right, right, scope)
         if not compatible(_item_type(left.type), item):
-            scope.fail("T7", f"a list of {left.type.scalar} cannot contain {item}", compare.span)
+            raise scope.error("T7", f"a list of {left.type.scalar} cannot contain {item}", compare.span)
         return ir.In(right, left)
     _need_string(compare, compare.left, left, scope)
     _need_string(compare, compare.right, right, scope)
@@ -72,24 +72,24 @@ def _contains(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope)
 def _membership(test: ast.In, scope: Scope, place: Place) -> ir.In:
     value = operand(test.left, scope, place)
     if value.type == ir.NULL:
-        scope.fail("T7", "null is a member of nothing", test.left.span, "use 'is null'")
+        raise scope.error("T7", "null is a member of nothing", test.left.span, "use 'is null'")
     value_type = _comparable(test.left, value, scope)
     options = operand(test.right, scope, place)
     if not (isinstance(options.type, PropType) and options.type.list):
-        scope.fail("T7", f"'in' needs a list on its right, not {describe(options)}", test.right.span)
+        raise scope.error("T7", f"'in' needs a list on its right, not {describe(options)}", test.right.span)
     empty = isinstance(options, ir.Const) and options.value == ()
     if not empty and not compatible(value_type, _item_type(options.type)):
         help_text = temporal_help(value_type, _item_type(options.type))
-        scope.fail("T7", f"{value_type} cannot be a member of {options.type}", test.span, help_text)
+        raise scope.error("T7", f"{value_type} cannot be a member of {options.type}", test.span, help_text)
     return ir.In(value, options, test.negated)
 
 
 def _nullable(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
     found = operand(expr, scope, place)
     if isinstance(found, ir.Node):
-        scope.fail("T7", f"the node ${found.var} is never null; test one of its properties", expr.span)
+        raise scope.error("T7", f"the node ${found.var} is never null; test one of its properties", expr.span)
     if found.type == ir.NULL:
-        scope.fail("T7", "a null test needs a property, a parameter or a computed value", expr.span)
+        raise scope.error("T7", "a null test needs a property, a parameter or a computed value", expr.span)
     return found
 
 
@@ -98,14 +98,14 @@ def _comparable(expr: ast.Expr, found: ir.Expr, scope: Scope) -> PropType:
     if isinstance(kind, PropType) and kind.is_plain_scalar:
         return kind
     help_text = "use 'contains' or 'in' to look into a list" if isinstance(kind, PropType) and kind.list else None
-    scope.fail("T7", f"a comparison needs single values, not {describe(found)}", expr.span, help_text)
+    raise scope.error("T7", f"a comparison needs single values, not {describe(found)}", expr.span, help_text)
 
 
 def _refuse_null(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope) -> None:
     for expr, found in ((compare.left, left), (compare.right, right)):
         if found.type == ir.NULL:
             tests = "use 'is not null'" if compare.op == "!=" else "use 'is null'"
-            scope.fail("T7", "a comparison with null is never true", expr.span, tests)
+            raise scope.error("T7", "a comparison with null is never true", expr.span, tests)
 
 
 def _check_predicate_literal(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope) -> None:
@@ -114,14 +114,14 @@ def _check_predicate_literal(compare: ast.Compare, left: ir.Expr, right: ir.Expr
         if isinstance(prop, ir.Property) and isinstance(const, ir.Const):
             if not compatible(prop.type, const.type):
                 message = f"a literal of type {const.type} does not fit '{prop.name}', which is {prop.type}"
-                scope.fail("T3", message, expr.span, temporal_help(prop.type, const.type))
+                raise scope.error("T3", message, expr.span, temporal_help(prop.type, const.type))
             check_member(prop.name, prop.type, const, expr, scope)
 
 
 def _need_string(compare: ast.Compare, expr: ast.Expr, found: ir.Expr, scope: Scope) -> None:
     kind = found.type
     if not (isinstance(kind, PropType) and kind.scalar == "String" and not kind.list):
-        scope.fail("T7", f"'{compare.op}' needs a String here, not {describe(found)}", expr.span)
+        raise scope.error("T7", f"'{compare.op}' needs a String here, not {describe(found)}", expr.span)
 
 
 def _item_type(kind: PropType) -> PropType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from omnigraph.compiler.catalog.model import TypeInfo
+from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check import search
@@ -26,6 +26,10 @@ class Place:
     aliases: Mapping[str, ir.Expr] = field(default_factory=dict)
     target: TypeInfo | None = None
 
+
+# Names of stored columns in a mutation predicate; no declared property can carry them.
+_NODE_COLUMNS = {"id": "id"}
+_EDGE_COLUMNS = {"id": "id", "from": "src", "to": "dst"}
 
 IN_FILTER = Place("a filter", aggregate_code="T7", blob_param_code="T7")
 
@@ -51,7 +55,9 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
             return _call(expr, scope, place)
         case ast.Agg():
             help_text = "give it a name in return, and use the name" if place.what == "order" else None
-            scope.fail(place.aggregate_code, f"{expr.name}(…) cannot stand in {place.what}", expr.span, help_text)
+            raise scope.error(
+                place.aggregate_code, f"{expr.name}(…) cannot stand in {place.what}", expr.span, help_text
+            )
 
 
 def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
@@ -59,16 +65,18 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
     variable = scope.find(prop.var)
     if variable is None:
         if prop.var in scope.params:
-            scope.fail("T6", f"${prop.var} is a parameter and has no properties", prop.span)
+            raise scope.error("T6", f"${prop.var} is a parameter and has no properties", prop.span)
         help_text = scope.suggest(prop.var, scope.visible())
-        scope.fail("T6", f"${prop.var} is not bound here", prop.span, help_text or "bind it in an earlier clause")
+        raise scope.error(
+            "T6", f"${prop.var} is not bound here", prop.span, help_text or "bind it in an earlier clause"
+        )
     if prop.name == "id":
         return ir.Property(prop.var, "id", ir.STRING)
     info = scope.info(variable)
     kind = info.properties.get(prop.name)
     if kind is None:
         message = f"{info.name} has no property '{prop.name}'"
-        scope.fail("T6", message, prop.span, scope.suggest(prop.name, info.properties))
+        raise scope.error("T6", message, prop.span, scope.suggest(prop.name, info.properties))
     return ir.Property(prop.var, prop.name, kind)
 
 
@@ -81,7 +89,7 @@ def whole_node(var: str, type_name: str, scope: Scope) -> ir.Node:
 def _readable(found: ir.Property, prop: ast.Prop, scope: Scope) -> ir.Property:
     if found.type.scalar == "Blob":
         message = f"'{prop.name}' is a Blob, which a query can store but not read"
-        scope.fail("T24", message, prop.span, "fetch it through the blob interface")
+        raise scope.error("T24", message, prop.span, "fetch it through the blob interface")
     return found
 
 
@@ -90,19 +98,23 @@ def _variable(var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
         return _blob_checked(needed_parameter(var, scope), var, scope, place)
     variable = scope.find(var.name)
     if isinstance(variable, EdgeVar):
-        scope.fail("T23", f"${var.name} is an edge; name one of its properties", var.span, f"${var.name}.id identifies it")
+        raise scope.error(
+            "T23", f"${var.name} is an edge; name one of its properties", var.span, f"${var.name}.id identifies it"
+        )
     if variable is not None:
         return whole_node(var.name, variable.type_name, scope)
     param = parameter(var.name, scope)
     if param is None:
         help_text = scope.suggest(var.name, [*scope.visible(), *scope.params])
-        scope.fail("T30", f"${var.name} is neither bound here nor a parameter", var.span, help_text)
+        raise scope.error("T30", f"${var.name} is neither bound here nor a parameter", var.span, help_text)
     return _blob_checked(param, var, scope, place)
 
 
 def _blob_checked(param: ir.Param, var: ast.Var, scope: Scope, place: Place) -> ir.Param:
     if param.type.scalar == "Blob":
-        scope.fail(place.blob_param_code, f"parameter ${param.name} is a Blob and cannot be used in {place.what}", var.span)
+        raise scope.error(
+            place.blob_param_code, f"parameter ${param.name} is a Blob and cannot be used in {place.what}", var.span
+        )
     return param
 
 
@@ -114,32 +126,32 @@ def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
         holders = [var for var, kind in scope.visible().items() if alias.name in scope.info(kind).properties]
         meant = f"for the property write ${holders[0]}.{alias.name}" if holders else None
         help_text = scope.suggest(alias.name, place.aliases) or meant
-        scope.fail("T25", f"there is no column called '{alias.name}' here", alias.span, help_text)
+        raise scope.error("T25", f"there is no column called '{alias.name}' here", alias.span, help_text)
     return found
 
 
 def _target_property(alias: ast.Alias, scope: Scope, target: TypeInfo) -> ir.Property:
-    physical = {"id": "id", "from": "src", "to": "dst"} if target.name in scope.catalog.edges else {"id": "id"}
+    physical = _EDGE_COLUMNS if isinstance(target, EdgeType) else _NODE_COLUMNS
+    column = physical.get(alias.name)
+    if column is not None:
+        return ir.Property(ir.TARGET, column, ir.STRING)
     kind = target.properties.get(alias.name)
     if kind is None:
-        # A node may be keyed by a property called `from`; declared names come first.
-        if alias.name in physical and not (alias.name != "id" and target is scope.catalog.nodes.get(target.name)):
-            return ir.Property(ir.TARGET, physical[alias.name], ir.STRING)
         message = f"{target.name} has no property '{alias.name}'"
-        scope.fail("T11", message, alias.span, scope.suggest(alias.name, target.properties))
+        raise scope.error("T11", message, alias.span, scope.suggest(alias.name, [*target.properties, *physical]))
     if kind.scalar == "Blob":
-        scope.fail("T11", f"'{alias.name}' is a Blob and cannot be tested", alias.span)
+        raise scope.error("T11", f"'{alias.name}' is a Blob and cannot be tested", alias.span)
     return ir.Property(ir.TARGET, alias.name, kind)
 
 
 def _call(call: ast.Call, scope: Scope, place: Place) -> ir.Expr:
     if call.name in ir.TEXT_FUNCTIONS:
         if place.target is not None:
-            scope.fail("T27", f"{call.name}(…) cannot stand in a mutation", call.span)
+            raise scope.error("T27", f"{call.name}(…) cannot stand in a mutation", call.span)
         return search.text_match(call, scope, lambda expr: _text_operand(expr, scope, place))
     if not place.rank_allowed:
         help_text = "rank in order, and read the score in return" if place is IN_FILTER else None
-        scope.fail("T27", f"{call.name}(…) cannot stand in {place.what}", call.span, help_text)
+        raise scope.error("T27", f"{call.name}(…) cannot stand in {place.what}", call.span, help_text)
     return search.rank_call(call, scope)
 
 
@@ -166,11 +178,11 @@ def _arithmetic(expr: ast.Unary | ast.Binary, scope: Scope, place: Place) -> ir.
 def _number(expr: ast.Expr, op: str, scope: Scope, place: Place) -> ir.Expr:
     found = operand(expr, scope, place)
     if isinstance(found, ir.AggregateCall):
-        scope.fail("T27", "an aggregate cannot be part of arithmetic", expr.span)
+        raise scope.error("T27", "an aggregate cannot be part of arithmetic", expr.span)
     if isinstance(found, ir.Nearest | ir.Bm25 | ir.Rrf):
-        scope.fail("T27", "a rank cannot be part of arithmetic", expr.span)
+        raise scope.error("T27", "a rank cannot be part of arithmetic", expr.span)
     if not (isinstance(found.type, PropType) and found.type.is_numeric):
-        scope.fail("T7", f"'{op}' needs numbers, not {describe(found)}", expr.span)
+        raise scope.error("T7", f"'{op}' needs numbers, not {describe(found)}", expr.span)
     return found
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from typing import NoReturn
 
 from omnigraph.compiler.catalog.model import Catalog, TypeInfo
-from omnigraph.compiler.diagnostics import TypeCheckError, did_you_mean, fail
+from omnigraph.compiler.diagnostics import Diagnostic, TypeCheckError, did_you_mean
 from omnigraph.compiler.query.checked import EdgeVar, NodeVar, Parameter, Variable
 from omnigraph.compiler.source import Source, Span
 
@@ -65,11 +64,11 @@ class Scope:
     def refuse_parameter(self, name: str, span: Span) -> None:
         """A variable may not carry the name of a parameter."""
         if name in self.params:
-            self.fail("T33", f"${name} is a parameter and cannot be bound as well", span, "rename the variable")
+            raise self.error("T33", f"${name} is a parameter and cannot be bound as well", span, "rename the variable")
 
-    def fail(self, code: str, message: str, span: Span, help: str | None = None) -> NoReturn:
-        """Report the first thing that is wrong."""
-        fail(TypeCheckError, self.source, code, message, span, help=help)
+    def error(self, code: str, message: str, span: Span, help: str | None = None) -> TypeCheckError:
+        """The error to raise for the first thing that is wrong."""
+        return TypeCheckError(Diagnostic(code, message, span, help), self.source)
 
     def suggest(self, name: str, among: Iterable[str]) -> str | None:
         """Help for a misspelled name, written the way it stands in the text."""

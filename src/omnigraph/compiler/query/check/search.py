@@ -40,7 +40,7 @@ def _arm(call: ast.Expr, scope: Scope) -> ir.Nearest | ir.Bm25:
         case ast.Call("bm25"):
             return _bm25(call, scope)
         case _:
-            scope.fail("T21", "rrf(…) fuses nearest(…) and bm25(…) only", call.span)
+            raise scope.error("T21", "rrf(…) fuses nearest(…) and bm25(…) only", call.span)
 
 
 def _nearest(call: ast.Call, scope: Scope) -> ir.Nearest:
@@ -49,7 +49,7 @@ def _nearest(call: ast.Call, scope: Scope) -> ir.Nearest:
     info, prop = _ranked_property(field, scope, "T15", "nearest")
     kind = info.properties[prop.name]
     if kind.dim is None:
-        scope.fail("T15", f"nearest(…) needs a Vector property, but '{prop.name}' is {kind}", prop.span)
+        raise scope.error("T15", f"nearest(…) needs a Vector property, but '{prop.name}' is {kind}", prop.span)
     embed = info.embeds.get(prop.name)
     return ir.Nearest(
         prop.var,
@@ -72,9 +72,9 @@ def _nearest_query(expr: ast.Expr, field: PropType, scope: Scope) -> ir.Const | 
     elif kind.is_vector:
         length = kind.dim or 0
     else:
-        scope.fail("T15", f"nearest(…) compares with a vector or a text, not with {kind}", expr.span)
+        raise scope.error("T15", f"nearest(…) compares with a vector or a text, not with {kind}", expr.span)
     if length != field.dim:
-        scope.fail("T15", f"the query has {length} dimensions, the property {field.dim}", expr.span)
+        raise scope.error("T15", f"the query has {length} dimensions, the property {field.dim}", expr.span)
     return query
 
 
@@ -84,17 +84,17 @@ def _bm25(call: ast.Call, scope: Scope) -> ir.Bm25:
     info, prop = _ranked_property(field, scope, "T20", "bm25")
     kind = info.properties[prop.name]
     if kind.scalar != "String" or kind.list:
-        scope.fail("T20", f"bm25(…) needs a String property, but '{prop.name}' is {kind}", prop.span)
+        raise scope.error("T20", f"bm25(…) needs a String property, but '{prop.name}' is {kind}", prop.span)
     text = _query_operand("bm25", query, scope)
     if text.type.scalar != "String" or text.type.list:
-        scope.fail("T20", f"bm25(…) searches for a String, not for {text.type}", query.span)
+        raise scope.error("T20", f"bm25(…) searches for a String, not for {text.type}", query.span)
     return ir.Bm25(prop.var, prop.name, text)
 
 
 def _rrf(call: ast.Call, scope: Scope) -> ir.Rrf:
     first, second = _arm(call.args[0], scope), _arm(call.args[1], scope)
     if first.var != second.var:
-        scope.fail("T21", f"rrf(…) ranks one variable, not both ${first.var} and ${second.var}", call.span)
+        raise scope.error("T21", f"rrf(…) ranks one variable, not both ${first.var} and ${second.var}", call.span)
     k = _smoothing(call.args[2], scope) if len(call.args) > 2 else _DEFAULT_K
     return ir.Rrf(first, second, k)
 
@@ -106,7 +106,7 @@ def _smoothing(expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
     param = parameter(expr.name, scope) if isinstance(expr, ast.Var) else None
     if param is not None and param.type.scalar in INTEGER and not param.type.list:
         return param
-    scope.fail("T21", "the k of rrf(…) is a positive integer", expr.span)
+    raise scope.error("T21", "the k of rrf(…) is a positive integer", expr.span)
 
 
 def _distance(expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
@@ -116,32 +116,30 @@ def _distance(expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
     param = parameter(expr.name, scope) if isinstance(expr, ast.Var) else None
     if param is not None and param.type.scalar in INTEGER and not param.type.list:
         return param
-    scope.fail("T19", "the edit distance of fuzzy(…) is an integer from 0 up", expr.span)
+    raise scope.error("T19", "the edit distance of fuzzy(…) is an integer from 0 up", expr.span)
 
 
-def _text(
-    function: str, code: str, expr: ast.Expr, resolve: Callable[[ast.Expr], ir.Expr], scope: Scope
-) -> ir.Expr:
+def _text(function: str, code: str, expr: ast.Expr, resolve: Callable[[ast.Expr], ir.Expr], scope: Scope) -> ir.Expr:
     found = resolve(expr)
     kind = found.type
     if not (isinstance(kind, PropType) and kind.scalar == "String" and not kind.list):
         shown = "null" if kind == ir.NULL else str(kind)
-        scope.fail(code, f"{function}(…) works on String, not on {shown}", expr.span)
+        raise scope.error(code, f"{function}(…) works on String, not on {shown}", expr.span)
     return found
 
 
 def _ranked_property(field: ast.Expr, scope: Scope, code: str, function: str) -> tuple[NodeType, ast.Prop]:
     if not isinstance(field, ast.Prop):
-        scope.fail(code, f"{function}(…) ranks by a property such as $v.p", field.span)
+        raise scope.error(code, f"{function}(…) ranks by a property such as $v.p", field.span)
     variable = scope.find(field.var)
     if variable is None:
         help_text = scope.suggest(field.var, scope.visible())
-        scope.fail(code, f"${field.var} is not bound here", field.span, help_text)
+        raise scope.error(code, f"${field.var} is not bound here", field.span, help_text)
     info = scope.info(variable)
     assert isinstance(info, NodeType)
     if field.name not in info.properties:
         message = f"{info.name} has no property '{field.name}'"
-        scope.fail(code, message, field.span, scope.suggest(field.name, info.properties))
+        raise scope.error(code, message, field.span, scope.suggest(field.name, info.properties))
     return info, field
 
 
@@ -150,7 +148,7 @@ def _query_operand(function: str, expr: ast.Expr, scope: Scope) -> ir.Const | ir
     if found is None and isinstance(expr, ast.Var):
         found = parameter(expr.name, scope)
     if found is None:
-        scope.fail("T27", f"what {function}(…) looks for is a literal or a parameter", expr.span)
+        raise scope.error("T27", f"what {function}(…) looks for is a literal or a parameter", expr.span)
     return found
 
 
@@ -159,4 +157,4 @@ def _refuse_edge_field(call: ast.Call, scope: Scope) -> None:
     if isinstance(field, ast.Prop | ast.Var):
         name = field.var if isinstance(field, ast.Prop) else field.name
         if isinstance(scope.find(name), EdgeVar):
-            scope.fail("T23", f"${name} is an edge; {call.name}(…) works on nodes", field.span)
+            raise scope.error("T23", f"${name} is an edge; {call.name}(…) works on nodes", field.span)

@@ -43,10 +43,12 @@ def stored_value(name: str, expected: PropType, expr: ast.Expr, scope: Scope) ->
             param = needed_parameter(expr, scope)
             text_into_blob = expected.scalar == "Blob" and param.type.scalar == "String" and not param.type.list
             if not text_into_blob and not compatible(expected, param.type):
-                scope.fail("T7", f"parameter ${param.name} is {param.type}, but '{name}' is {expected}", expr.span)
+                raise scope.error(
+                    "T7", f"parameter ${param.name} is {param.type}, but '{name}' is {expected}", expr.span
+                )
             return param
         case _:
-            scope.fail("T27", "only a literal, a parameter or now() can stand here", expr.span)
+            raise scope.error("T27", "only a literal, a parameter or now() can stand here", expr.span)
 
 
 def needed_parameter(var: ast.Var, scope: Scope) -> ir.Param:
@@ -54,14 +56,14 @@ def needed_parameter(var: ast.Var, scope: Scope) -> ir.Param:
     param = parameter(var.name, scope)
     if param is None:
         message = f"${var.name} is not a parameter of this query"
-        scope.fail("T14", message, var.span, scope.suggest(var.name, scope.params))
+        raise scope.error("T14", message, var.span, scope.suggest(var.name, scope.params))
     return param
 
 
 def now_for(name: str, expected: PropType, expr: ast.Now, scope: Scope) -> ir.Now:
     """now(), which only a DateTime takes."""
     if expected.scalar != "DateTime" or expected.list:
-        scope.fail("T7", f"now() is a DateTime, but '{name}' is {expected}", expr.span)
+        raise scope.error("T7", f"now() is a DateTime, but '{name}' is {expected}", expr.span)
     return ir.Now()
 
 
@@ -69,7 +71,9 @@ def check_member(name: str, expected: PropType, found: ir.Const, expr: ast.Expr,
     """An enum literal must be one of the declared words."""
     if expected.enum is not None and found.value is not None and found.value not in expected.enum:
         help_text = scope.suggest(str(found.value), expected.enum) or f"one of: {', '.join(expected.enum)}"
-        scope.fail("T3", f"{found.value!r} is not a member of {expected}, the type of '{name}'", expr.span, help_text)
+        raise scope.error(
+            "T3", f"{found.value!r} is not a member of {expected}, the type of '{name}'", expr.span, help_text
+        )
 
 
 def temporal_help(expected: PropType, found: PropType) -> str | None:
@@ -82,25 +86,29 @@ def temporal_help(expected: PropType, found: PropType) -> str | None:
 def _check_literal(name: str, expected: PropType, found: ir.Const, expr: ast.Expr, scope: Scope) -> None:
     if found.type == ir.NULL:
         if not expected.nullable:
-            scope.fail("T3", f"'{name}' is {expected}, which cannot be null", expr.span)
+            raise scope.error("T3", f"'{name}' is {expected}, which cannot be null", expr.span)
         return
     if expected.is_vector:
         _check_vector(name, expected, found, expr, scope)
     elif expected.scalar == "Blob":
-        scope.fail("T3", f"'{name}' is a Blob; a literal cannot be stored in it", expr.span, "pass a String parameter")
+        raise scope.error(
+            "T3", f"'{name}' is a Blob; a literal cannot be stored in it", expr.span, "pass a String parameter"
+        )
     elif not compatible(expected, found.type):
         help_text = temporal_help(expected, found.type)
-        scope.fail("T3", f"a literal of type {found.type} does not fit '{name}', which is {expected}", expr.span, help_text)
+        raise scope.error(
+            "T3", f"a literal of type {found.type} does not fit '{name}', which is {expected}", expr.span, help_text
+        )
     else:
         check_member(name, expected, found, expr, scope)
 
 
 def _check_vector(name: str, expected: PropType, found: ir.Const, expr: ast.Expr, scope: Scope) -> None:
     if not (found.type.list and found.type.scalar in NUMERIC):
-        scope.fail("T3", f"'{name}' is {expected}; write a list of {expected.dim} numbers", expr.span)
+        raise scope.error("T3", f"'{name}' is {expected}; write a list of {expected.dim} numbers", expr.span)
     assert isinstance(found.value, tuple)
     if len(found.value) != expected.dim:
-        scope.fail("T3", f"'{name}' is {expected}, but the literal has {len(found.value)} items", expr.span)
+        raise scope.error("T3", f"'{name}' is {expected}, but the literal has {len(found.value)} items", expr.span)
 
 
 def _scalar(literal: ast.Literal, scope: Scope) -> ir.Const:
@@ -110,7 +118,7 @@ def _scalar(literal: ast.Literal, scope: Scope) -> ir.Const:
         if literal.kind == "datetime":
             return ir.Const(parse_datetime(str(literal.value)), ir.DATETIME)
     except BadTemporal as bad:
-        scope.fail("T32", str(bad), literal.span)
+        raise scope.error("T32", str(bad), literal.span) from None
     return ir.Const(literal.value, _LITERAL_TYPES[literal.kind])
 
 
@@ -119,12 +127,12 @@ def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
     for item in literal.items:
         found = constant(item, scope) if not isinstance(item, ast.ListLiteral) else None
         if found is None:
-            scope.fail("T32", "a list holds plain literals, neither lists nor variables", item.span)
+            raise scope.error("T32", "a list holds plain literals, neither lists nor variables", item.span)
         if found.type == ir.NULL:
-            scope.fail("T32", "a list cannot hold null", item.span)
+            raise scope.error("T32", "a list cannot hold null", item.span)
         if items and not compatible(items[0].type, found.type):
             message = f"a list cannot mix {items[0].type} and {found.type}"
-            scope.fail("T32", message, item.span)
+            raise scope.error("T32", message, item.span)
         items.append(found)
     # An empty list counts as a list of strings.
     scalar = "String" if not items else items[0].type.scalar

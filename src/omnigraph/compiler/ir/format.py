@@ -1,0 +1,229 @@
+"""Plans as text: one stable form for golden files and `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir import ops
+from omnigraph.compiler.lexer import quote
+from omnigraph.compiler.temporal import Date, DateTime
+from omnigraph.compiler.types import PropType
+
+
+def format_plan(plan: ops.Plan) -> str:
+    """The operators of a plan, one a line, negations indented."""
+    if isinstance(plan, ops.MutationPlan):
+        return "\n".join(_mutation(op) for op in plan.ops)
+    lines = [*_pipeline(plan.match, 0), *(_result(op) for op in plan.result)]
+    lines.append("columns " + ", ".join(_column(column) for column in plan.columns))
+    return "\n".join(lines)
+
+
+def format_operator(op: ops.MatchOp | ops.ResultOp) -> str:
+    """One operator on one line; what stands inside a negation is not shown."""
+    if isinstance(op, ops.AntiJoin):
+        return f"anti-join on {_variables(op.outer)}"
+    if isinstance(op, ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter):
+        return _match(op)
+    return _result(op)
+
+
+def format_condition(condition: ir.Condition) -> str:
+    """A condition in query notation."""
+    match condition:
+        case ir.Compare(op, left, right) | ir.TextTest(op, left, right):
+            return f"{format_expr(left)} {op} {format_expr(right)}"
+        case ir.SameNode(left, right, negated):
+            return f"${left.var} {'!=' if negated else '='} ${right.var}"
+        case ir.In(value, options, negated):
+            return f"{format_expr(value)} {'not in' if negated else 'in'} {format_expr(options)}"
+        case ir.IsNull(operand, negated):
+            return f"{format_expr(operand)} {'is not null' if negated else 'is null'}"
+        case ir.IsTrue(operand):
+            return format_expr(operand)
+        case ir.And(parts):
+            return "(" + " and ".join(format_condition(part) for part in parts) + ")"
+        case ir.Or(parts):
+            return "(" + " or ".join(format_condition(part) for part in parts) + ")"
+        case ir.NotTrue(part):
+            return f"not ({format_condition(part)})"
+
+
+def format_expr(expr: ir.Expr) -> str:
+    """An expression in query notation; a parameter shows as `:name`."""
+    match expr:
+        case ir.Const(value):
+            return _constant(value)
+        case ir.Param(name):
+            return f":{name}"
+        case ir.Now():
+            return "now()"
+        case ir.Property(var, name):
+            return f"${var}.{name}" if var != ir.TARGET else name
+        case ir.Node(var):
+            return f"${var}"
+        case ir.Arithmetic(op, left, right):
+            return f"({format_expr(left)} {op} {format_expr(right)})"
+        case ir.TextMatch(function, field, query, distance):
+            return _call(function, field, query, *(() if distance is None else (distance,)))
+        case ir.Nearest(var, name, _, metric, query):
+            return f"nearest(${var}.{name}, {format_expr(query)}, {metric})"
+        case ir.Bm25(var, name, query):
+            return f"bm25(${var}.{name}, {format_expr(query)})"
+        case ir.Rrf(first, second, k):
+            return _call("rrf", first, second, k)
+        case ir.Score():
+            return "score"
+        case ir.AggregateCall(function, arg, distinct):
+            return f"{function}({'distinct ' if distinct else ''}{'*' if arg is None else format_expr(arg)})"
+        case ir.Column(name):
+            return f"column {quote(name)}"
+
+
+# --- match -----------------------------------------------------------------------------------
+
+
+def _pipeline(pipeline: Iterable[ops.MatchOp], depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for op in pipeline:
+        if isinstance(op, ops.AntiJoin):
+            yield indent + format_operator(op)
+            yield from _pipeline(op.ops, depth + 1)
+        else:
+            yield indent + _match(op)
+
+
+def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter) -> str:
+    match op:
+        case ops.NodeScan(var, type_name, predicates, joins, columns):
+            return f"scan ${var}: {type_name}" + _where(predicates) + _on(joins) + _keeping(var, columns)
+        case ops.Expand(link, source, predicates, edge_predicates):
+            return (
+                f"expand ${source} {op.direction} {_link(link)} ${op.target}: {op.target_type}"
+                + _where((*predicates, *edge_predicates))
+                + _keeping(op.target, op.columns)
+                + _keeping(link.edge_var, op.edge_columns)
+            )
+        case ops.ExpandTest(link, edge_predicates, edge_columns):
+            way = "both" if link.undirected else "out"
+            ends = f"test ${link.tail} {way} {_link(link)} ${link.head}"
+            return ends + _where(edge_predicates) + _keeping(link.edge_var, edge_columns)
+        case ops.Filter(condition):
+            return f"filter {format_condition(condition)}"
+
+
+def _link(link: ops.Link) -> str:
+    bound = f"${link.edge_var}:" if link.edge_var is not None else ""
+    hops = f"{{{link.min_hops},{link.max_hops}}}" if (link.min_hops, link.max_hops) != (1, 1) else ""
+    return f"{bound}{link.edge}{hops}"
+
+
+def _where(conditions: tuple[ir.Condition, ...]) -> str:
+    return " where " + " and ".join(format_condition(test) for test in conditions) if conditions else ""
+
+
+def _on(joins: tuple[ir.Condition, ...]) -> str:
+    return " on " + " and ".join(format_condition(test) for test in joins) if joins else ""
+
+
+def _keeping(var: str | None, columns: tuple[str, ...]) -> str:
+    return f" keeping {', '.join(f'${var}.{name}' for name in columns)}" if columns else ""
+
+
+# --- result ----------------------------------------------------------------------------------
+
+
+def _result(op: ops.ResultOp) -> str:
+    match op:
+        case ops.Rank(call, arm, fetch):
+            return f"rank {format_expr(call)}" + (f" arm {_fetch(arm)}" if arm is not None else "") + _top(fetch)
+        case ops.Sort(keys, ties, fetch):
+            by = [format_expr(key.expr) + (" desc" if key.descending else "") for key in keys]
+            tail = [f"ids of {_variables(ties)}"] if ties else []
+            return "sort " + ", ".join([*by, *tail]) + _top(fetch)
+        case ops.Project(columns):
+            return "project " + _outputs(columns)
+        case ops.Aggregate(columns):
+            return "aggregate " + _outputs(columns)
+        case ops.Distinct():
+            return "distinct"
+        case ops.Limit(limit, offset):
+            kept = f"limit {'all' if limit is None else format_expr(limit)}"
+            return kept + (f" offset {format_expr(offset)}" if offset is not None else "")
+
+
+def _top(fetch: ops.Fetch | None) -> str:
+    return f" top {_fetch(fetch)}" if fetch is not None else ""
+
+
+def _fetch(fetch: ops.Fetch) -> str:
+    return format_expr(fetch.limit) + (f"+{format_expr(fetch.offset)}" if fetch.offset is not None else "")
+
+
+def _outputs(columns: tuple[ops.Output, ...]) -> str:
+    return ", ".join(f"{format_expr(column.expr)} as {quote(column.name)}" for column in columns)
+
+
+def _column(column: ops.ResultColumn) -> str:
+    kind = column.type
+    shown = str(kind.with_nullable(False)) if isinstance(kind, PropType) else f"object {kind}"
+    return f"{quote(column.name)}: {shown}{'?' if column.nullable else ''}"
+
+
+# --- mutations -------------------------------------------------------------------------------
+
+
+def _mutation(op: ops.MutationOp) -> str:
+    match op:
+        case ops.InsertNode(type_name, values):
+            return f"insert node {type_name} {_values(values)}"
+        case ops.InsertEdge(type_name, _, _, source, target, values):
+            return f"insert edge {type_name} from {format_expr(source)} to {format_expr(target)} {_values(values)}"
+        case ops.UpdateNode(type_name, values, predicate):
+            return f"update node {type_name} {_values(values)} where {format_condition(predicate)}"
+        case ops.UpdateEdge(type_name, values, predicate):
+            return f"update edge {type_name} {_values(values)} where {format_condition(predicate)}"
+        case ops.DeleteNode(type_name, predicate, cascades):
+            through = ", ".join(_cascade(cascade) for cascade in cascades) or "no edges"
+            return f"delete node {type_name} where {format_condition(predicate)} cascading to {through}"
+        case ops.DeleteEdge(type_name, predicate):
+            return f"delete edge {type_name} where {format_condition(predicate)}"
+
+
+def _values(values: tuple[ops.Value, ...]) -> str:
+    return "{" + ", ".join(f"{value.property}: {format_expr(value.expr)} as {value.type}" for value in values) + "}"
+
+
+def _cascade(cascade: ops.Cascade) -> str:
+    ends = [name for name, holds in (("src", cascade.at_source), ("dst", cascade.at_target)) if holds]
+    return f"{cascade.edge}({', '.join(ends)})"
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def _constant(value: ir.ConstValue) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quote(value)
+        case Date():
+            return f"date({quote(str(value))})"
+        case DateTime():
+            return f"datetime({quote(str(value))})"
+        case tuple():
+            return "[" + ", ".join(_constant(item) for item in value) + "]"
+        case _:
+            return repr(value)
+
+
+def _call(function: str, *args: ir.Expr) -> str:
+    return f"{function}({', '.join(format_expr(arg) for arg in args)})"
+
+
+def _variables(names: tuple[str, ...]) -> str:
+    return ", ".join(f"${name}" for name in names)

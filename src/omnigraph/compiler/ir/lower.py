@@ -1,0 +1,144 @@
+"""Lowering: a checked query becomes the plan that says what it means; passes make it fast afterwards."""
+
+from __future__ import annotations
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import (
+    Aggregate,
+    AntiJoin,
+    Distinct,
+    Expand,
+    ExpandTest,
+    Fetch,
+    Filter,
+    Limit,
+    Link,
+    MatchOp,
+    MutationPlan,
+    NodeScan,
+    Output,
+    Plan,
+    Project,
+    Rank,
+    ReadPlan,
+    ResultColumn,
+    ResultOp,
+    Sort,
+    SortKey,
+)
+from omnigraph.compiler.query.checked import (
+    Bind,
+    Checked,
+    CheckedClause,
+    CheckedMutation,
+    CheckedRead,
+    Column,
+    Step,
+    Where,
+    Without,
+    is_hidden,
+)
+from omnigraph.compiler.types import PropType
+
+
+def lower(checked: Checked) -> Plan:
+    """The plan of a checked query, operators in clause order."""
+    if isinstance(checked.body, CheckedMutation):
+        return MutationPlan(checked.body.ops)
+    read = checked.body
+    columns = tuple(ResultColumn(column.name, column.expr.type, column.nullable) for column in read.columns)
+    return ReadPlan(_match(read.clauses, frozenset()), _result(read), columns)
+
+
+# --- match -----------------------------------------------------------------------------------
+
+
+def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[MatchOp, ...]:
+    ops: list[MatchOp] = []
+    bound = set(outer)
+    for clause in clauses:
+        match clause:
+            case Bind(var, type_name, conditions):
+                # A second binding of a variable only adds its conditions.
+                if var not in bound:
+                    ops.append(NodeScan(var, type_name))
+                    bound.add(var)
+                ops.extend(Filter(condition) for condition in conditions)
+            case Step(link, never):
+                ops.extend(_step(link, bound))
+                bound |= {link.tail, link.head}
+                if never:
+                    ops.append(Filter(ir.NEVER))
+            case Where(condition):
+                ops.append(Filter(condition))
+            case Without(inner, reads):
+                ops.append(AntiJoin(_match(inner, frozenset(bound)), reads))
+    return tuple(ops)
+
+
+def _step(link: Link, bound: set[str]) -> list[MatchOp]:
+    if link.tail in bound and link.head in bound:
+        return [ExpandTest(link)]
+    if link.tail == link.head:
+        return [NodeScan(link.tail, link.tail_type), ExpandTest(link)]
+    if link.tail in bound:
+        return [Expand(link, link.tail)]
+    if link.head in bound:
+        return [Expand(link, link.head)]
+    return [NodeScan(link.tail, link.tail_type), Expand(link, link.tail)]
+
+
+# --- result ----------------------------------------------------------------------------------
+
+
+def _result(read: CheckedRead) -> tuple[ResultOp, ...]:
+    ops: list[ResultOp] = []
+    fetch = Fetch(read.limit, read.offset) if read.limit is not None else None
+    if read.rank is not None:
+        ops.append(Rank(read.rank, arm=fetch if isinstance(read.rank, ir.Rrf) else None))
+    columns = tuple(Output(column.name, _reuse_score(column.expr, read.rank)) for column in read.columns)
+    ops.extend(_grouped(read, columns) if read.grouped else _projected(read, columns))
+    if read.limit is not None or read.offset is not None:
+        ops.append(Limit(read.limit, read.offset))
+    return tuple(ops)
+
+
+def _projected(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
+    # Sorting before projecting lets keys read what is not returned; Distinct then keeps the first of equal rows.
+    ops: list[ResultOp] = [_row_order(read, read.keys), Project(columns)]
+    return [*ops, Distinct()] if read.distinct else ops
+
+
+def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
+    aggregate = Aggregate(columns)
+    if not aggregate.keys:
+        return [aggregate]
+    ties = [column for column in read.columns if not column.is_aggregate]
+    ops: list[ResultOp] = [aggregate]
+    # Groups come in the order of their first row wherever the keys leave something open.
+    if read.rank is not None or not read.keys or not all(_has_order(column) for column in ties):
+        ops.insert(0, _row_order(read, ()))
+    if read.keys:
+        used = {key.expr for key in read.keys}
+        rest = (ir.Column(column.name, column.expr.type) for column in ties if _has_order(column))
+        ops.append(Sort((*read.keys, *(SortKey(column) for column in rest if column not in used))))
+    return ops
+
+
+def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
+    ties = tuple(sorted(name for name in read.variables if not is_hidden(name)))
+    if read.rank is None:
+        return Sort(keys, ties)
+    best_first = SortKey(ir.Score(), descending=not isinstance(read.rank, ir.Nearest))
+    # Equal scores: further keys, then the ranked entity, so that its rows stay together.
+    entity = () if is_hidden(read.rank.var) else (read.rank.var,)
+    return Sort((best_first, *keys), (*entity, *(name for name in ties if name not in entity)))
+
+
+def _reuse_score(expr: ir.Expr, rank: ir.RankCall | None) -> ir.Expr:
+    return ir.Score() if rank is not None and expr == rank else expr
+
+
+def _has_order(column: Column) -> bool:
+    kind = column.expr.type
+    return not (isinstance(kind, PropType) and (kind.list or kind.is_vector))

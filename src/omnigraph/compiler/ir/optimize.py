@@ -1,0 +1,39 @@
+"""The passes of a read plan, in the one order they run in."""
+
+from __future__ import annotations
+
+from omnigraph.compiler.ir.ops import MutationPlan, Plan
+from omnigraph.compiler.ir.passes.bind_constants import bind_constants
+from omnigraph.compiler.ir.passes.choose_start import choose_start
+from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.passes.flatten_negation import flatten_negation
+from omnigraph.compiler.ir.passes.fuse_top_k import fuse_top_k
+from omnigraph.compiler.ir.passes.join_on_equality import join_on_equality
+from omnigraph.compiler.ir.passes.order_expansions import order_expansions
+from omnigraph.compiler.ir.passes.prune_columns import prune_columns
+from omnigraph.compiler.ir.passes.push_predicates import push_predicates
+from omnigraph.compiler.ir.passes.split_conjunctions import split_conjunctions
+
+PASSES = (
+    bind_constants,
+    split_conjunctions,
+    flatten_negation,
+    push_predicates,
+    choose_start,
+    order_expansions,
+    join_on_equality,
+    prune_columns,
+    fuse_top_k,
+)
+
+# What a parameter value or fresh statistics can still change in a plan that was optimised before.
+_NEUTRAL = Context()
+
+
+def optimize(plan: Plan, context: Context = _NEUTRAL) -> Plan:
+    """The plan after every pass; the rows it yields never change. Optimising twice does no harm."""
+    if isinstance(plan, MutationPlan):
+        return plan
+    for run in PASSES:
+        plan = run(plan, context)
+    return plan

@@ -1,0 +1,57 @@
+"""Each variable carries only the properties that a later operator reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.walk import properties
+
+
+def prune_columns(plan: ReadPlan, context: Context) -> ReadPlan:
+    """The plan with `columns` filled in; a pushed predicate reads its column where it stands and needs no entry."""
+    result = (read for op in plan.result for read in properties(op))
+    return replace(plan, match=_pruned(plan.match, result))
+
+
+def _pruned(ops: tuple[MatchOp, ...], later: Iterable[tuple[str, str]]) -> tuple[MatchOp, ...]:
+    # Names are local to their block: two blocks may give one name to different types.
+    needed: dict[str, set[str]] = {}
+    for var, name in chain(later, _match_reads(ops)):
+        needed.setdefault(var, set()).add(name)
+    return tuple(_with_columns(op, needed) for op in ops)
+
+
+def _match_reads(ops: tuple[MatchOp, ...]) -> Iterator[tuple[str, str]]:
+    for op in ops:
+        match op:
+            case Filter(condition):
+                yield from properties(condition)
+            case NodeScan(joins=joins):
+                for condition in joins:
+                    yield from properties(condition)
+            case AntiJoin(inner):
+                yield from _match_reads(inner)
+            case _:
+                pass
+
+
+def _with_columns(op: MatchOp, needed: dict[str, set[str]]) -> MatchOp:
+    match op:
+        case NodeScan(var):
+            return replace(op, columns=_sorted(needed, var))
+        case Expand(link):
+            return replace(op, columns=_sorted(needed, op.target), edge_columns=_sorted(needed, link.edge_var))
+        case ExpandTest(link):
+            return replace(op, edge_columns=_sorted(needed, link.edge_var))
+        case AntiJoin(inner):
+            return replace(op, ops=_pruned(inner, ()))
+        case _:
+            return op
+
+
+def _sorted(needed: dict[str, set[str]], var: str | None) -> tuple[str, ...]:
+    return tuple(sorted(needed.get(var, ()))) if var is not None else ()

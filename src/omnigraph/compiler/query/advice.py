@@ -1,0 +1,76 @@
+"""Remarks on queries that are right but may not be meant: L203 to L206."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.walk import expressions
+from omnigraph.compiler.query.check.clauses import used_variables
+from omnigraph.compiler.query.checked import (
+    Bind,
+    Checked,
+    CheckedMutation,
+    CheckedRead,
+    NodeVar,
+    Step,
+    Without,
+    is_hidden,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One remark on one query."""
+
+    code: str
+    message: str
+    type_name: str | None = None
+
+
+def advise(checked: Checked, large_types: Collection[str]) -> Iterator[Advice]:
+    """Everything worth a remark."""
+    yield from _unused_parameters(checked)
+    if not isinstance(checked.body, CheckedMutation):
+        yield from _cross_product(checked.body)
+        yield from _order_without_limit(checked.body, large_types)
+        yield from _unnamed_aggregates(checked.body)
+
+
+def _unused_parameters(checked: Checked) -> Iterator[Advice]:
+    used = {part.name for part in expressions(checked.body) if isinstance(part, ir.Param)}
+    for param in checked.params:
+        if param.name not in used:
+            yield Advice("L203", f"parameter ${param.name} is never used")
+
+
+def _cross_product(read: CheckedRead) -> Iterator[Advice]:
+    groups: list[set[str]] = []
+    for clause in read.clauses:
+        if isinstance(clause, Without):
+            continue
+        joined = set(used_variables(clause))
+        if isinstance(clause, Step) and clause.link.edge_var is not None:
+            joined.add(clause.link.edge_var)
+        if joined:
+            apart = [group for group in groups if not group & joined]
+            groups = [*apart, joined.union(*(group for group in groups if group & joined))]
+    if len(groups) > 1:
+        named = [", ".join(f"${name}" for name in sorted(group) if not is_hidden(name)) or "$_" for group in groups]
+        yield Advice("L204", f"nothing connects {' with '.join(named)}; every combination is a row")
+
+
+def _order_without_limit(read: CheckedRead, large_types: Collection[str]) -> Iterator[Advice]:
+    if read.limit is not None or read.grouped or not (read.keys or read.rank):
+        return
+    scanned = {clause.type_name for clause in read.clauses if isinstance(clause, Bind)}
+    reached = {kind.type_name for kind in read.variables.values() if isinstance(kind, NodeVar)}
+    for type_name in sorted((scanned | reached) & set(large_types)):
+        yield Advice("L205", f"orders all of {type_name} without a limit", type_name)
+
+
+def _unnamed_aggregates(read: CheckedRead) -> Iterator[Advice]:
+    for column in read.columns:
+        if column.is_aggregate and column.alias is None:
+            yield Advice("L206", f"the aggregate column '{column.name}' has no name of its own; add 'as …'")

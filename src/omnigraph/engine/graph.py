@@ -1,0 +1,217 @@
+"""The facade: an opened graph bound to a branch, one short method per verb."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import Any
+
+from omnigraph.engine.branches_api import Branches
+from omnigraph.engine.commits_api import Commits
+from omnigraph.engine.core import Core
+from omnigraph.engine.entity import entity_at
+from omnigraph.engine.history import commit_at_time, find_commit, state_at_commit, state_at_version
+from omnigraph.engine.lifecycle import StrPath, create_graph, open_graph, read_source
+from omnigraph.engine.past import Past
+from omnigraph.engine.read.budget import Limits
+from omnigraph.engine.read.result import Result
+from omnigraph.engine.read.run import Embedder
+from omnigraph.engine.reader import Reader
+from omnigraph.engine.result import MutationResult
+from omnigraph.engine.schema_api import Schema
+from omnigraph.engine.view import View
+from omnigraph.engine.write.mutation import MutationCall, run_mutation
+from omnigraph.errors import BadRequest
+from omnigraph.storage import recovery
+from omnigraph.storage.branches import branch_name
+from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.settings import DEFAULTS, Settings
+
+
+def init(
+    uri: StrPath,
+    schema: StrPath,
+    *,
+    actor: str | None = None,
+    force: bool = False,
+    settings: Settings = DEFAULTS,
+) -> Graph:
+    """Create a graph at a path or `s3://` URI and open it; an existing graph is refused.
+
+    `schema` is schema text or the path of a `.pg` file. `force` accepts schema files that an interrupted
+    initialization left behind.
+    """
+    create_graph(uri, schema, force=force, settings=settings)
+    return open(uri, actor=actor, settings=settings)
+
+
+def open(
+    uri: StrPath,
+    branch: str = "main",
+    actor: str | None = None,
+    read_only: bool = False,
+    *,
+    settings: Settings = DEFAULTS,
+) -> Graph:
+    """Open a graph; unless `read_only`, interrupted writes of dead processes are resolved first."""
+    core = open_graph(uri, read_only=read_only, settings=settings)
+    return Graph(core, actor=actor).branch(branch)
+
+
+class Graph(Reader):
+    """An opened graph, bound to one branch; safe to share between threads, and a context manager."""
+
+    def __init__(self, core: Core, branch: str | None = None, actor: str | None = None) -> None:
+        super().__init__(core)
+        self._branch = branch
+        self.actor = actor
+
+    # --- what it is ------------------------------------------------------------------------------
+
+    @property
+    def uri(self) -> str:
+        """Where the graph is."""
+        return self._core.store.root.uri
+
+    @property
+    def branch_name(self) -> str:
+        """The branch this handle is bound to."""
+        return self._branch or "main"
+
+    @property
+    def read_only(self) -> bool:
+        return self._core.read_only
+
+    @property
+    def branches(self) -> Branches:
+        """Create, list and delete branches."""
+        return Branches(self._core, lambda: self._branch)
+
+    @property
+    def commits(self) -> Commits:
+        """The history."""
+        return Commits(self._core, self._branch)
+
+    @property
+    def schema(self) -> Schema:
+        """The accepted schema."""
+        return Schema(self._core, self._branch)
+
+    # --- other places and times ------------------------------------------------------------------
+
+    def branch(self, name: str) -> Graph:
+        """Another handle on the same graph, bound to an existing branch."""
+        bound = branch_name(name)
+        self._core.state(bound)
+        return Graph(self._core, bound, self.actor)
+
+    def at(
+        self,
+        commit: str | GraphCommit | None = None,
+        *,
+        version: int | None = None,
+        time: str | datetime | None = None,
+    ) -> Past:
+        """The graph as it was at a commit, at a manifest version of this branch, or at an instant."""
+        if sum(given is not None for given in (commit, version, time)) != 1:
+            raise BadRequest("name one moment: a commit, version=… or time=…")
+        if version is not None:
+            state = state_at_version(self._core, self._branch, version)
+        else:
+            state = state_at_commit(self._core, self._resolve(commit, time))
+        return Past(self._core, self._core.view_of(state, self._core.schemas.of(self._core.state(self._branch))))
+
+    def _resolve(self, commit: str | GraphCommit | None, time: str | datetime | None) -> GraphCommit:
+        if time is not None:
+            return commit_at_time(self._core, self._branch, time)
+        return find_commit(self._core, commit, self._branch) if isinstance(commit, str) else _given(commit)
+
+    def view(self, branch: str | None = None) -> View:
+        return self._core.view(self._named(branch))
+
+    def get(
+        self, type_name: str, entity_id: str, at: str | GraphCommit | None = None, *, branch: str | None = None
+    ) -> dict[str, Any] | None:
+        """One entity as flat JSON, now or at a commit; None when the row, or its type, was not there."""
+        view = self.view(branch) if at is None else self.at(at).view()
+        return entity_at(view, type_name, entity_id)
+
+    def refresh(self) -> str | None:
+        """Resolve what interrupted writers left on the way, and return the id of the newest commit."""
+        if not self.read_only:
+            self._core.require_open()
+            recovery.sweep(self._core.store, eager_restore=False)
+        return self._core.state(self._branch).effective_head
+
+    def sync(self, branch: str) -> str | None:
+        """Bind this handle to a branch and return the id of its newest commit."""
+        bound = branch_name(branch)
+        head = self._core.state(bound).effective_head
+        self._branch = bound
+        return head
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def query(
+        self,
+        source: StrPath,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        snapshot: str | GraphCommit | None = None,
+        runner: str = "auto",
+        limits: Limits | None = None,
+        embedder: Embedder | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Result:
+        """Run a read on this branch, on another one, or as of a commit (`snapshot`)."""
+        here = self if branch is None else self.branch(branch)
+        reader = super(Graph, here) if snapshot is None else here.at(snapshot)
+        return reader.query(source, name, params, runner=runner, limits=limits, embedder=embedder, cancel=cancel)
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def mutate(
+        self,
+        source: StrPath,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        branch: str | None = None,
+        if_commit: str | None = None,
+    ) -> MutationResult:
+        """Run a mutation (text, or the path of a `.gq` file) as one commit, or not at all.
+
+        `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit.
+        """
+        self._core.require_writable()
+        call = MutationCall(read_source(source), name, params, self._named(branch), self.actor, if_commit)
+        return run_mutation(self._core, call)
+
+    # --- lifetime --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of open files; every handle of this graph that came from the same `open` is closed."""
+        self._core.closed = True
+        self._core.tables.clear()
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Graph '{self.uri}' on branch '{self.branch_name}'>"
+
+    def _named(self, branch: str | None) -> str | None:
+        return self._branch if branch is None else branch_name(branch)
+
+
+def _given(commit: GraphCommit | None) -> GraphCommit:
+    assert commit is not None
+    return commit

@@ -1,0 +1,73 @@
+"""Time travel: from a commit id, a manifest version or an instant to the state that was current then."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from omnigraph.compiler.temporal import BadTemporal, parse_datetime
+from omnigraph.engine.core import Core
+from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
+from omnigraph.storage import manifest
+from omnigraph.storage.branches import list_branches
+from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.layout import normalize_branch
+from omnigraph.storage.manifest import ManifestState
+
+
+def find_commit(core: Core, commit_id: str, bound: str | None) -> GraphCommit:
+    """A commit by id: the bound branch is asked first, then every live branch."""
+    found = core.state(bound).lineage.get(commit_id)
+    if found is not None:
+        return found
+    for name in list_branches(core.store):
+        branch = normalize_branch(name)
+        if branch == bound:
+            continue
+        try:
+            found = core.state(branch).lineage.get(commit_id)
+        except BranchNotFound:
+            continue  # deleted while we were looking
+        if found is not None:
+            return found
+    raise CommitNotFound(commit_id)
+
+
+def state_at_commit(core: Core, commit: GraphCommit) -> ManifestState:
+    """The state right after a commit; refused when its branch was deleted, or deleted and created again."""
+    branch = commit.manifest_branch
+    state = manifest.load_version(core.store.root, branch, commit.manifest_version)
+    if state.branch != branch or state.graph_head != commit.graph_commit_id:
+        name = branch or "main"
+        raise NotFound(
+            f"commit {commit.graph_commit_id} has no persisted native-branch incarnation witness: "
+            f"branch '{name}' was deleted and created again"
+        )
+    return state
+
+
+def state_at_version(core: Core, branch: str | None, version: int) -> ManifestState:
+    """The state of a branch at a manifest version; versions before its creation are its parent's."""
+    newest, _ = manifest.newest(core.store.root, branch)
+    if not 1 <= version <= newest:
+        raise CommitNotFound(f"version {version}")
+    return manifest.load_version(core.store.root, branch, version)
+
+
+def commit_at_time(core: Core, branch: str | None, time: str | datetime) -> GraphCommit:
+    """The newest commit of a branch that existed at an instant."""
+    instant = _micros(time)
+    for commit in core.state(branch).lineage.newest_first():
+        if commit.created_at <= instant:
+            return commit
+    raise NotFound(f"branch '{branch or 'main'}' has no commit as old as {time}")
+
+
+def _micros(time: str | datetime) -> int:
+    if isinstance(time, datetime):
+        aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1_000_000)
+    try:
+        # The text names a millisecond; whatever was committed within it counts.
+        return parse_datetime(time).ms * 1_000 + 999
+    except BadTemporal as error:
+        raise BadRequest(str(error)) from error

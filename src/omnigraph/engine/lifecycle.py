@@ -1,0 +1,70 @@
+"""Creating and opening a graph: the compiler's schema and the storage's protocols put together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from omnigraph.compiler.catalog.accepted import Accepted, accept_schema
+from omnigraph.compiler.source import Source
+from omnigraph.engine.arrow import stored_schema, table_types
+from omnigraph.engine.core import Core
+from omnigraph.engine.schemas import HASHES, Schemas
+from omnigraph.engine.view import OpenTables
+from omnigraph.errors import NotFound
+from omnigraph.ids import new_ulid
+from omnigraph.storage import branches, recovery
+from omnigraph.storage.initialize import NewGraph, NewTable, initialize
+from omnigraph.storage.opening import open_read_only, open_read_write
+from omnigraph.storage.rows import SchemaRow
+from omnigraph.storage.settings import DEFAULTS, Settings
+from omnigraph.storage.store import Store, store_for
+
+StrPath = str | os.PathLike[str]
+
+
+def create_graph(uri: StrPath, schema: StrPath, *, force: bool = False, settings: Settings = DEFAULTS) -> str:
+    """Create a graph with a schema (text, or the path of a file) and return the id of its first commit."""
+    source = read_source(schema)
+    accepted = accept_schema(source, domain=new_ulid())
+    store = store_for(uri, settings)
+    with store.gates.schema.exclusive():
+        return initialize(store.root, store.objects, new_graph(accepted), force=force)
+
+
+def open_graph(uri: StrPath, *, read_only: bool = False, settings: Settings = DEFAULTS) -> Core:
+    """Open a graph; for writing, whatever interrupted writers left is finished or undone first."""
+    store = store_for(uri, settings)
+    schemas = Schemas(store)
+    if read_only:
+        opened = open_read_only(store, HASHES)
+    else:
+        opened = open_read_write(store, HASHES, lambda: _resolve_interrupted(store))
+    schemas.adopt(opened.contract)
+    return Core(store, schemas, OpenTables(store.root), read_only)
+
+
+def new_graph(accepted: Accepted) -> NewGraph:
+    """What storage has to create for an accepted schema."""
+    state = SchemaRow(accepted.shape_hash, accepted.ir_hash, accepted.domain)
+    tables = [
+        NewTable(key, stored_schema(info), info.type_id, info.incarnation_id)
+        for key, info in table_types(accepted.catalog).items()
+    ]
+    return NewGraph(accepted.source, accepted.ir_json, state, tables)
+
+
+def read_source(given: StrPath) -> Source:
+    """A schema or query as given: text when it holds a brace, else the path of a file."""
+    if isinstance(given, str) and ("{" in given or not given.strip()):
+        return Source(given)
+    path = Path(given)
+    try:
+        return Source(path.read_text(encoding="utf-8"), str(path))
+    except FileNotFoundError:
+        raise NotFound(f"'{path}' is no file, and no schema or query text either") from None
+
+
+def _resolve_interrupted(store: Store) -> None:
+    recovery.sweep(store)
+    branches.finish_deletes(store)

@@ -1,0 +1,121 @@
+"""Grouping: rows with equal keys become one row, its aggregates computed over integer group numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Aggregate
+from omnigraph.engine.arrow import arrow_type
+from omnigraph.engine.read.adjacency import Rows
+from omnigraph.engine.read.frame import Frame, combine
+from omnigraph.engine.read.numbering import Numbered, number_expr, per_entity
+from omnigraph.engine.read.order import dense_ranks
+from omnigraph.engine.read.project import output_columns
+from omnigraph.engine.read.run import Run
+
+
+def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
+    """One row per group, in the order of first rows; without keys there is one group, also over no rows."""
+    group, count = _groups(run, frame, op)
+    first = np.full(count, frame.length, np.int64)
+    np.minimum.at(first, group, np.arange(frame.length))
+    by_first = np.argsort(first, kind="stable")
+    place = np.empty(count, np.int64)
+    place[by_first] = np.arange(count)
+    group = place[group]
+    keyed = frame.take(first[by_first]) if op.keys else Frame(count)
+    outputs: dict[str, pa.Array] = dict(output_columns(run, keyed, op.keys))
+    for column in op.columns:
+        if isinstance(column.expr, ir.AggregateCall):
+            outputs[column.name] = _fold(run, frame, column.expr, group, count)
+    return replace(keyed, outputs={column.name: outputs[column.name] for column in op.columns})
+
+
+def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
+    if not op.keys:
+        return np.zeros(frame.length, np.int64), 1
+    group, count = np.zeros(frame.length, np.int64), 1 if frame.length else 0
+    for key in op.keys:
+        group, count = combine(group, count, *number_expr(run, frame, key.expr))
+    return group, count
+
+
+def _fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    if call.arg is None or (isinstance(call.arg, ir.Node) and not call.distinct):
+        return pa.array(np.bincount(group, minlength=count).astype(np.int64))
+    if call.distinct:
+        return _count_distinct(run, frame, call.arg, group, count)
+    if call.function in ("min", "max"):
+        return _extreme(run, frame, call, group, count)
+    column = _argument(run, frame, call.arg)
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    if call.function == "count":
+        return pa.array(np.bincount(group[present], minlength=count).astype(np.int64))
+    return _FOLDS[call.function](column.filter(pa.array(present)), group[present], count)
+
+
+def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
+    kind = expr.type
+    assert not isinstance(kind, ir.NodeObject)
+    return run.evaluator(frame).column(expr, pa.null() if kind == ir.NULL else arrow_type(kind))
+
+
+def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: int) -> pa.Array:
+    values, different = number_expr(run, frame, expr)
+    if not isinstance(expr, ir.Node):
+        present = _argument(run, frame, expr).is_valid().to_numpy(zero_copy_only=False)
+        values, group = values[present], group[present]
+    pairs = np.unique(group * max(different, 1) + values)
+    return pa.array(np.bincount(pairs // max(different, 1), minlength=count).astype(np.int64))
+
+
+def _sum(values: pa.Array, group: Rows, count: int) -> pa.Array:
+    sums = _group_sums(values, group, count)
+    filled = np.bincount(group, minlength=count) > 0
+    return pc.if_else(pa.array(filled), pa.array(sums), None)
+
+
+def _average(values: pa.Array, group: Rows, count: int) -> pa.Array:
+    sums = _group_sums(values, group, count)
+    counts = np.bincount(group, minlength=count)
+    means = np.divide(sums, counts, out=np.zeros(count), where=counts > 0)
+    return pc.if_else(pa.array(counts > 0), pa.array(means), None)
+
+
+def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.float64]:
+    numbers = values.to_numpy(zero_copy_only=False)
+    if numbers.dtype.kind in "iu" and len(numbers):
+        # Integers add up exactly and are rounded once, unless the total could leave 64 bits.
+        largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
+        if largest * len(numbers) < 1 << 63:
+            exact = np.zeros(count, np.int64)
+            np.add.at(exact, group, numbers.astype(np.int64))
+            return exact.astype(np.float64)
+    return np.bincount(group, weights=numbers.astype(np.float64), minlength=count).astype(np.float64)
+
+
+def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    """The row whose value ranks first among the group's non-null values holds the answer."""
+    assert call.arg is not None
+    largest = call.function == "max"
+    column = _argument(run, frame, call.arg)
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    ranks, _ = per_entity(run, frame, call.arg, lambda values: dense_ranks(values, descending=largest))
+    rows = np.flatnonzero(present)
+    best = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(best, group[rows], ranks[rows])
+    winners = rows[ranks[rows] == best[group[rows]]]
+    holder = np.full(count, -1, np.int64)
+    holder[group[winners]] = winners
+    indices = pa.array(holder, mask=holder < 0)
+    return column.take(indices)
+
+
+_FOLDS: Mapping[str, Callable[[pa.Array, Rows, int], pa.Array]] = {"sum": _sum, "avg": _average}

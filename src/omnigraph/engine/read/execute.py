@@ -1,0 +1,155 @@
+"""Runs a read plan on a pinned view, operator by operator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import (
+    Aggregate,
+    AntiJoin,
+    Distinct,
+    Expand,
+    ExpandTest,
+    Filter,
+    Limit,
+    MatchOp,
+    NodeScan,
+    Project,
+    Rank,
+    ReadPlan,
+    ResultOp,
+    Sort,
+)
+from omnigraph.compiler.ir.walk import variables
+from omnigraph.engine.read.aggregate import aggregate
+from omnigraph.engine.read.expand import expand, expand_test
+from omnigraph.engine.read.frame import START, Bound, Frame, combine, numpy_of
+from omnigraph.engine.read.negation import anti_join
+from omnigraph.engine.read.numbering import number
+from omnigraph.engine.read.order import order
+from omnigraph.engine.read.project import project, result_table
+from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.scan import scan
+from omnigraph.engine.read.search import fetch_count, rank
+from omnigraph.errors import ParameterError
+
+
+def execute(run: Run, plan: ReadPlan) -> pa.Table:
+    """The result rows of a plan, with the promised columns even when there are none."""
+    frame = match(run, START, plan.match)
+    for op in plan.result:
+        run.budget.check()
+        with run.profile.measure(op) as step:
+            frame = _shape(run, frame, op)
+            step.rows = frame.length
+    run.budget.admit_result(frame.length)
+    return result_table(run, frame, plan.columns)
+
+
+def match(run: Run, frame: Frame, ops: tuple[MatchOp, ...], keep: frozenset[str] | None = None) -> Frame:
+    """Extend or drop rows operator by operator.
+
+    With `keep`, only the existence of rows for those variables matters: what no later operator reads is forgotten,
+    and equal rows collapse.
+    """
+    for place, op in enumerate(ops):
+        if not frame.length:
+            return _unmatched(frame, ops[place:])
+        run.budget.check()
+        live = None if keep is None else keep.union(*(_reads(later) for later in ops[place + 1 :]))
+        with run.profile.measure(op) as step:
+            frame = _step(run, frame, op, live)
+            if live is not None and not live.issuperset(frame.bound):
+                frame = frame.only(live).unique()
+            step.rows = frame.length
+    return frame
+
+
+def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str] | None) -> Frame:
+    match op:
+        case NodeScan():
+            return scan(run, frame, op, live)
+        case Expand():
+            return expand(run, frame, op)
+        case ExpandTest():
+            return expand_test(run, frame, op)
+        case Filter(condition):
+            return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
+        case AntiJoin():
+            return anti_join(run, frame, op, match)
+
+
+def _shape(run: Run, frame: Frame, op: ResultOp) -> Frame:
+    match op:
+        case Rank():
+            return rank(run, frame, op)
+        case Sort(keys, ties, fetch):
+            return frame.take(order(run, frame, keys, ties, fetch_count(run, fetch)))
+        case Project():
+            return project(run, frame, op)
+        case Aggregate():
+            return aggregate(run, frame, op)
+        case Distinct():
+            return _distinct(frame)
+        case Limit(limit, offset):
+            return _limit(run, frame, limit, offset)
+
+
+def _distinct(frame: Frame) -> Frame:
+    code, count = np.zeros(frame.length, np.int64), 1
+    for column in frame.outputs.values():
+        code, count = combine(code, count, *number(column))
+    _, first = np.unique(code, return_index=True)
+    return frame.take(np.sort(first))
+
+
+def _limit(run: Run, frame: Frame, limit: ir.Const | ir.Param | None, offset: ir.Const | ir.Param | None) -> Frame:
+    begin = _row_number(run, offset, "offset") or 0
+    most = _row_number(run, limit, "limit")
+    end = frame.length if most is None else min(frame.length, begin + most)
+    return frame.take(np.arange(min(begin, frame.length), max(end, min(begin, frame.length))))
+
+
+def _row_number(run: Run, expr: ir.Const | ir.Param | None, word: str) -> int | None:
+    value = None if expr is None else cast("int | None", run.constant(expr))
+    if value is not None and value < 0:
+        name = expr.name if isinstance(expr, ir.Param) else None
+        raise ParameterError("P004", f"{word} must not be negative, got {value}", parameter=name)
+    return value
+
+
+def _reads(op: MatchOp) -> frozenset[str]:
+    """The variables an operator needs to find in the frame."""
+    match op:
+        case NodeScan(joins=joins):
+            return frozenset().union(*(variables(condition) for condition in joins)) - {op.var}
+        case Expand(source=source):
+            return frozenset({source})
+        case ExpandTest(link):
+            return frozenset({link.tail, link.head})
+        case Filter(condition):
+            return variables(condition)
+        case AntiJoin(outer=outer):
+            return frozenset(outer)
+
+
+def _unmatched(frame: Frame, ops: tuple[MatchOp, ...]) -> Frame:
+    """No row is left: bind what the remaining operators would have bound, without looking at any table."""
+    bound = dict(frame.bound)
+    nothing = np.empty(0, np.int64)
+    for op in ops:
+        match op:
+            case NodeScan(var, type_name):
+                bound[var] = Bound(f"node:{type_name}", nothing)
+            case Expand():
+                bound[op.target] = Bound(f"node:{op.target_type}", nothing)
+            case _:
+                pass
+        if isinstance(op, Expand | ExpandTest) and op.link.edge_var is not None:
+            bound[op.link.edge_var] = Bound(f"edge:{op.link.edge}", nothing)
+    return replace(frame, bound=bound)

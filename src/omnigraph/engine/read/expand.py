@@ -1,0 +1,114 @@
+"""Following edges: extend rows by neighbours, or test whether two bound nodes are linked."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from omnigraph.compiler.ir.ops import Expand, ExpandTest, Link
+from omnigraph.engine.read.adjacency import Adjacency, Rows, spread
+from omnigraph.engine.read.frame import Frame
+from omnigraph.engine.read.indexed import edges_around
+from omnigraph.engine.read.reach import reach
+from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.topology import Ends, cached_topology, topology
+from omnigraph.errors import BadRequest
+
+TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
+# Below this many edges building a topology takes milliseconds; above it, so few starts are faster to look up.
+_SMALL_EDGE_TABLE = 200_000
+_FEW_STARTS = 64
+
+
+def traversal_mode() -> str:
+    """`indexed`, `csr` or, when the environment does not force one, `auto`."""
+    mode = os.environ.get(TRAVERSAL_MODE, "").strip().lower() or "auto"
+    if mode not in ("auto", "indexed", "csr"):
+        raise BadRequest(f"{TRAVERSAL_MODE} must be 'indexed' or 'csr', not '{mode}'")
+    return mode
+
+
+def expand(run: Run, frame: Frame, op: Expand) -> Frame:
+    """One row per distinct neighbour, or per edge when the edge is bound."""
+    link = op.link
+    starts, inverse = distinct(frame.rows(op.source))
+    lists = _lists(run, link, op.direction, starts, backward=op.source == link.head)
+    run.budget.admit(int(lists.degrees(starts).sum()), row_bytes=24)
+    at, neighbours, edges = lists.expand(starts)
+    # Predicates see each distinct start once, however many rows of the frame share it.
+    target_key = f"node:{op.target_type}"
+    if op.predicates:
+        keep = run.matching(op.target, target_key, neighbours, op.predicates)
+        at, neighbours, edges = at[keep], neighbours[keep], edges[keep]
+    if op.edge_predicates and link.edge_var is not None:
+        keep = run.matching(link.edge_var, f"edge:{link.edge}", edges, op.edge_predicates)
+        at, neighbours, edges = at[keep], neighbours[keep], edges[keep]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(at, minlength=len(starts)))])
+    start, stop = offsets[inverse], offsets[inverse + 1]
+    run.budget.admit(int((stop - start).sum()), row_bytes=8 * (len(frame.bound) + 2))
+    owner, entry = spread(start, stop)
+    wider = frame.take(owner).bind(op.target, target_key, neighbours[entry])
+    return wider if link.edge_var is None else wider.bind(link.edge_var, f"edge:{link.edge}", edges[entry])
+
+
+def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
+    """Keep linked rows; with an edge binding, one row per connecting edge."""
+    link = op.link
+    tails, heads = frame.rows(link.tail), frame.rows(link.head)
+    near, far, backward = tails, heads, False
+    starts, others = distinct(tails)[0], distinct(heads)[0]
+    if len(others) < len(starts):
+        near, far, backward, starts = heads, tails, True, others
+    direction = "both" if link.undirected else "in" if backward else "out"
+    lists = _lists(run, link, direction, starts, backward=backward)
+    if link.edge_var is None:
+        first, stop = lists.connect(near, far)
+        return frame.where(stop > first)
+    owner, edges = lists.edges_between(near, far)
+    wider = frame.take(owner).bind(link.edge_var, f"edge:{link.edge}", edges)
+    if op.edge_predicates:
+        wider = wider.where(run.matching(link.edge_var, f"edge:{link.edge}", edges, op.edge_predicates))
+    return wider
+
+
+def _lists(run: Run, link: Link, direction: str, starts: Rows, *, backward: bool) -> Adjacency:
+    """Neighbour lists, complete for the ascending distinct starts, of everything the link reaches."""
+    steps = Steps(run, link, direction)
+    if link.max_hops > 1 or link.min_hops > 1:
+        return reach(steps, starts, link.min_hops, link.max_hops, backward=backward, budget=run.budget)
+    lists = steps.around(starts)
+    return lists if link.edge_var is not None else lists.simple
+
+
+class Steps:
+    """One hop over an edge type: through its topology, or by look-up while that is cheaper."""
+
+    def __init__(self, run: Run, link: Link, direction: str) -> None:
+        self._mode = run.traversal
+        self._direction = direction
+        self._ends = Ends(
+            run.entities(f"edge:{link.edge}"),
+            run.entities(f"node:{link.tail_type}"),
+            run.entities(f"node:{link.head_type}"),
+        )
+
+    @property
+    def span(self) -> int | None:
+        """Known when the topology is in use already."""
+        if self._mode == "indexed" or (self._mode == "auto" and not self._prefers_topology(0)):
+            return None
+        return topology(self._ends).span
+
+    def around(self, rows: Rows) -> Adjacency:
+        """Lists that are complete for at least these rows."""
+        if self._prefers_topology(len(rows)):
+            return topology(self._ends).lists(self._direction)
+        return edges_around(self._ends, rows, self._direction)
+
+    def _prefers_topology(self, starts: int) -> bool:
+        if self._mode != "auto":
+            return self._mode == "csr"
+        small = self._ends.edges.row_count <= _SMALL_EDGE_TABLE
+        return small or starts > _FEW_STARTS or cached_topology(self._ends) is not None

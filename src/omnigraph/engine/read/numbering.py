@@ -1,0 +1,72 @@
+"""Numbering values: equal values get equal numbers, which makes grouping and distinctness integer work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.walk import expressions, variables
+from omnigraph.engine.json_values import json_texts
+from omnigraph.engine.read.adjacency import Rows
+from omnigraph.engine.read.frame import Bound, Frame
+from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.run import Run
+
+Numbered = tuple[Rows, int]
+
+
+def number_expr(run: Run, frame: Frame, expr: ir.Expr) -> Numbered:
+    """A number per row, equal for equal values of the expression; a node is numbered by what it is."""
+    if isinstance(expr, ir.Node):
+        found, inverse = distinct(frame.rows(expr.var))
+        return inverse, len(found)
+    return per_entity(run, frame, expr, number)
+
+
+def number(column: pa.Array) -> Numbered:
+    """A number per value, null being a value too."""
+    kind = column.type
+    if pa.types.is_null(kind) or not len(column):
+        return np.zeros(len(column), np.int64), min(len(column), 1)
+    if pa.types.is_struct(kind):
+        return number(column.field("id"))
+    if pa.types.is_nested(kind):
+        column = json_texts(column)
+    elif pa.types.is_floating(kind):
+        column = one_zero(column)
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def per_entity(run: Run, frame: Frame, expr: ir.Expr, numbering: Callable[[pa.Array], Numbered]) -> Numbered:
+    """Number an expression; when it reads one variable only, each distinct entity is evaluated once."""
+    single = _single_variable(expr)
+    if single is None:
+        return numbering(value_column(run, frame, expr))
+    bound = frame.bound[single]
+    entities, inverse = distinct(bound.rows)
+    few = Frame(len(entities), {single: Bound(bound.table_key, entities)})
+    numbers, count = numbering(value_column(run, few, expr))
+    return numbers[inverse], count
+
+
+def value_column(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
+    """The expression as a column; a constant numbers like nothing, so it may as well be null."""
+    value = run.evaluator(frame).value(expr)
+    return value if isinstance(value, pa.Array) else pa.nulls(frame.length)
+
+
+def one_zero(column: pa.Array) -> pa.Array:
+    """Floats with -0.0 turned into 0.0, which is the same number."""
+    return pc.add(column, pa.scalar(0.0, column.type))
+
+
+def _single_variable(expr: ir.Expr) -> str | None:
+    if any(isinstance(part, ir.Column | ir.Score | ir.RankCall) for part in expressions(expr)):
+        return None
+    used = variables(expr)
+    return next(iter(used)) if len(used) == 1 else None

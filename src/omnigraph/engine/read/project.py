@@ -1,0 +1,77 @@
+"""Result columns: values are fetched here, for the surviving rows only, and whole nodes become objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Output, Project, ResultColumn
+from omnigraph.compiler.ir.walk import properties
+from omnigraph.engine.arrow import arrow_type
+from omnigraph.engine.read.frame import Frame
+from omnigraph.engine.read.run import Run
+
+
+def project(run: Run, frame: Frame, op: Project) -> Frame:
+    """The frame with its result columns; order and duplicates stay."""
+    return replace(frame, outputs=dict(output_columns(run, frame, op.columns)))
+
+
+def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterable[tuple[str, pa.Array]]:
+    """Each named column over the rows of the frame."""
+    outputs = tuple(outputs)
+    _load(run, frame, outputs)
+    evaluator = run.evaluator(frame)
+    for output in outputs:
+        expr = output.expr
+        if isinstance(expr, ir.Node):
+            yield output.name, _objects(run, frame, expr)
+        else:
+            yield output.name, evaluator.column(expr, value_type(run, expr.type))
+
+
+def result_table(run: Run, frame: Frame, columns: tuple[ResultColumn, ...]) -> pa.Table:
+    """The finished rows with exactly the promised names and types."""
+    fields = [pa.field(column.name, value_type(run, column.type), nullable=True) for column in columns]
+    arrays = [_as_promised(frame.outputs[field.name], field.type) for field in fields]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:
+    """The Arrow type of a result value; a node is a struct of its id and its properties."""
+    if isinstance(kind, ir.NodeObject):
+        info = run.view.catalog.nodes[kind.type_name]
+        names = [name for name in info.properties if name not in info.blobs]
+        return pa.struct([("id", pa.utf8()), *((name, arrow_type(info.properties[name])) for name in names)])
+    return pa.null() if kind == ir.NULL else arrow_type(kind)
+
+
+def _load(run: Run, frame: Frame, outputs: tuple[Output, ...]) -> None:
+    """Read every column that a variable needs in one go."""
+    if not frame.length:
+        return
+    needed: dict[str, list[str]] = {}
+    for output in outputs:
+        for var, name in properties(output.expr):
+            if not isinstance(output.expr, ir.RankCall):
+                needed.setdefault(var, []).append(name)
+    for var, names in needed.items():
+        bound = frame.bound[var]
+        run.entities(bound.table_key).load(names, bound.rows)
+
+
+def _objects(run: Run, frame: Frame, expr: ir.Node) -> pa.Array:
+    kind = value_type(run, expr.type)
+    if not frame.length:
+        return pa.array([], kind)
+    bound = frame.bound[expr.var]
+    entities = run.entities(bound.table_key)
+    parts = [entities.values(field.name, bound.rows) for field in kind]
+    return pa.StructArray.from_arrays(parts, fields=list(kind))
+
+
+def _as_promised(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type.equals(kind) else column.cast(kind)

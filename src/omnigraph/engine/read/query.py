@@ -1,0 +1,67 @@
+"""The whole read in one place: compile, bind, plan for this view, execute, wrap the rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from omnigraph.compiler.compile import CompiledQuery, compile_query
+from omnigraph.compiler.ir.ops import ReadPlan
+from omnigraph.compiler.ir.optimize import optimize
+from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.source import Source
+from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.predicate import Bindings
+from omnigraph.engine.read.budget import Budget, Limits, limits_from
+from omnigraph.engine.read.estimates import SnapshotEstimates
+from omnigraph.engine.read.execute import execute
+from omnigraph.engine.read.expand import traversal_mode
+from omnigraph.engine.read.explain import Explanation
+from omnigraph.engine.read.leaves import frame_leaf
+from omnigraph.engine.read.result import Result
+from omnigraph.engine.read.run import Embedder, Run
+from omnigraph.engine.view import View
+from omnigraph.ids import now_micros
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """One call of a read query: what to run, with which values, and what it may spend."""
+
+    source: Source
+    name: str | None = None
+    params: Mapping[str, Any] | None = None
+    embedder: Embedder | None = None
+    limits: Limits | None = None
+    cancel: threading.Event | None = None
+
+
+def run_query(view: View, call: ReadCall) -> Result:
+    """The rows of a read at one view."""
+    compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
+    bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
+    plan = _plan(view, compiled, bindings)
+    budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
+    run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode())
+    table = execute(run, plan)
+    explanation = Explanation(plan, run.profile, run.reads())
+    return Result(compiled.name, view.branch, view.version, view.head, table, explanation)
+
+
+def explain_query(view: View, call: ReadCall) -> Explanation:
+    """The plan a read would run at one view; parameters are optional here."""
+    compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
+    if call.params is None:
+        return Explanation(_planned(view, compiled, {}))
+    return Explanation(_plan(view, compiled, Bindings.of(compiled.bind(call.params), DateTime(0))))
+
+
+def _plan(view: View, compiled: CompiledQuery, bindings: Bindings) -> ReadPlan:
+    return _planned(view, compiled, bindings.params)
+
+
+def _planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> ReadPlan:
+    # The compiled plan is shared by every view; row counts and parameter values belong to this one.
+    return cast("ReadPlan", optimize(compiled.plan, Context(SnapshotEstimates(view), values)))

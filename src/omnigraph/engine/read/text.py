@@ -1,0 +1,72 @@
+"""The text predicates `search`, `match_text` and `fuzzy` over the rows of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.engine.predicate import Fixed
+from omnigraph.engine.read.adjacency import Mask, Rows
+from omnigraph.engine.read.analyzer import analyze_column
+from omnigraph.engine.read.corpus import Corpus, cached_corpus, corpus_of
+from omnigraph.engine.read.frame import Frame, numpy_of
+from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.run import Run
+
+DEFAULT_DISTANCE = 2
+# From this share of a table on, analysing all of it once is worth keeping for the next query.
+_WHOLE_COLUMN_SHARE = 4
+
+
+def text_matches(run: Run, frame: Frame, call: ir.TextMatch) -> pa.Array:
+    """Whether each row's text matches its query; never null, a missing text or query matches nothing."""
+    distance = _distance(run, call)
+    test = _texts(run, frame, call.field)
+    query = run.evaluator(frame).value(call.query)
+    if isinstance(query, Fixed):
+        found = test(str(query.value), distance) if query.value is not None else np.zeros(frame.length, np.bool_)
+        return pa.array(found)
+    # The query differs from row to row: ask once per distinct query.
+    encoded = query.dictionary_encode()
+    codes = numpy_of(pc.fill_null(encoded.indices, -1))
+    found = np.zeros(frame.length, np.bool_)
+    for number, text in enumerate(encoded.dictionary.to_pylist()):
+        run.budget.check()
+        found |= test(text, distance) & (codes == number)
+    return pa.array(found)
+
+
+def _texts(run: Run, frame: Frame, field: ir.Expr) -> Callable[[str, int | None], Mask]:
+    if isinstance(field, ir.Property):
+        bound = frame.bound[field.var]
+        return _property_texts(run, bound.table_key, field.name, bound.rows)
+    column = run.evaluator(frame).column(field, pa.utf8())
+    corpus = Corpus(analyze_column(column))
+    return corpus.matches
+
+
+def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable[[str, int | None], Mask]:
+    entities = run.entities(table_key)
+    wanted, inverse = distinct(rows)
+    whole = cached_corpus(entities, name)
+    if whole is None and len(wanted) * _WHOLE_COLUMN_SHARE >= entities.row_count:
+        whole = corpus_of(entities, name)
+    if whole is not None:
+        return lambda query, distance: whole.mask(whole.corpus.matches(query, distance), rows)
+    few = Corpus(analyze_column(entities.values(name, wanted)))
+    return lambda query, distance: few.matches(query, distance)[inverse]
+
+
+def _distance(run: Run, call: ir.TextMatch) -> int | None:
+    if call.function != "fuzzy":
+        return None
+    if call.distance is None:
+        return DEFAULT_DISTANCE
+    value = run.evaluator(Frame(1)).value(call.distance)
+    assert isinstance(value, Fixed)
+    # A null distance allows nothing, like every other null operand.
+    return -1 if value.value is None else int(value.value)  # type: ignore[arg-type]

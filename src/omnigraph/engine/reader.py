@@ -1,0 +1,67 @@
+"""The verbs that only read: the same for a live branch and for a view of the past."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from omnigraph.engine.core import Core
+from omnigraph.engine.entity import entity_at
+from omnigraph.engine.lifecycle import StrPath, read_source
+from omnigraph.engine.read.budget import Limits
+from omnigraph.engine.read.explain import Explanation
+from omnigraph.engine.read.query import ReadCall, explain_query, run_query
+from omnigraph.engine.read.result import Result
+from omnigraph.engine.read.run import Embedder
+from omnigraph.engine.view import View
+from omnigraph.errors import BadRequest
+from omnigraph.storage.snapshot import Snapshot
+
+
+class Reader:
+    """Reads one graph; subclasses say which view."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def view(self) -> View:
+        """What reads see right now: one snapshot, its catalog and its head commit."""
+        raise NotImplementedError
+
+    def snapshot(self) -> Snapshot:
+        """Which version of each table is visible."""
+        return self.view().snapshot
+
+    def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
+        """One entity as flat JSON, or None when there is no such row."""
+        return entity_at(self.view(), type_name, entity_id)
+
+    def query(
+        self,
+        source: StrPath,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        runner: str = "auto",
+        limits: Limits | None = None,
+        embedder: Embedder | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Result:
+        """Run a read (text, or the path of a `.gq` file) on what this sees right now.
+
+        `name` picks one query of several. `limits` bounds time and rows; setting `cancel` from another thread stops it.
+        """
+        _require_inline(runner)
+        return run_query(self.view(), ReadCall(read_source(source), name, params, embedder, limits, cancel))
+
+    def explain(
+        self, source: StrPath, name: str | None = None, params: Mapping[str, Any] | None = None
+    ) -> Explanation:
+        """The plan that `query` would run; print it, or take it as data with `to_dict()`."""
+        return explain_query(self.view(), ReadCall(read_source(source), name, params))
+
+
+def _require_inline(runner: str) -> None:
+    if runner not in ("auto", "inline"):
+        raise BadRequest(f"runner '{runner}' is not available here; use 'auto' or 'inline'")

@@ -1,0 +1,96 @@
+"""One call of a mutation, from its text to its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.compile import CompiledQuery, compile_query
+from omnigraph.compiler.diagnostics import TypeCheckError
+from omnigraph.compiler.ir.ops import InsertEdge, InsertNode, MutationPlan
+from omnigraph.compiler.source import Source
+from omnigraph.engine.core import Core
+from omnigraph.engine.result import MutationResult
+from omnigraph.engine.write.commit import commit
+from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.mutate import Effects, Request, execute
+from omnigraph.engine.write.validate import validate
+from omnigraph.storage.capture import Txn
+from omnigraph.storage.writeset import TableWrite, WriteSet
+
+
+@dataclass(frozen=True, slots=True)
+class MutationCall:
+    """What the caller asked for."""
+
+    source: Source
+    name: str | None = None
+    params: Mapping[str, Any] | None = None
+    branch: str | None = None
+    actor: str | None = None
+    if_commit: str | None = None
+
+
+def run_mutation(core: Core, call: MutationCall) -> MutationResult:
+    """Compile, prepare, validate and commit; a moved branch only repeats what reads from it."""
+    catalog, compiled = _compile_first(core, call)
+    work = _Work(core, call, catalog, compiled)
+    done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit)
+    return MutationResult(
+        branch=call.branch or "main",
+        query_name=compiled.name,
+        affected_nodes=work.effects.nodes,
+        affected_edges=work.effects.edges,
+        actor_id=call.actor,
+        commit=done.commit,
+    )
+
+
+def _compile_first(core: Core, call: MutationCall) -> tuple[Catalog, CompiledQuery]:
+    """Compile before touching storage; only a mismatch with the schema known so far asks for the newest one."""
+    known = core.schemas.latest
+    try:
+        return known, _compile(call, known)
+    except TypeCheckError as error:
+        newest = core.schemas.of(core.state(call.branch)).catalog if error.code != "T28" else known
+        if newest.ir_hash == known.ir_hash:
+            raise
+        return newest, _compile(call, newest)
+
+
+def _compile(call: MutationCall, catalog: Catalog) -> CompiledQuery:
+    return compile_query(call.source, catalog, call.name).require(mutation=True)
+
+
+class _Work:
+    """The part of a call that is repeated when the branch has moved."""
+
+    def __init__(self, core: Core, call: MutationCall, catalog: Catalog, compiled: CompiledQuery) -> None:
+        self.core = core
+        self.call = call
+        self.request = Request(compiled.bind(call.params))
+        self.effects = Effects((), 0, 0)
+        self._catalog = catalog
+        self._compiled = compiled
+
+    def prepare(self, txn: Txn) -> WriteSet:
+        """What to write on top of this state; raises the first violation."""
+        view = self.core.view_in(txn)
+        plan = self._plan(view.catalog)
+        self.effects = execute(plan, view, self.request)
+        validate(self.effects.changes, view.catalog, PinnedRows(view))
+        return WriteSet(
+            writer_kind="Mutation",
+            tables=tuple(TableWrite(table.info.table_key, table.steps()) for table in self.effects.tables),
+            actor_id=self.call.actor,
+            reprepare=all(isinstance(op, InsertNode | InsertEdge) for op in plan.ops),
+        )
+
+    def _plan(self, catalog: Catalog) -> MutationPlan:
+        if catalog.ir_hash != self._catalog.ir_hash:
+            self._catalog, self._compiled = catalog, _compile(self.call, catalog)
+        plan = self._compiled.plan
+        assert isinstance(plan, MutationPlan)
+        return plan

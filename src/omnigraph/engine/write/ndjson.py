@@ -1,0 +1,72 @@
+"""Strict NDJSON graph records into typed rows: one JSON object per line, every failure with its physical line.
+
+Lines of the usual shape go through Arrow's JSON reader, a type at a time (`ndjson_arrow`). A block in which that
+reader meets anything doubtful is read again line by line with the full rules, so both ways give one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.write.lines import Lines, blocks, split_lines
+from omnigraph.engine.write.ndjson_arrow import read_usual_lines
+from omnigraph.engine.write.ndjson_records import read_lines
+from omnigraph.engine.write.records import (
+    Decoded,
+    Fill,
+    RawRows,
+    TypeRows,
+    concat_rows,
+    in_line_order,
+    merge_decoded,
+    place_order,
+    type_rows,
+)
+from omnigraph.engine.write.violations import Violation
+
+BLOCK_BYTES = 4 << 20
+# Below this many lines starting Arrow's reader costs more than it saves.
+_FEW_LINES = 24
+
+
+def decode_ndjson(
+    data: bytes, catalog: Catalog, *, first_line: int = 1, file: str | None = None, fill: Fill | None = None
+) -> Decoded:
+    """Decode a whole input, or a piece of one that starts at a line; good rows and violations both come back."""
+    parts = [
+        _decode_block(piece, catalog, first_line + before, file, fill) for piece, before in blocks(data, BLOCK_BYTES)
+    ]
+    return merge_decoded(parts)
+
+
+def _decode_block(data: bytes, catalog: Catalog, first: int, file: str | None, fill: Fill | None) -> Decoded:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = first + data.count(b"\n", 0, error.start)
+        return Decoded({}, (Violation("W019", f"line {line}: invalid UTF-8 text", line=line, file=file),))
+    lines = split_lines(data, first)
+    raw: list[RawRows] = []
+    rest = np.arange(len(lines))
+    if len(lines) >= _FEW_LINES:
+        raw, rest = read_usual_lines(lines, catalog, file)
+    slow, violations = read_lines(_indexed(lines, rest), catalog, file)
+    return _typed([*raw, *slow], violations, fill)
+
+
+def _indexed(lines: Lines, indices: np.ndarray) -> Iterator[tuple[int, bytes]]:
+    return ((int(lines.numbers[index]), lines.text(index)) for index in indices.tolist())
+
+
+def _typed(raw: list[RawRows], violations: list[Violation], fill: Fill | None) -> Decoded:
+    grouped: dict[str, list[TypeRows]] = {}
+    found = list(violations)
+    for part in raw:
+        rows, wrong = type_rows(part, fill)
+        grouped.setdefault(part.info.table_key, []).append(rows)
+        found += wrong
+    types = {key: in_line_order(concat_rows(parts)) for key, parts in grouped.items()}
+    return Decoded(types, tuple(sorted(found, key=place_order)))

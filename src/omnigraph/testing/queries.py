@@ -1,0 +1,249 @@
+"""Hypothesis strategies for query trees: every construct of the language, syntactically valid, meaning nothing."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from omnigraph.compiler.query import ast
+from omnigraph.compiler.types import BASE_SCALARS, PropType
+
+# Every contextual word of the language is also a legal name; `true`, `false` and `null` are literals where a bare
+# name could stand, so those three are names only where no expression can.
+_WORDS = (
+    *(
+        "query",
+        "match",
+        "return",
+        "order",
+        "limit",
+        "offset",
+        "distinct",
+        "as",
+        "asc",
+        "desc",
+        "not",
+        "and",
+        "or",
+        "in",
+    ),
+    *("is", "contains", "starts_with", "insert", "update", "set", "delete", "where", "description", "instruction"),
+    *("count", "sum", "avg", "min", "max", "now", "nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
+    *("date", "datetime", "enum", "id", "from", "to", "a", "b", "name", "_", "_x", "truex", "nullable", "camelCase9"),
+)
+_INT64_MAX = 2**63 - 1
+_T = TypeVar("_T")
+
+
+def query_files() -> SearchStrategy[ast.QueryFile]:
+    """Files of up to three queries."""
+    return st.builds(ast.QueryFile, st.lists(queries(), max_size=3).map(tuple))
+
+
+def queries() -> SearchStrategy[ast.Query]:
+    """One read or mutation with parameters and notes."""
+    note = st.none() | texts()
+    params = _tuples(_params(), max_size=4)
+    return st.builds(ast.Query, names(), params, reads() | _tuples(statements(), min_size=1), note, note)
+
+
+def reads() -> SearchStrategy[ast.Read]:
+    """`match … return …` with any of the trailing sections."""
+    count = st.none() | st.builds(ast.Literal, _integers(minimum=0), st.just("int")) | st.builds(ast.Var, names())
+    sort = st.builds(ast.Sort, expressions(), st.sampled_from([None, "asc", "desc"])).map(_undirected_nearest)
+    return st.builds(
+        ast.Read,
+        _tuples(clauses(), min_size=1),
+        _tuples(st.builds(ast.Item, expressions(), st.none() | names()), min_size=1),
+        _tuples(sort),
+        count,
+        count,
+        st.booleans(),
+    )
+
+
+@st.composite
+def clauses(draw: st.DrawFn, depth: int = 2) -> ast.Clause:
+    """Bindings, traversals, filters and nested `not` blocks."""
+    kind = draw(st.sampled_from(["binding", "traversal", "filter", "not"] if depth else ["binding", "filter"]))
+    if kind == "binding":
+        return draw(_bindings())
+    if kind == "traversal":
+        return draw(_traversals())
+    if kind == "filter":
+        return ast.Filter(draw(conditions()))
+    return ast.NotBlock(draw(_tuples(clauses(depth - 1), min_size=1)))
+
+
+def statements() -> SearchStrategy[ast.Statement]:
+    """Inserts, updates and deletes; predicates use bare properties."""
+    assigns = _tuples(st.builds(ast.Assign, names(), values()), min_size=1)
+    where = conditions(bare=True)
+    return (
+        st.builds(ast.Insert, type_names(), assigns)
+        | st.builds(ast.Update, type_names(), assigns, where)
+        | st.builds(ast.Delete, type_names(), where)
+    )
+
+
+@st.composite
+def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Condition:
+    """Comparisons, membership and null tests under `and` and `or`; with `bare`, as in a mutation's `where`."""
+    if depth and draw(st.integers(0, 3)) == 0:
+        parts = draw(_tuples(conditions(bare=bare, depth=depth - 1), min_size=2))
+        return ast.And(parts) if draw(st.booleans()) else ast.Or(parts)
+    operand = expressions(bare=bare)
+    left = operand.map(_word_is_property) if bare else operand
+    kind = draw(st.sampled_from(["compare", "in", "null"] if bare else ["compare", "in", "null", "text"]))
+    if kind == "compare":
+        op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]))
+        return ast.Compare(op, draw(left), draw(operand))
+    if kind == "in":
+        return ast.In(draw(left), draw(operand), draw(st.booleans()))
+    if kind == "null":
+        return ast.IsNull(draw(left), draw(st.booleans()))
+    return ast.Truth(draw(_text_calls(1)))
+
+
+@st.composite
+def expressions(draw: st.DrawFn, *, bare: bool = False, depth: int = 3) -> ast.Expr:
+    """Operands, calls, aggregates and arithmetic; with `bare`, only what a mutation's `where` allows."""
+    inner = expressions(bare=bare, depth=depth - 1)
+    deep = ["binary", "minus"] if bare else ["binary", "minus", "call", "aggregate"]
+    flat = ["value", "alias"] if bare else ["value", "alias", "property"]
+    match draw(st.sampled_from(flat + deep if depth else flat)):
+        case "alias":
+            return ast.Alias(draw(names()))
+        case "property":
+            return ast.Prop(draw(names()), draw(names()))
+        case "binary":
+            return ast.Binary(draw(st.sampled_from("+-*/%")), draw(inner), draw(inner))
+        case "minus":
+            return ast.Unary("-", draw(inner))
+        case "call":
+            return draw(_rank_calls(depth - 1) | _rrf_calls(depth - 1) | _text_calls(depth - 1))
+        case "aggregate":
+            return draw(_aggregates(depth - 1))
+        case _:
+            return draw(values())
+
+
+def values() -> SearchStrategy[ast.Expr]:
+    """What may stand after a colon: a literal, a parameter or `now()`."""
+    return literals() | _list_literals() | st.builds(ast.Var, names()) | _now()
+
+
+def literals() -> SearchStrategy[ast.Literal]:
+    """Every kind of scalar literal."""
+    number = st.floats(allow_nan=False, allow_infinity=False)
+    return (
+        st.builds(ast.Literal, texts(), st.sampled_from(["string", "date", "datetime"]))
+        | st.builds(ast.Literal, _integers(minimum=-_INT64_MAX - 1), st.just("int"))
+        | st.builds(ast.Literal, number, st.just("float"))
+        | st.builds(ast.Literal, st.booleans(), st.just("bool"))
+        | st.just(ast.Literal(None, "null"))
+    )
+
+
+def names() -> SearchStrategy[str]:
+    """Lower-case names, contextual words among them."""
+    return st.sampled_from(_WORDS)
+
+
+def type_names() -> SearchStrategy[str]:
+    """Upper-case names."""
+    return st.sampled_from(["Hut", "Warden", "X", "Long_Type9", "String", "Vector"])
+
+
+def texts() -> SearchStrategy[str]:
+    """Strings with everything that needs escaping; no lone surrogates."""
+    alphabet = st.sampled_from('ab "\\\n\r\t$/*{}é\u2028\U0001f3d4\x00') | st.characters(exclude_categories=["Cs"])
+    return st.text(alphabet, max_size=8)
+
+
+def _params() -> SearchStrategy[ast.Param]:
+    default = st.none() | literals() | _list_literals()
+    return st.builds(ast.Param, names(), _types(), default)
+
+
+def _types() -> SearchStrategy[PropType]:
+    words = st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,6}", fullmatch=True), min_size=1, max_size=4, unique=True)
+    base = st.sampled_from(BASE_SCALARS)
+    shapes = (
+        st.builds(PropType, base)
+        | st.builds(PropType, base, list=st.just(True))
+        | st.builds(PropType, st.just("Vector"), dim=st.integers(1, 2**31 - 1))
+        | words.map(lambda found: PropType("String", enum=tuple(sorted(found))))
+    )
+    return st.builds(PropType.with_nullable, shapes, st.booleans())
+
+
+def _bindings() -> SearchStrategy[ast.Binding]:
+    return st.builds(ast.Binding, names(), type_names(), _tuples(st.builds(ast.PropMatch, names(), values())))
+
+
+def _traversals() -> SearchStrategy[ast.Traversal]:
+    hops = st.tuples(_integers(minimum=0), st.none() | _integers(minimum=0))
+    edge = names().filter(lambda name: name != "not")
+    return st.builds(ast.Traversal, names(), edge, names(), st.booleans(), st.none() | names(), st.none() | hops)
+
+
+@st.composite
+def _rank_calls(draw: st.DrawFn, depth: int) -> ast.Call:
+    if draw(st.booleans()):
+        return ast.Call("nearest", (ast.Prop(draw(names()), draw(names())), draw(expressions(depth=depth))))
+    return ast.Call("bm25", (draw(expressions(depth=depth)), draw(expressions(depth=depth))))
+
+
+@st.composite
+def _rrf_calls(draw: st.DrawFn, depth: int) -> ast.Call:
+    more = draw(_tuples(expressions(depth=depth), max_size=1))
+    return ast.Call("rrf", (draw(_rank_calls(depth)), draw(_rank_calls(depth)), *more))
+
+
+@st.composite
+def _text_calls(draw: st.DrawFn, depth: int) -> ast.Call:
+    name = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
+    most = 3 if name == "fuzzy" else 2
+    return ast.Call(name, draw(_tuples(expressions(depth=depth), min_size=2, max_size=most)))
+
+
+@st.composite
+def _aggregates(draw: st.DrawFn, depth: int) -> ast.Agg:
+    name = draw(st.sampled_from(["count", "sum", "avg", "min", "max"]))
+    if name == "count" and draw(st.booleans()):
+        return ast.Agg("count", None)
+    return ast.Agg(name, draw(expressions(depth=depth)), name == "count" and draw(st.booleans()))
+
+
+def _list_literals() -> SearchStrategy[ast.Expr]:
+    return st.recursive(literals(), lambda inner: st.builds(ast.ListLiteral, _tuples(inner)), max_leaves=4)
+
+
+def _now() -> SearchStrategy[ast.Now]:
+    return st.builds(ast.Now)
+
+
+def _word_is_property(expr: ast.Expr) -> ast.Expr:
+    # On the left of a predicate `true`, `false` and `null` are property names.
+    if isinstance(expr, ast.Binary):
+        return ast.Binary(expr.op, _word_is_property(expr.left), expr.right)
+    if isinstance(expr, ast.Literal) and expr.kind in ("bool", "null"):
+        return ast.Alias("null" if expr.value is None else str(expr.value).lower())
+    return expr
+
+
+def _undirected_nearest(sort: ast.Sort) -> ast.Sort:
+    ranked = isinstance(sort.expr, ast.Call) and sort.expr.name == "nearest"
+    null = isinstance(sort.expr, ast.Literal) and sort.expr.kind == "null"
+    return ast.Sort(ast.Alias("null") if null else sort.expr, None if ranked else sort.direction)
+
+
+def _integers(*, minimum: int) -> SearchStrategy[int]:
+    return st.integers(minimum, _INT64_MAX)
+
+
+def _tuples(items: SearchStrategy[_T], *, min_size: int = 0, max_size: int = 3) -> SearchStrategy[tuple[_T, ...]]:
+    return st.lists(items, min_size=min_size, max_size=max_size).map(tuple)

@@ -1,0 +1,29 @@
+"""One SeaweedFS server for all S3 tests of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from omnigraph.storage.layout import Root
+from omnigraph.testing.s3server import S3Server, running_s3
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "integration/s3" in str(item.path):
+            item.add_marker(pytest.mark.s3)
+            item.add_marker(pytest.mark.xdist_group("s3"))  # one server, not one per worker
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    with running_s3() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_root(s3_server: S3Server) -> Root:
+    """An unused root."""
+    return s3_server.fresh_root()
