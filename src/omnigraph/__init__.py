@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.commits_api import Commits
     from omnigraph.engine.graph import Graph, init, open
     from omnigraph.engine.past import Past
-    from omnigraph.engine.result import MutationResult
+    from omnigraph.engine.result import LoadResult, MutationResult
     from omnigraph.storage.commits import GraphCommit
     from omnigraph.storage.settings import Settings
 
@@ -27,6 +27,7 @@ __all__ = [
     "Commits",
     "Graph",
     "GraphCommit",
+    "LoadResult",
     "MutationResult",
     "OmnigraphError",
     "Past",
@@ -42,6 +43,7 @@ _HOMES = {
     "Commits": "omnigraph.engine.commits_api",
     "Graph": "omnigraph.engine.graph",
     "GraphCommit": "omnigraph.storage.commits",
+    "LoadResult": "omnigraph.engine.result",
     "MutationResult": "omnigraph.engine.result",
     "Past": "omnigraph.engine.past",
     "Settings": "omnigraph.storage.settings",

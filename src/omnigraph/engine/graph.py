@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from omnigraph.engine.branches_api import Branches
 from omnigraph.engine.commits_api import Commits
 from omnigraph.engine.core import Core
 from omnigraph.engine.entity import entity_at
+from omnigraph.engine.export_file import write_export
 from omnigraph.engine.history import commit_at_time, find_commit, state_at_commit, state_at_version
 from omnigraph.engine.lifecycle import StrPath, create_graph, open_graph, read_source
 from omnigraph.engine.past import Past
 from omnigraph.engine.read.budget import Limits
+from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.read.run import Embedder
 from omnigraph.engine.reader import Reader
-from omnigraph.engine.result import MutationResult
+from omnigraph.engine.result import LoadResult, MutationResult
 from omnigraph.engine.schema_api import Schema
 from omnigraph.engine.view import View
+from omnigraph.engine.write.load import parse_mode
+from omnigraph.engine.write.loading import LoadCall, run_load
 from omnigraph.engine.write.mutation import MutationCall, run_mutation
+from omnigraph.engine.write.sources import decoder_of
 from omnigraph.errors import BadRequest
 from omnigraph.storage import recovery
 from omnigraph.storage.branches import branch_name
@@ -129,7 +134,12 @@ class Graph(Reader):
         return find_commit(self._core, commit, self._branch) if isinstance(commit, str) else _given(commit)
 
     def view(self, branch: str | None = None) -> View:
+        """The newest view of this handle's branch, or of another one."""
         return self._core.view(self._named(branch))
+
+    def export(self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None) -> int:
+        """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
+        return write_export(self.view(branch), target, types)
 
     def get(
         self, type_name: str, entity_id: str, at: str | GraphCommit | None = None, *, branch: str | None = None
@@ -169,8 +179,8 @@ class Graph(Reader):
     ) -> Result:
         """Run a read on this branch, on another one, or as of a commit (`snapshot`)."""
         here = self if branch is None else self.branch(branch)
-        reader = super(Graph, here) if snapshot is None else here.at(snapshot)
-        return reader.query(source, name, params, runner=runner, limits=limits, embedder=embedder, cancel=cancel)
+        view = here.view() if snapshot is None else here.at(snapshot).view()
+        return run_query(view, ReadCall(read_source(source), name, params, runner, limits, embedder, cancel))
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -189,6 +199,32 @@ class Graph(Reader):
         self._core.require_writable()
         call = MutationCall(read_source(source), name, params, self._named(branch), self.actor, if_commit)
         return run_mutation(self._core, call)
+
+    def load(
+        self,
+        data: Any,
+        mode: str = "append",
+        *,
+        type: str | None = None,
+        edge: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        branch: str | None = None,
+        from_: str | None = None,
+        if_commit: str | None = None,
+        runner: str = "auto",
+    ) -> LoadResult:
+        """Load records or a frame as one commit, or not at all.
+
+        `data` is a path, a glob, a directory, a list of paths, records as bytes or lines, or, with `type` or `edge`, an
+        Arrow, pandas or Polars frame whose `columns` may be renamed. `mode` is append, merge or overwrite. With
+        `from_`, a missing branch is created first.
+        """
+        self._core.require_writable()
+        if runner not in ("auto", "inline"):
+            raise BadRequest(f"unknown runner '{runner}' (expected auto or inline)")
+        decode = decoder_of(data, type=type, edge=edge, columns=columns)
+        call = LoadCall(decode, parse_mode(mode), self._named(branch), from_, self.actor, if_commit)
+        return run_load(self._core, call)
 
     # --- lifetime --------------------------------------------------------------------------------
 

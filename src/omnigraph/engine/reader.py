@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
 
 from omnigraph.engine.core import Core
 from omnigraph.engine.entity import entity_at
+from omnigraph.engine.export_file import StrPath, write_export
 from omnigraph.engine.lifecycle import StrPath, read_source
 from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.explain import Explanation
@@ -15,7 +16,6 @@ from omnigraph.engine.read.query import ReadCall, explain_query, run_query
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.read.run import Embedder
 from omnigraph.engine.view import View
-from omnigraph.errors import BadRequest
 from omnigraph.storage.snapshot import Snapshot
 
 
@@ -32,6 +32,10 @@ class Reader:
     def snapshot(self) -> Snapshot:
         """Which version of each table is visible."""
         return self.view().snapshot
+
+    def export(self, target: StrPath | BinaryIO, types: Sequence[str] = ()) -> int:
+        """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
+        return write_export(self.view(), target, types)
 
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
         """One entity as flat JSON, or None when there is no such row."""
@@ -52,16 +56,8 @@ class Reader:
 
         `name` picks one query of several. `limits` bounds time and rows; setting `cancel` from another thread stops it.
         """
-        _require_inline(runner)
-        return run_query(self.view(), ReadCall(read_source(source), name, params, embedder, limits, cancel))
+        return run_query(self.view(), ReadCall(read_source(source), name, params, runner, limits, embedder, cancel))
 
-    def explain(
-        self, source: StrPath, name: str | None = None, params: Mapping[str, Any] | None = None
-    ) -> Explanation:
+    def explain(self, source: StrPath, name: str | None = None, params: Mapping[str, Any] | None = None) -> Explanation:
         """The plan that `query` would run; print it, or take it as data with `to_dict()`."""
         return explain_query(self.view(), ReadCall(read_source(source), name, params))
-
-
-def _require_inline(runner: str) -> None:
-    if runner not in ("auto", "inline"):
-        raise BadRequest(f"runner '{runner}' is not available here; use 'auto' or 'inline'")

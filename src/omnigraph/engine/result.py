@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.storage.commits import GraphCommit
@@ -17,6 +18,31 @@ class MutationResult:
     affected_edges: int
     actor_id: str | None
     commit: GraphCommit | None
+
+    @property
+    def commit_id(self) -> str | None:
+        """The id of the commit."""
+        return None if self.commit is None else self.commit.graph_commit_id
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """How many entities a load wrote, by type, and the commit it became."""
+
+    branch: str
+    base_branch: str | None
+    branch_created: bool
+    mode: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    actor_id: str | None
+    commit: GraphCommit | None
+    runner: str
+
+    @property
+    def total_entities(self) -> int:
+        """Nodes and edges together."""
+        return sum(self.nodes.values()) + sum(self.edges.values())
 
     @property
     def commit_id(self) -> str | None:

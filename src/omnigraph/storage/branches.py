@@ -52,7 +52,7 @@ def create_branch(store: Store, name: str, *, source: str | None = None) -> None
         raise BadRequest("'main' always exists and cannot be created")
     origin = None if source is None else branch_name(source)
     with store.gates.hold([origin, branch]), hold_control(store, "branch_create", target=branch) as control:
-        _finish_inherited(store, control)
+        _finish_interrupted(store, control)
         _make_room(store, branch, control)
         captured = manifest.load(store.root, origin)
         created = _fork_manifest(store, branch, captured)
@@ -69,50 +69,55 @@ def delete_branch(store: Store, name: str, *, bound: str | None = None) -> None:
     if branch == bound:
         raise Conflict(f"branch '{branch}' is currently active; switch to another branch first")
     with store.gates.hold([None, branch]), hold_control(store, "branch_delete", target=branch) as control:
-        _finish_inherited(store, control)
+        _finish_interrupted(store, control)
         refs = manifest.refs(store.root)
         if branch not in refs:
             raise BranchNotFound(branch)
-        if not is_sealed(store, branch):
-            _refuse_schema_change(store)
-            _refuse_dependents(store, branch, refs)
+        _refuse_schema_change(store)
+        _refuse_dependents(store, branch, refs)
         complete_delete(store, branch, refs[branch].identifier, control)
 
 
 def complete_delete(store: Store, branch: str, identifier: Identifier, control: Control) -> None:
     """Seal a branch, take its authority away, and retire its name; continues where a crash left off."""
+    # Marked first: a retired name that still has a ref is how others know that a delete was interrupted.
+    control.retired[branch] = now_micros()
+    control.save()
     owned = _owned_table_refs(store, branch)
     seal(store, branch, identifier, operation_id=control.operation_id)
     hit("branch_delete.post_seal")
     _remove_authority(store, branch, identifier, control)
     hit("branch_delete.post_native")
-    if store.settings.topology == "multi_process":
-        control.retired[branch] = now_micros()
     hit("branch_delete.before_table_cleanup")
     for location, names in owned.items():
         forget_refs(store, location, names, control)
+    control.retired[branch] = now_micros()
+    if store.settings.topology == "single_process":
+        control.retired.pop(branch)
 
 
 def finish_deletes(store: Store) -> list[str]:
-    """Complete the deletion of a branch whose deleter is gone; run when a graph is opened for writing.
-
-    The deleter left its name in graph control; whoever takes control over from it finishes the job first.
-    """
+    """Complete deletions whose deleter is gone; run when a graph is opened for writing."""
     control = manifest.load(store.root).state.control
-    holder = control.holder if control is not None else None
-    if holder is None or holder.kind != "branch_delete" or holder.target is None or control_is_held(store, holder):
+    if control is None or not control.retired.keys() & manifest.refs(store.root).keys():
         return []
-    with store.gates.hold([None, holder.target]), hold_control(store, "branch_delete", target=holder.target) as held:
-        return _finish_inherited(store, held)
+    if control.holder is not None and control_is_held(store, control.holder):
+        return []  # its deleter may be at work
+    with store.gates.hold([None, *control.retired]), hold_control(store, "branch_delete") as held:
+        return _finish_interrupted(store, held)
 
 
-def _finish_inherited(store: Store, control: Control) -> list[str]:
-    branch = control.unfinished_delete
-    found = None if branch is None else manifest.refs(store.root).get(branch)
-    if branch is None or found is None or not is_sealed(store, branch):
-        return []
-    complete_delete(store, branch, found.identifier, control)
-    return [branch]
+def _finish_interrupted(store: Store, control: Control) -> list[str]:
+    finished = []
+    for branch, ref in manifest.refs(store.root).items():
+        if branch not in control.retired:
+            continue
+        if is_sealed(store, branch):
+            complete_delete(store, branch, ref.identifier, control)
+            finished.append(branch)
+        else:
+            control.retired.pop(branch)  # interrupted before the seal: the branch lives
+    return finished
 
 
 # --- creating ----------------------------------------------------------------------------------------
@@ -121,10 +126,7 @@ def _finish_inherited(store: Store, control: Control) -> list[str]:
 def _make_room(store: Store, branch: str, control: Control) -> None:
     refs = manifest.refs(store.root)
     if branch in refs:
-        if not is_sealed(store, branch):
-            raise Conflict(f"branch '{branch}' already exists")
-        complete_delete(store, branch, refs[branch].identifier, control)
-        refs = manifest.refs(store.root)
+        raise Conflict(f"branch '{branch}' already exists")
     for other in _nesting(branch, refs):
         raise Conflict(f"branch '{branch}' and branch '{other}' would nest on disk; choose another name")
     for other in _nesting(branch, control.retired):

@@ -23,17 +23,24 @@ _POLL_SECONDS = (0.005, 0.040)
 
 @dataclass(slots=True)
 class Control:
-    """A held control: what it protects may be done while `require` does not object.
-
-    `unfinished_delete` is the branch that the previous, vanished holder was deleting.
-    """
+    """A held control: what it protects may be done while `require` does not object."""
 
     store: Store
     operation_id: str
     acquired: float
     ttl_ms: int
     retired: dict[str, int] = field(default_factory=dict)
-    unfinished_delete: str | None = None
+
+    def save(self) -> None:
+        """Store `retired` now, still holding control."""
+        while True:
+            loaded = manifest.load(self.store.root)
+            current = loaded.state.control or ControlRow()
+            if current.holder is None or current.holder.operation_id != self.operation_id:
+                actual = None if current.holder is None else current.holder.operation_id
+                raise ReadSetChanged("graph_control", expected=self.operation_id, actual=actual)
+            if _swap(loaded, replace(current, epoch=current.epoch + 1, retired=dict(self.retired))):
+                return
 
     def require(self) -> None:
         """Raise unless enough of the lease is left to issue a destructive request."""
@@ -90,8 +97,7 @@ def _take(store: Store, kind: ControlKind, target: str | None, operation_id: str
         if holder is None or holder.operation_id == operation_id or not control_is_held(store, holder):
             mine = _holder(store, kind, target, operation_id)
             if _swap(loaded, replace(current, epoch=current.epoch + 1, holder=mine)):
-                unfinished = holder.target if holder is not None and holder.kind == "branch_delete" else None
-                return Control(store, operation_id, started, mine.ttl_ms, dict(current.retired), unfinished)
+                return Control(store, operation_id, started, mine.ttl_ms, dict(current.retired))
         elif time.monotonic() > deadline:
             about = f" of '{holder.target}'" if holder.target else ""
             raise Conflict(f"another {holder.kind}{about} is in progress (operation {holder.operation_id})")

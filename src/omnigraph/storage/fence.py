@@ -80,7 +80,7 @@ def base(
         restored = _neutralize(newest, pin, operation_id=operation_id, branch=state.branch)
         if restored is not None:
             return restored
-    raise RecoveryRequired(operation_id, f"{address.uri} kept moving while it was brought back to version {pin}")
+    raise ReadSetChanged(f"table:{address.path}", expected=pin, actual="kept moving")
 
 
 def abandoned(store: Store, state: ManifestState, address: Address, floor: int, *, recover: Recover) -> TableHandle:
@@ -89,7 +89,7 @@ def abandoned(store: Store, state: ManifestState, address: Address, floor: int, 
         newest = tables.open_table(address)
         if _all_decided(store, state, newest, floor, recover):
             return newest
-    raise RecoveryRequired("unknown", f"{address.uri} kept moving while its past was being settled")
+    raise ReadSetChanged(f"table:{address.path}", expected=floor, actual="kept moving")
 
 
 def content_equal(newest: TableHandle, pin: int) -> bool:

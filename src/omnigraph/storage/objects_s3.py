@@ -86,7 +86,9 @@ class S3Objects:
     def list_dir(self, name: str) -> list[str]:
         with self._translated(name):
             listed = obstore.list_with_delimiter(self._store, name)
-        return [found["path"].rpartition("/")[2] for found in listed["objects"]]
+        # Some servers list an empty directory as an object of its own name; that is not a file inside it.
+        paths = (found["path"] for found in listed["objects"])
+        return [path.rpartition("/")[2] for path in paths if not name or path.startswith(f"{name}/")]
 
     def list_tree(self, name: str) -> list[str]:
         with self._translated(name):

@@ -23,7 +23,10 @@ from omnigraph.engine.read.leaves import frame_leaf
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.read.run import Embedder, Run
 from omnigraph.engine.view import View
+from omnigraph.errors import BadRequest
 from omnigraph.ids import now_micros
+
+RUNNERS = ("auto", "inline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,14 @@ class ReadCall:
     source: Source
     name: str | None = None
     params: Mapping[str, Any] | None = None
-    embedder: Embedder | None = None
+    runner: str = "auto"
     limits: Limits | None = None
+    embedder: Embedder | None = None
     cancel: threading.Event | None = None
+
+    def __post_init__(self) -> None:
+        if self.runner not in RUNNERS:
+            raise BadRequest(f"runner '{self.runner}' is not available here; use one of {', '.join(RUNNERS)}")
 
 
 def run_query(view: View, call: ReadCall) -> Result:

@@ -106,8 +106,9 @@ class _Loop:
     def _attempt(self, txn: Txn, write: WriteSet) -> Committed | None:
         if not write.reprepare:
             self._pinned = txn.token
+        attempt = Attempt(self.store, txn, write, self.hooks)
         try:
-            published = Attempt(self.store, txn, write, self.hooks).run()
+            published = attempt.run()
             return Committed(None, txn.state) if published is None else Committed(published.commit, published.state)
         except OperationAborted as error:
             # Another process took this attempt for dead; that is the same as having lost a race.
@@ -115,7 +116,8 @@ class _Loop:
         except Retry as error:
             self.failure = error
         except RecoveryRequired as error:
-            if time.monotonic() > self._deadline:
+            # An attempt that could not be decided may yet be published by its recovery: a second one would repeat it.
+            if error.operation_id == attempt.operation_id or time.monotonic() > self._deadline:
                 raise
             self.failure = error
         return None
