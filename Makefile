@@ -23,7 +23,7 @@ $(VENV)/.ready: pyproject.toml uv.lock
 setup: $(VENV)/.ready ## create .venv with everything the tests need
 
 demo: $(VENV)/.ready ## the main job, end to end
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo/run.py
 
 test: $(VENV)/.ready ## all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup

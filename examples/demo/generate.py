@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FIRST = "Ada Bruno Chen Dana Emre Farah Goran Hana Ivo Jia Kofi Lena Milo Nadia Otto Priya Quinn Rosa Sami Tove Uma Vera Wim Yara".split()
-LAST = "Abe Bauer Costa Dang Eriksen Fischer Gupta Hansen Ito Jansen Kim Lopez Meyer Novak Okoye Park Rossi Sato Tanaka Weber".split()
-CITIES = "Oslo Kyoto Turin Accra Lima Graz Quito Pune".split()
-TOPICS = "graph storage vector search columnar format transaction log query planner stream processing knowledge base".split()
+FIRST = ["Ada", "Bruno", "Chen", "Dana", "Emre", "Farah", "Goran", "Hana", "Ivo", "Jia", "Kofi", "Lena"]
+FIRST += ["Milo", "Nadia", "Otto", "Priya", "Quinn", "Rosa", "Sami", "Tove", "Uma", "Vera", "Wim", "Yara"]
+LAST = ["Abe", "Bauer", "Costa", "Dang", "Eriksen", "Fischer", "Gupta", "Hansen", "Ito", "Jansen"]
+LAST += ["Kim", "Lopez", "Meyer", "Novak", "Okoye", "Park", "Rossi", "Sato", "Tanaka", "Weber"]
+CITIES = ["Oslo", "Kyoto", "Turin", "Accra", "Lima", "Graz", "Quito", "Pune"]
+TOPICS = ["graph", "storage", "vector", "search", "columnar", "format", "transaction", "log", "query"]
+TOPICS += ["planner", "stream", "processing", "knowledge", "base"]
 ROLES = ("engineer", "researcher", "manager", "founder")
 
 
@@ -51,7 +54,10 @@ def _nodes(people: int, companies: int, papers: int, rng: random.Random) -> Iter
         words = rng.sample(TOPICS, 4)
         text = f"We study {words[0]} {words[1]} for {words[2]} {words[3]}, and report what we measured."
         title = f"On {words[0]} {words[1]}"
-        yield {"type": "Paper", "data": {"doi": f"10.1/{i}", "title": title, "abstract": text, "year": rng.randint(1995, 2026)}}
+        yield {
+            "type": "Paper",
+            "data": {"doi": f"10.1/{i}", "title": title, "abstract": text, "year": rng.randint(1995, 2026)},
+        }
 
 
 def _edges(people: int, companies: int, papers: int, rng: random.Random) -> Iterator[dict[str, Any]]:

@@ -100,7 +100,8 @@ def render(prefix: str, diagnostic: Diagnostic, source: Source) -> str:
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """A suggestion for a misspelled name, or None when nothing is near."""
     by_folded = {candidate.lower(): candidate for candidate in candidates}
-    if not by_folded or len(word) > 256:
+    # Comparing is quadratic in the length of the names, so only names that a person would type are compared.
+    if not by_folded or len(word) > 64:
         return None
     near = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
     return f"did you mean '{by_folded[near[0]]}'?" if near else None

@@ -23,10 +23,20 @@ def entity_at(view: View, type_name: str, entity_id: str) -> dict[str, Any] | No
 
 
 def rows_with_ids(view: View, info: TableType, ids: list[str]) -> pa.Table:
-    """The rows with these ids in the row schema; properties that did not exist yet are null."""
+    """The rows with these ids in the row schema."""
+    return _rows(view, info, in_list("id", ids))
+
+
+def all_rows(view: View, info: TableType) -> pa.Table:
+    """Every row of a type in the row schema."""
+    return _rows(view, info, None)
+
+
+def _rows(view: View, info: TableType, filter: str | None) -> pa.Table:
+    """Stored rows under their current names; properties that did not exist yet are null."""
     physical = view.columns(info)
     present = [column for column in physical.values() if column is not None]
-    rows = view.table(info).scan(present, in_list("id", ids), blobs="all_binary" if info.blobs else None)
+    rows = view.table(info).scan(present, filter, blobs="all_binary" if info.blobs else None)
     schema = row_schema(info)
     arrays = [
         rows[column].cast(field.type) if (column := physical[field.name]) is not None else _absent(rows, field)

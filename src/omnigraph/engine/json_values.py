@@ -98,15 +98,15 @@ def _integers(values: pa.Array, style: Style) -> pa.Array:
     text = values.cast(pa.utf8())
     if style.integers == "native" or _small_integer(values.type):
         return text
-    unsafe = pc.greater(values, _SAFE_INTEGER)
+    unsafe = pc.greater(values, pa.scalar(_SAFE_INTEGER, values.type))
     if not pa.types.is_unsigned_integer(values.type):
-        unsafe = pc.or_(unsafe, pc.less(values, -_SAFE_INTEGER))
+        unsafe = pc.or_(unsafe, pc.less(values, pa.scalar(-_SAFE_INTEGER, values.type)))
     return pc.if_else(unsafe, pc.binary_join_element_wise('"', text, '"', ""), text)
 
 
 def _floats(values: pa.Array, style: Style, *, inside_vector: bool) -> pa.Array:
     finite = pc.is_finite(values)
-    if pc.all(finite).as_py():
+    if pc.all(finite, min_count=0).as_py():
         return json_floats(values)
     if style.non_finite == "refuse":
         raise Corrupt("a stored float is not finite, so it has no JSON form")

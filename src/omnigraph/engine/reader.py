@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from omnigraph.engine.core import Core
 from omnigraph.engine.entity import entity_at
-from omnigraph.engine.export_file import StrPath, write_export
+from omnigraph.engine.export_file import write_export
 from omnigraph.engine.lifecycle import StrPath, read_source
 from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.explain import Explanation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -10,10 +11,22 @@ import pyarrow as pa
 from omnigraph.storage.history import TransactionInfo, describe_transaction
 from omnigraph.storage.lance_errors import kind_of, translate, translated
 from omnigraph.storage.layout import Address
+from omnigraph.storage.version_files import newest_local_version
 
 ID_CHUNK = 8_192
 BlobHandling = Literal["all_binary", "blobs_descriptions", "all_descriptions"]
 Filter: TypeAlias = Any  # a SQL predicate (str) or a pyarrow.compute.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """One index of a table version: lance's type name, its columns and what it covers."""
+
+    name: str
+    index_type: str
+    columns: tuple[str, ...]
+    rows: int
+    fragments: frozenset[int]
 
 
 class TableHandle:
@@ -110,7 +123,8 @@ class TableHandle:
     def latest_version(self) -> int:
         """The newest version of this lineage right now; one cheap probe, never cached."""
         with self._translated():
-            return int(self.dataset.latest_version)
+            known = newest_local_version(self.address.uri) if self.address.root.is_local else None
+            return int(self.dataset.latest_version) if known is None else known
 
     def transaction(self, version: int | None = None) -> TransactionInfo | None:
         """The transaction that made a version of this lineage, or None when it is unreadable or was reclaimed."""
@@ -130,15 +144,24 @@ class TableHandle:
 
     # --- indexes -------------------------------------------------------------------------------
 
-    def indices(self) -> list[dict[str, Any]]:
-        """Name, type, fields and covered fragments of every index of this version."""
+    def indices(self) -> list[IndexInfo]:
+        """Every index of this version."""
         with self._translated():
-            return [dict(index) for index in self.dataset.list_indices()]
+            return [
+                IndexInfo(
+                    name=found.name,
+                    index_type=found.index_type,
+                    columns=tuple(found.field_names),
+                    rows=found.num_rows_indexed,
+                    fragments=frozenset(number for segment in found.segments for number in segment.fragment_ids),
+                )
+                for found in self.dataset.describe_indices()
+            ]
 
     def unindexed_rows(self, name: str) -> int:
         """How many rows of this version an index does not cover."""
         with self._translated():
-            return int(self.dataset.index_statistics(name)["num_unindexed_rows"])
+            return int(self.dataset.stats.index_stats(name)["num_unindexed_rows"])
 
     def _scanner(self, columns: Any, filter: Any, **options: Any) -> Any:
         if columns is not None and not isinstance(columns, dict):

@@ -59,7 +59,7 @@ def translate(error: Exception, what: str, *, version: int | None = None) -> Omn
     kind = kind_of(error)
     if kind == "NotFound" and version is not None:
         return HistoricalVersionReclaimed(version, table=what)
-    return StorageError(f"{what}: {_first_line(error)}", kind=kind)
+    return StorageError(f"{what}: {brief(error)}", kind=kind)
 
 
 def kind_of(error: BaseException) -> Kind:
@@ -82,7 +82,8 @@ def is_conflict(error: BaseException) -> bool:
     return isinstance(error, OSError) and any(word in text for word in _CONFLICT_WORDS)
 
 
-def _first_line(error: BaseException) -> str:
+def brief(error: BaseException) -> str:
+    """What an exception says, in one line."""
     # Lance appends its Rust source positions after ", /home/runner/"; they help nobody who reads the message.
     text = str(error).strip().split(", /home/runner/", 1)[0]
     return text.splitlines()[0] if text else type(error).__name__

@@ -25,6 +25,6 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
             manifest.compact_manifest(store.root, published.state.branch)
         for handle in written:
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
-                tables.compact(handle)
+                tables.compact(handle, tiered=True)
     except Exception as error:
         _log.info("compaction after commit %s was left out: %s", published.commit.graph_commit_id, error)

@@ -6,6 +6,7 @@ the content of an exact version never changes.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -22,11 +23,15 @@ from omnigraph.storage.stamp import check_stamp
 from omnigraph.storage.tables import CommitOutcome, Landed, Staged, TableHandle
 
 __all__ = [
-    "Decision", "Loaded", "ManifestState", "advance", "compact_manifest", "compaction_due", "decode_state", "fold",
-    "forget_decoded", "load", "load_version", "newest", "peek", "publish_rows", "refs", "stage_genesis",
+    "CACHED_STATES", "Decision", "Loaded", "ManifestState", "advance", "cached_states", "compact_manifest",
+    "compaction_due", "decode_state", "fold", "forget_decoded", "load", "load_version", "newest", "peek",
+    "publish_rows", "refs", "stage_genesis",
 ]  # fmt: skip
 
-_CACHED_STATES = 64
+_log = logging.getLogger("omnigraph.storage")
+
+CACHED_STATES = 64
+_CACHED_BYTES = 256 << 20
 _IDENTIFIER_ATTEMPTS = 8
 _COMPACT_AT_FRAGMENTS = 16
 
@@ -39,12 +44,15 @@ class Loaded:
     state: ManifestState
 
 
-def load(root: Root, branch: str | None = None) -> Loaded:
-    """The newest state of a branch, read fresh; BranchNotFound when it is gone or sealed."""
+def load(root: Root, branch: str | None = None, *, allow_sealed: bool = False) -> Loaded:
+    """The newest state of a branch, read fresh; BranchNotFound when it is gone or sealed.
+
+    `allow_sealed` is for the one who deletes the branch and has to finish.
+    """
     handle, identifier = _open_newest(root, branch)
     check_stamp(handle.schema, root.uri)
     loaded = Loaded(handle, _state_of(handle, branch, identifier))
-    _check_incarnation(loaded.state)
+    _check_incarnation(loaded.state, allow_sealed=allow_sealed)
     return loaded
 
 
@@ -116,7 +124,8 @@ def compact_manifest(root: Root, branch: str | None = None) -> bool:
     handle = tables.open_table(root.manifest(branch), control=True)
     try:
         tables.compact(handle, tiered=True, force_ref=True)
-    except StorageError:
+    except StorageError as error:
+        _log.debug("the manifest was not compacted: %s", error)
         return False
     return True
 
@@ -146,11 +155,11 @@ def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -
     return state
 
 
-def _check_incarnation(state: ManifestState) -> None:
+def _check_incarnation(state: ManifestState, *, allow_sealed: bool) -> None:
     row = state.branch_row
     if row is None or state.branch is None:
         return
-    if row.sealed is not None:
+    if row.sealed is not None and not allow_sealed:
         raise BranchNotFound(state.branch)
     if row.identifier != state.identifier:
         raise Corrupt(f"branch manifest incarnation mismatch on '{state.branch}'")
@@ -174,6 +183,11 @@ def forget_decoded() -> None:
         _states.clear()
 
 
+def cached_states() -> int:
+    """How many decoded versions are remembered."""
+    return len(_states)
+
+
 def _recall(key: _StateKey) -> ManifestState | None:
     with _states_lock:
         state = _states.get(key)
@@ -186,5 +200,10 @@ def _remember(key: _StateKey, state: ManifestState) -> None:
     with _states_lock:
         _states[key] = state
         _states.move_to_end(key)
-        while len(_states) > _CACHED_STATES:
+        while len(_states) > CACHED_STATES or (len(_states) > 1 and _cached_bytes() > _CACHED_BYTES):
             _states.popitem(last=False)
+
+
+def _cached_bytes() -> int:
+    # Folded states share most of their memory; counting it for each of them only evicts a little early.
+    return sum(state.lineage.table.nbytes + state.aborts.nbytes for state in _states.values())

@@ -25,7 +25,6 @@ class PlannedTable:
     plan: TablePlan
     address: Address
     steps: tuple[Step, ...]
-    base: TableHandle | None
     first: Staged | None
 
 
@@ -61,11 +60,11 @@ class Planner:
             base = self._base(trunk.on(name), entry.version)
             return self._on_base(write, base, pin=entry.version, fork=fork)
         source = tables.open_table(entry.address(self.store.root), entry.version)
-        acting = _acting(source, write.steps)
+        acting = _acting(source, write.steps, first=True)
         if not acting:
             return None
         plan = self._plan(write, trunk.on(name), entry.version, entry.version, len(acting), fork=fork)
-        return PlannedTable(plan, trunk.on(name), acting, None, None)
+        return PlannedTable(plan, trunk.on(name), acting, None)
 
     def _unpublished(self, write: TableWrite) -> PlannedTable | None:
         """A table the snapshot does not show: created, or (when its key was dropped) overwritten on top of its past."""
@@ -75,9 +74,7 @@ class Planner:
         first = write.steps[0]
         if isinstance(first, Create):
             plan = self._plan(write, address, expected, 0, len(write.steps), create=True)
-            return PlannedTable(
-                plan, address, write.steps, None, self._owned(steps.stage_first(address, first), plan, 0)
-            )
+            return PlannedTable(plan, address, write.steps, self._owned(steps.stage_first(address, first), plan, 0))
         state = self.txn.state
         base = fence.abandoned(self.store, state, address, expected, recover=self.recover)
         return self._on_base(write, base, pin=expected)
@@ -93,7 +90,7 @@ class Planner:
             # Only a delete stages nothing; the ids were there when the change was prepared on this very content.
             return self._on_base_without(write, acting, base, pin=pin, fork=fork)
         plan = self._plan(write, base.address, pin, base.version, len(acting), fork=fork)
-        return PlannedTable(plan, base.address, acting, base, self._owned(first, plan, 0))
+        return PlannedTable(plan, base.address, acting, self._owned(first, plan, 0))
 
     def _on_base_without(
         self, write: TableWrite, acting: tuple[Step, ...], base: TableHandle, *, pin: int, fork: Fork | None
@@ -138,11 +135,12 @@ def owned(staged: Staged, plan: TablePlan, position: int, *, operation_id: str, 
     return staged
 
 
-def _acting(base: TableHandle, planned: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps that will commit something; a later delete whose ids are all absent would leave its slot empty."""
-    if len(planned) == 1:
-        return planned
-    return tuple(step for at, step in enumerate(planned) if at == 0 or _acts_on(base, planned, at))
+def _acting(base: TableHandle, planned: tuple[Step, ...], *, first: bool = False) -> tuple[Step, ...]:
+    """The steps that will commit something; a delete whose ids are all absent would leave its slot empty.
+
+    The first step is looked at only on request: staging it tells the same for free.
+    """
+    return tuple(step for at, step in enumerate(planned) if (at == 0 and not first) or _acts_on(base, planned, at))
 
 
 def _acts_on(base: TableHandle, planned: tuple[Step, ...], at: int) -> bool:

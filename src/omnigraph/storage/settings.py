@@ -24,8 +24,8 @@ class Settings:
     load_concurrency: int = 1
     # Commit time grows with the fragments of `__manifest` and of the written tables, so a writer folds them
     # once this many have piled up; 0 turns the automatic compaction off.
-    manifest_compact_fragments: int = 32
-    table_compact_fragments: int = 64
+    manifest_compact_fragments: int = 12
+    table_compact_fragments: int = 16
 
     @property
     def heartbeat_seconds(self) -> float:

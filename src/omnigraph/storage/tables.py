@@ -22,9 +22,9 @@ from lance.fragment import write_fragments as lance_write_fragments
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
 from omnigraph.storage.failpoints import hit
 from omnigraph.storage.fragments import dominant_fragments, fragment_files, row_total
-from omnigraph.storage.handle import ID_CHUNK, Filter, TableHandle, in_list, quote
+from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, TableHandle, in_list, quote
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
-from omnigraph.storage.lance_errors import is_conflict, kind_of, translate, translated
+from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, translate, translated
 from omnigraph.storage.layout import Address
 from omnigraph.storage.refs import Identifier, Ref, create_ref, delete_ref, list_refs
 from omnigraph.storage.staged import CommitOutcome, IndexSpec, Landed, Refused, Staged, Unknown
@@ -32,7 +32,7 @@ from omnigraph.storage.version_files import newest_local_version
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
-    "Identifier", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
+    "Identifier", "IndexInfo", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
     "Unknown", "blob_array", "blob_field", "commit", "compact", "create_ref", "dataset_exists", "delete_ref",
     "in_list", "key_field", "latest_version", "list_refs", "locate", "merge_rows", "open_table",
     "preserves_content", "quote", "stage_append", "stage_create", "stage_delete", "stage_index", "stage_insert",
@@ -112,9 +112,8 @@ def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
     clash = next(iter(base.take_ids(rows["id"], ["id"])["id"].to_pylist()), None)
     if clash is not None:
         raise KeyConflict(base.address.location, clash)
-    with translated(base.address.uri):
-        builder = base.dataset.merge_insert("id").when_matched_fail().when_not_matched_insert_all()
-        return _stage_merge(base, builder, rows)
+    # Proved absent, so no join with the whole table is needed; the exact slot guards against later inserts.
+    return stage_append(base, write_fragments(base.address, rows, base.schema))
 
 
 def stage_upsert(base: TableHandle, rows: pa.Table) -> Staged:
@@ -253,7 +252,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         builder.conflict_retries(0).use_index(False).execute(rows)
     except Exception as error:
         if is_conflict(error):
-            return Refused(str(error))
+            return Refused(brief(error))
         return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
     return Landed(dataset.version, dataset.version == base.version + 1, TableHandle(base.address, dataset))
 
@@ -352,7 +351,7 @@ def _with_sentinel(base: TableHandle, transaction: Transaction) -> Transaction:
 
 def _failed_commit(staged: Staged, error: Exception) -> CommitOutcome:
     if is_conflict(error):
-        return Refused(str(error))
+        return Refused(brief(error))
     if staged.base_version == 0 and kind_of(error) == "NotFound" and dataset_exists(staged.address):
         return Refused("the dataset exists already")  # lance looks for version 0 of a dataset that has been created
     return Unknown(error if isinstance(error, OmnigraphError) else translate(error, staged.address.uri))
@@ -384,16 +383,16 @@ def _build_segment(dataset: LanceDataset, spec: IndexSpec) -> Index:
 
 
 def _segments(dataset: LanceDataset, names: set[str]) -> list[Index]:
-    field_ids = {field.name(): field.id() for field in dataset.lance_schema.fields()}
     return [
         Index(
-            uuid=found["uuid"],
-            name=found["name"],
-            fields=[field_ids[name] for name in found["fields"]],
-            dataset_version=found["version"],
-            fragment_ids=found["fragment_ids"],
-            index_version=0,
+            uuid=segment.uuid,
+            name=found.name,
+            fields=list(found.fields),
+            dataset_version=segment.dataset_version_at_last_update,
+            fragment_ids=segment.fragment_ids,
+            index_version=segment.index_version,
         )
-        for found in dataset.list_indices()
-        if found["name"] in names
+        for found in dataset.describe_indices()
+        if found.name in names
+        for segment in found.segments
     ]

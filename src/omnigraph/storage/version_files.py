@@ -42,7 +42,7 @@ def newest_local_version(directory: str) -> int | None:
         place = (directory, os.stat(versions).st_ino)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if not _exists(versions, start):
+    if start < 1 or not _exists(versions, start):
         return None
     newest = _climb(versions, start)
     with _seen_lock:
@@ -50,6 +50,12 @@ def newest_local_version(directory: str) -> int | None:
             return None
         _seen[place] = newest
     return newest
+
+
+def forget_seen() -> None:
+    """Drop what this process has seen; for tests."""
+    with _seen_lock:
+        _seen.clear()
 
 
 def _climb(versions: str, start: int) -> int:

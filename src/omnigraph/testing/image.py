@@ -171,6 +171,10 @@ class Outcome:
     edges: int
 
     @property
+    def written(self) -> int:
+        return self.nodes + self.edges
+
+    @property
     def has_effect(self) -> bool:
         return bool(self.nodes or self.edges)
 
@@ -243,8 +247,9 @@ def load(catalog: Catalog, before: Image, mode: str, records: Sequence[Record], 
             raise Refused(*KEY_CONFLICT, *_violations(catalog, before, _with(after, built)))
         after[kind.table_key][row["id"]] = row
     validate(catalog, before, after, touched={(kind.table_key, row["id"]) for kind, row in built})
-    edges = sum(isinstance(kind, EdgeType) for kind, _ in built)
-    return Outcome(after, len(built) - edges, edges)
+    written = {(isinstance(kind, EdgeType), kind.table_key, row["id"]) for kind, row in built}
+    edges = sum(is_edge for is_edge, _, _ in written)
+    return Outcome(after, len(written) - edges, edges)
 
 
 def validate(catalog: Catalog, before: Image, after: Image, *, touched: Iterable[tuple[str, str]] = ()) -> None:

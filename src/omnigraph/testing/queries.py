@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -10,38 +11,39 @@ from hypothesis.strategies import SearchStrategy
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.types import BASE_SCALARS, PropType
 
+# Strategies without arguments are cached: Hypothesis inspects signatures anew for every strategy object.
+
 # Every contextual word of the language is also a legal name; `true`, `false` and `null` are literals where a bare
 # name could stand, so those three are names only where no expression can.
 _WORDS = (
-    *(
-        "query",
-        "match",
-        "return",
-        "order",
-        "limit",
-        "offset",
-        "distinct",
-        "as",
-        "asc",
-        "desc",
-        "not",
-        "and",
-        "or",
-        "in",
-    ),
-    *("is", "contains", "starts_with", "insert", "update", "set", "delete", "where", "description", "instruction"),
+    *("query", "match", "return", "order", "limit", "offset", "distinct", "as", "asc", "desc", "where", "set"),
+    *("not", "and", "or", "in", "is", "contains", "starts_with", "insert", "update", "delete", "description"),
     *("count", "sum", "avg", "min", "max", "now", "nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
     *("date", "datetime", "enum", "id", "from", "to", "a", "b", "name", "_", "_x", "truex", "nullable", "camelCase9"),
 )
 _INT64_MAX = 2**63 - 1
 _T = TypeVar("_T")
+# By (inside `where`, may nest): flat operands outnumber nesting ones, which keeps trees small.
+_FLAT = ("value", "property", "value", "alias", "property")
+_EXPRESSION_KINDS = {
+    (False, False): st.sampled_from(_FLAT),
+    (False, True): st.sampled_from((*_FLAT, "binary", "minus", "call", "aggregate")),
+    (True, False): st.sampled_from(("value", "alias")),
+    (True, True): st.sampled_from(("value", "alias", "alias", "value", "binary", "minus")),
+}
+_TEXTS = (
+    *("", "a", '"', "\\", "\n", "\r\n", "\t", "// x", "/* x */", "$x", "{"),
+    *("é", "\u2028", "\U0001f3d4", "\x00", "2024-01-02"),
+)
 
 
+@cache
 def query_files() -> SearchStrategy[ast.QueryFile]:
     """Files of up to three queries."""
     return st.builds(ast.QueryFile, st.lists(queries(), max_size=3).map(tuple))
 
 
+@cache
 def queries() -> SearchStrategy[ast.Query]:
     """One read or mutation with parameters and notes."""
     note = st.none() | texts()
@@ -49,6 +51,7 @@ def queries() -> SearchStrategy[ast.Query]:
     return st.builds(ast.Query, names(), params, reads() | _tuples(statements(), min_size=1), note, note)
 
 
+@cache
 def reads() -> SearchStrategy[ast.Read]:
     """`match … return …` with any of the trailing sections."""
     count = st.none() | st.builds(ast.Literal, _integers(minimum=0), st.just("int")) | st.builds(ast.Var, names())
@@ -77,6 +80,7 @@ def clauses(draw: st.DrawFn, depth: int = 2) -> ast.Clause:
     return ast.NotBlock(draw(_tuples(clauses(depth - 1), min_size=1)))
 
 
+@cache
 def statements() -> SearchStrategy[ast.Statement]:
     """Inserts, updates and deletes; predicates use bare properties."""
     assigns = _tuples(st.builds(ast.Assign, names(), values()), min_size=1)
@@ -92,7 +96,7 @@ def statements() -> SearchStrategy[ast.Statement]:
 def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Condition:
     """Comparisons, membership and null tests under `and` and `or`; with `bare`, as in a mutation's `where`."""
     if depth and draw(st.integers(0, 3)) == 0:
-        parts = draw(_tuples(conditions(bare=bare, depth=depth - 1), min_size=2))
+        parts = draw(_tuples(conditions(bare=bare, depth=depth - 1), min_size=2, max_size=3))
         return ast.And(parts) if draw(st.booleans()) else ast.Or(parts)
     operand = expressions(bare=bare)
     left = operand.map(_word_is_property) if bare else operand
@@ -108,12 +112,10 @@ def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Co
 
 
 @st.composite
-def expressions(draw: st.DrawFn, *, bare: bool = False, depth: int = 3) -> ast.Expr:
+def expressions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Expr:
     """Operands, calls, aggregates and arithmetic; with `bare`, only what a mutation's `where` allows."""
     inner = expressions(bare=bare, depth=depth - 1)
-    deep = ["binary", "minus"] if bare else ["binary", "minus", "call", "aggregate"]
-    flat = ["value", "alias"] if bare else ["value", "alias", "property"]
-    match draw(st.sampled_from(flat + deep if depth else flat)):
+    match draw(_EXPRESSION_KINDS[bare, depth > 0]):
         case "alias":
             return ast.Alias(draw(names()))
         case "property":
@@ -130,11 +132,13 @@ def expressions(draw: st.DrawFn, *, bare: bool = False, depth: int = 3) -> ast.E
             return draw(values())
 
 
+@cache
 def values() -> SearchStrategy[ast.Expr]:
     """What may stand after a colon: a literal, a parameter or `now()`."""
     return literals() | _list_literals() | st.builds(ast.Var, names()) | _now()
 
 
+@cache
 def literals() -> SearchStrategy[ast.Literal]:
     """Every kind of scalar literal."""
     number = st.floats(allow_nan=False, allow_infinity=False)
@@ -147,29 +151,33 @@ def literals() -> SearchStrategy[ast.Literal]:
     )
 
 
+@cache
 def names() -> SearchStrategy[str]:
     """Lower-case names, contextual words among them."""
     return st.sampled_from(_WORDS)
 
 
+@cache
 def type_names() -> SearchStrategy[str]:
     """Upper-case names."""
     return st.sampled_from(["Hut", "Warden", "X", "Long_Type9", "String", "Vector"])
 
 
+@cache
 def texts() -> SearchStrategy[str]:
     """Strings with everything that needs escaping; no lone surrogates."""
-    alphabet = st.sampled_from('ab "\\\n\r\t$/*{}é\u2028\U0001f3d4\x00') | st.characters(exclude_categories=["Cs"])
-    return st.text(alphabet, max_size=8)
+    return st.lists(st.sampled_from(_TEXTS), max_size=2).map("".join)
 
 
+@cache
 def _params() -> SearchStrategy[ast.Param]:
     default = st.none() | literals() | _list_literals()
     return st.builds(ast.Param, names(), _types(), default)
 
 
+@cache
 def _types() -> SearchStrategy[PropType]:
-    words = st.lists(st.from_regex(r"[A-Za-z0-9_-]{1,6}", fullmatch=True), min_size=1, max_size=4, unique=True)
+    words = st.lists(st.sampled_from(["a", "B", "8-bit", "-", "_x", "42", "true"]), min_size=1, max_size=4, unique=True)
     base = st.sampled_from(BASE_SCALARS)
     shapes = (
         st.builds(PropType, base)
@@ -180,10 +188,12 @@ def _types() -> SearchStrategy[PropType]:
     return st.builds(PropType.with_nullable, shapes, st.booleans())
 
 
+@cache
 def _bindings() -> SearchStrategy[ast.Binding]:
     return st.builds(ast.Binding, names(), type_names(), _tuples(st.builds(ast.PropMatch, names(), values())))
 
 
+@cache
 def _traversals() -> SearchStrategy[ast.Traversal]:
     hops = st.tuples(_integers(minimum=0), st.none() | _integers(minimum=0))
     edge = names().filter(lambda name: name != "not")
@@ -218,10 +228,13 @@ def _aggregates(draw: st.DrawFn, depth: int) -> ast.Agg:
     return ast.Agg(name, draw(expressions(depth=depth)), name == "count" and draw(st.booleans()))
 
 
-def _list_literals() -> SearchStrategy[ast.Expr]:
-    return st.recursive(literals(), lambda inner: st.builds(ast.ListLiteral, _tuples(inner)), max_leaves=4)
+@st.composite
+def _list_literals(draw: st.DrawFn, depth: int = 1) -> ast.ListLiteral:
+    item: SearchStrategy[ast.Expr] = literals() | _list_literals(depth - 1) if depth else literals()
+    return ast.ListLiteral(draw(_tuples(item)))
 
 
+@cache
 def _now() -> SearchStrategy[ast.Now]:
     return st.builds(ast.Now)
 
@@ -245,5 +258,5 @@ def _integers(*, minimum: int) -> SearchStrategy[int]:
     return st.integers(minimum, _INT64_MAX)
 
 
-def _tuples(items: SearchStrategy[_T], *, min_size: int = 0, max_size: int = 3) -> SearchStrategy[tuple[_T, ...]]:
+def _tuples(items: SearchStrategy[_T], *, min_size: int = 0, max_size: int = 2) -> SearchStrategy[tuple[_T, ...]]:
     return st.lists(items, min_size=min_size, max_size=max_size).map(tuple)

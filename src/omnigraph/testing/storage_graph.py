@@ -47,14 +47,13 @@ def new_graph(source: str = SOURCE) -> NewGraph:
 
 def contract_of(source: str) -> SchemaContract:
     """The three schema files for a source."""
-    declared = [(*key.split(":", 1), type_id) for key, type_id in _types(source)]
     ir = {
         section: [
-            {"name": name, "type_id": type_id, "table_incarnation_id": type_id + 1}
-            for kind, name, type_id in declared
-            if kind == section[:-1]
+            {"name": key.removeprefix(kind), "type_id": type_id, "table_incarnation_id": type_id + 1}
+            for key, type_id in _types(source)
+            if key.startswith(kind)
         ]
-        for section in ("nodes", "edges")
+        for section, kind in (("nodes", "node:"), ("edges", "edge:"))
     }
     ir_json = json.dumps(ir, indent=2)
     state = SchemaRow(HASHES.shape_of_source(source), HASHES.hash_of_ir(ir_json), _DOMAIN)

@@ -10,7 +10,7 @@ from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.testing.queries import query_files
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(query_files())
 def test_a_printed_tree_parses_back_to_itself(file: ast.QueryFile) -> None:
     text = format_queries(file)

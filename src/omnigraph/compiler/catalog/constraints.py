@@ -19,6 +19,7 @@ _NODES_ONLY = frozenset({"key", "range", "check"})
 _MAX_DIGITS = 400
 # RE2 would refuse a pattern of megabytes too, but only after logging a line per subexpression.
 _MAX_PATTERN = 32_768
+_MAX_REASON = 120
 
 
 class ConstraintReader:
@@ -150,5 +151,6 @@ def _regex_problem(pattern: str) -> str | None:
         re2.compile(pattern, options)
     except re2.error as problem:
         reason = problem.args[0] if problem.args else "not accepted"
-        return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        return text if len(text) <= _MAX_REASON else text[:_MAX_REASON] + "…"
     return None

@@ -47,20 +47,19 @@ def check_reserved(kind: str, owner: str, each: ast.Property, source: Source) ->
 
 
 class Expander:
-    """Injects interface properties into nodes; one per schema, because it counts the total."""
+    """Injects interface properties into nodes."""
 
     def __init__(self, interfaces: Mapping[str, ast.Interface], nodes: Mapping[str, ast.Node], source: Source) -> None:
         self._interfaces = interfaces
         self._nodes = nodes
         self._source = source
-        self._injected = 0
+        self._check_size()
 
     def expand(self, node: ast.Node) -> dict[str, Effective]:
         """The node's own properties and those its interfaces add."""
         own = own_properties("node", node.name, node.properties, self._source)
         added: dict[str, list[tuple[str, ast.Property]]] = {}
         for interface in self._parents(node):
-            self._spend(node, len(interface.properties))
             for theirs in interface.properties:
                 mine = own.get(theirs.name)
                 if mine is None:
@@ -83,11 +82,14 @@ class Expander:
             parents[reference.name] = interface
         return list(parents.values())
 
-    def _spend(self, node: ast.Node, count: int) -> None:
-        self._injected += count
-        if self._injected > MAX_INJECTED:
-            message = f"interfaces inject more than {MAX_INJECTED} properties into this schema's nodes"
-            fail(SchemaError, self._source, "S053", message, node.span)
+    def _check_size(self) -> None:
+        total = 0
+        for node in self._nodes.values():
+            names = {reference.name for reference in node.implements}
+            total += sum(len(self._interfaces[name].properties) for name in names if name in self._interfaces)
+            if total > MAX_INJECTED:
+                message = f"interfaces inject more than {MAX_INJECTED} properties into the nodes of this schema"
+                fail(SchemaError, self._source, "S053", message, node.span)
 
     def _fail_type(
         self, node: ast.Node, mine: ast.Property, interface: ast.Interface, theirs: ast.Property

@@ -29,6 +29,11 @@ Scalar: TypeAlias = str | int | float | bool | Date | DateTime
 ConstValue: TypeAlias = Scalar | tuple[Scalar, ...] | None
 
 
+def is_hidden(name: str) -> bool:
+    """Whether a variable was written `$_`; such names hold a character no identifier can."""
+    return "#" in name
+
+
 class IllTyped(ValueError):
     """A stage built an expression or operator that means nothing; a bug here, never the user's."""
 

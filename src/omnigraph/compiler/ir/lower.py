@@ -36,7 +36,6 @@ from omnigraph.compiler.query.checked import (
     Step,
     Where,
     Without,
-    is_hidden,
 )
 from omnigraph.compiler.types import PropType
 
@@ -126,12 +125,12 @@ def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
 
 
 def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
-    ties = tuple(sorted(name for name in read.variables if not is_hidden(name)))
+    ties = tuple(sorted(name for name in read.variables if not ir.is_hidden(name)))
     if read.rank is None:
         return Sort(keys, ties)
     best_first = SortKey(ir.Score(), descending=not isinstance(read.rank, ir.Nearest))
     # Equal scores: further keys, then the ranked entity, so that its rows stay together.
-    entity = () if is_hidden(read.rank.var) else (read.rank.var,)
+    entity = () if ir.is_hidden(read.rank.var) else (read.rank.var,)
     return Sort((best_first, *keys), (*entity, *(name for name in ties if name not in entity)))
 
 

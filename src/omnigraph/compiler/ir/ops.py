@@ -154,7 +154,8 @@ class Fetch:
 class Rank:
     """Score the ranked variable over the rows at hand and drop rows without a score.
 
-    `arm` bounds what a nearest arm contributes to a fusion. `fetch` says that only the best rows matter, if it is set.
+    `arm` bounds what a nearest arm contributes to a fusion. `fetch`, if set, says that only so many of the best rows
+    matter; rows that tie with the last of them stay, because the Sort that follows decides between those.
     """
 
     call: RankCall

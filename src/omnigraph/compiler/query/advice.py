@@ -16,7 +16,6 @@ from omnigraph.compiler.query.checked import (
     NodeVar,
     Step,
     Without,
-    is_hidden,
 )
 
 
@@ -57,7 +56,7 @@ def _cross_product(read: CheckedRead) -> Iterator[Advice]:
             apart = [group for group in groups if not group & joined]
             groups = [*apart, joined.union(*(group for group in groups if group & joined))]
     if len(groups) > 1:
-        named = [", ".join(f"${name}" for name in sorted(group) if not is_hidden(name)) or "$_" for group in groups]
+        named = [", ".join(f"${name}" for name in sorted(group) if not ir.is_hidden(name)) or "$_" for group in groups]
         yield Advice("L204", f"nothing connects {' with '.join(named)}; every combination is a row")
 
 

@@ -31,11 +31,6 @@ class EdgeVar:
 Variable: TypeAlias = NodeVar | EdgeVar
 
 
-def is_hidden(name: str) -> bool:
-    """Whether a variable was written `$_`; such names hold a character no identifier can."""
-    return "#" in name
-
-
 # --- clauses ---------------------------------------------------------------------------------
 
 

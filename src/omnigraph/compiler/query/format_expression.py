@@ -98,7 +98,9 @@ def _negated(operand: ast.Expr) -> str:
 
 def _grouped(part: ast.Condition, loose: tuple[type, ...]) -> str:
     text = format_condition(part)
-    return f"({text})" if isinstance(part, loose) else text
+    # After `or`, these words would be operators of a column called `or`.
+    worded = text.startswith(("contains ", "starts_with "))
+    return f"({text})" if worded or isinstance(part, loose) else text
 
 
 def _would_be_misread(condition: ast.Condition) -> bool:

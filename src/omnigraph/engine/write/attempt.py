@@ -134,30 +134,24 @@ class Attempt:
 
     def _effect(self, planned: list[PlannedTable]) -> tuple[VersionRow, ...]:
         hit("mutation.post_sidecar_pre_fork")
-        bases = [table.base or self._fork(table) for table in planned]
+        # Everything that can fail without effect (forking, staging on the forks) comes before the first commit.
+        first = [table.first or self._stage(table, 0, create_fork(table.plan, table.address)) for table in planned]
         hit("mutation.post_fork_pre_commit")
-        rows = [
-            self._version_row(table, self._commit_table(table, base))
-            for table, base in zip(planned, bases, strict=True)
-        ]
+        for table, staged in zip(planned, first, strict=True):
+            self._handles.append(self._commit_table(table, staged))
         hit("mutation.post_effects_pre_publish")
-        return tuple(rows)
+        pairs = zip(planned, self._handles, strict=True)
+        return tuple(recovery.version_row(self.store, table.plan.table_key, handle) for table, handle in pairs)
 
-    def _fork(self, table: PlannedTable) -> TableHandle | None:
-        return create_fork(table.plan, table.address) if table.plan.fork is not None else None
-
-    def _commit_table(self, table: PlannedTable, base: TableHandle | None) -> TableHandle:
-        handle = base
-        for position in range(len(table.steps)):
-            staged = table.first if position == 0 else None
-            handle = self._commit_exactly(table, staged or self._stage(table, position, handle))
+    def _commit_table(self, table: PlannedTable, first: Staged) -> TableHandle:
+        handle = self._commit_exactly(table, first)
+        hit("mutation.post_table_commit")
+        for position in range(1, len(table.steps)):
+            handle = self._commit_exactly(table, self._stage(table, position, handle))
             hit("mutation.post_table_commit")
-        assert handle is not None
-        self._handles.append(handle)
         return handle
 
-    def _stage(self, table: PlannedTable, position: int, handle: TableHandle | None) -> Staged:
-        assert handle is not None
+    def _stage(self, table: PlannedTable, position: int, handle: TableHandle) -> Staged:
         step, plan = table.steps[position], table.plan
         staged = stage_step(handle, plan.table_key, step, pin=plan.expected_version)
         if staged is None:
@@ -179,9 +173,6 @@ class Attempt:
         if found != staged.slot:
             raise ReadSetChanged(member, expected=staged.slot, actual=found) from outcome.cause
         return tables.open_table(staged.address, found)
-
-    def _version_row(self, table: PlannedTable, handle: TableHandle) -> VersionRow:
-        return recovery.version_row(self.store, table.plan.table_key, handle)
 
     # --- endings -------------------------------------------------------------------------------
 

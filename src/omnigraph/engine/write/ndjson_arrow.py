@@ -152,4 +152,4 @@ def _doubtful_ids(ids: pa.Array, group: pa.Array) -> bool:
 
 def _has_non_finite(column: pa.Array) -> bool:
     values = column.flatten() if pa.types.is_list(column.type) else column
-    return pa.types.is_floating(values.type) and not pc.all(pc.is_finite(values)).as_py()
+    return pa.types.is_floating(values.type) and not pc.all(pc.is_finite(values), min_count=0).as_py()

@@ -17,7 +17,7 @@ _EPOCH_CLOCK = "1970-01-01T00:00:00"
 
 def dates_from_text(text: pa.Array) -> pa.Array | None:
     """Epoch days as date32 when every text is a plain `YYYY-MM-DD`, else None."""
-    if not pc.all(pc.match_substring_regex(text, _DAY)).as_py():
+    if not pc.all(pc.match_substring_regex(text, _DAY), min_count=0).as_py():
         return None
     try:
         return text.cast(pa.date32())

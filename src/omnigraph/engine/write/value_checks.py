@@ -83,7 +83,7 @@ def _range_finding(info: NodeType, rule: Range, column: pa.Array) -> Finding:
 
 def _not_finite(column: pa.Array) -> np.ndarray:
     if not pa.types.is_floating(column.type):
-        if pc.all(pc.is_finite(column.flatten())).as_py():
+        if pc.all(pc.is_finite(column.flatten()), min_count=0).as_py():
             return np.zeros(0, np.int64)
         bad = pc.invert(pc.is_finite(column.flatten()))
         return np.unique(pc.list_parent_indices(column).filter(bad).to_numpy())

@@ -181,7 +181,7 @@ def _typed_vectors(dim: int, values: pa.Array) -> pa.Array | None:
 
 
 def _finite(values: pa.Array) -> pa.Array | None:
-    return values if pc.all(pc.is_finite(values)).as_py() else None
+    return values if pc.all(pc.is_finite(values), min_count=0).as_py() else None
 
 
 def _lists(lengths: np.ndarray, items: pa.Array, missing: pa.Array) -> pa.Array:

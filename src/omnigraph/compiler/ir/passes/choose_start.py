@@ -16,7 +16,10 @@ def choose_start(plan: ReadPlan, context: Context) -> ReadPlan:
 
     def fewest_rows(pattern: Pattern, unbound: list[str], frame: frozenset[str]) -> str:
         # A part that an equality ties to the rows at hand comes before an independent one.
-        return min(unbound, key=lambda var: (not _tied(pattern, var, frame), _rows(pattern, var, context), var))
+        def cost(var: str) -> tuple[bool, float, bool, str]:
+            return not _tied(pattern, var, frame), _rows(pattern, var, context), ir.is_hidden(var), var
+
+        return min(unbound, key=cost)
 
     return map_match(plan, lambda ops, bound: compose(decompose(ops, bound), fewest_rows, first_link))
 

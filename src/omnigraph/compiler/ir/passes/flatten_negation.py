@@ -19,4 +19,6 @@ def _flattened(op: MatchOp) -> MatchOp:
     conditions = [inner.condition for inner in op.ops if isinstance(inner, Filter)]
     if len(conditions) != len(op.ops):
         return op
+    if not conditions:
+        return Filter(ir.NEVER)  # a block that asserts nothing holds for every row
     return Filter(ir.NotTrue(conditions[0] if len(conditions) == 1 else ir.And(tuple(conditions))))

@@ -1,0 +1,249 @@
+"""A naive evaluator of checked reads over plain dictionaries: try every assignment, keep those that fit all clauses.
+
+It follows the definition of a read word for word and shares no step with the engine: no plan, no Arrow, no index. Only
+the analyzer, which defines what a token is, is the engine's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cmp_to_key
+from itertools import product
+from typing import Any, TypeAlias
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Link, SortKey
+from omnigraph.compiler.query.checked import (
+    Bind,
+    Checked,
+    CheckedClause,
+    CheckedRead,
+    Column,
+    Step,
+    Where,
+    Without,
+)
+from omnigraph.compiler.query.params import ParamValue
+from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
+from omnigraph.testing.evaluator_values import Assignment, Entity, Values, compare_total
+from omnigraph.testing.image import Image
+
+OutputRow: TypeAlias = dict[str, Any]
+
+
+def evaluate(
+    checked: Checked, catalog: Catalog, image: Image, params: Mapping[str, ParamValue], now: DateTime
+) -> list[OutputRow]:
+    """The rows of a read, in their total order, with values as JSON prints them."""
+    assert isinstance(checked.body, CheckedRead)
+    return _Evaluation(checked.body, catalog, image, params, now).rows()
+
+
+class _Evaluation:
+    def __init__(
+        self,
+        read: CheckedRead,
+        catalog: Catalog,
+        image: Image,
+        params: Mapping[str, ParamValue],
+        now: DateTime,
+    ) -> None:
+        self.read = read
+        self.catalog = catalog
+        self.tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
+        self.values = Values(self.tables, params, now)
+
+    def rows(self) -> list[OutputRow]:
+        read, values = self.read, self.values
+        limit = _count(values, read.limit)
+        offset = _count(values, read.offset) or 0
+        matched = self.solutions(read.clauses, {})
+        scores: dict[int, float] = {}
+        if read.rank is not None:
+            arm = None if limit is None else limit + offset
+            scores = values.ranking(read.rank, matched, arm)
+            matched = [row for place, row in enumerate(matched) if place in scores]
+            scores = dict(enumerate(scores[place] for place in sorted(scores)))
+        before: Callable[[int, int], int] = lambda a, b: self.compare(matched, scores, a, b)  # noqa: E731
+        order = sorted(range(len(matched)), key=cmp_to_key(before))
+        matched = [matched[place] for place in order]
+        out = self.grouped(matched) if read.grouped else [self.projected(row, matched) for row in matched]
+        if read.distinct:
+            out = [row for place, row in enumerate(out) if row not in out[:place]]
+        out = out[offset:] if limit is None else out[offset : offset + limit]
+        return [{name: _json(value) for name, value in row.items()} for row in out]
+
+    # --- match -----------------------------------------------------------------------------------
+
+    def solutions(self, clauses: tuple[CheckedClause, ...], outer: Assignment) -> list[Assignment]:
+        """Every extension of `outer` by the clauses' own variables that satisfies all of them."""
+        domains = {var: self.tables[key] for var, key in _variables(clauses).items() if var not in outer}
+        found = []
+        for choice in product(*domains.values()):
+            assignment = {**outer, **dict(zip(domains, choice, strict=True))}
+            if all(self.satisfies(clause, assignment) for clause in clauses):
+                found.append(assignment)
+        return found
+
+    def satisfies(self, clause: CheckedClause, assignment: Assignment) -> bool:
+        match clause:
+            case Bind(_, _, conditions):
+                return all(self.values.truth(condition, assignment) is True for condition in conditions)
+            case Step(link, never):
+                return not never and self.linked(link, assignment)
+            case Where(condition):
+                return self.values.truth(condition, assignment) is True
+            case Without(clauses):
+                return not self.solutions(clauses, assignment)
+
+    def linked(self, link: Link, assignment: Assignment) -> bool:
+        tail, head = assignment[link.tail]["id"], assignment[link.head]["id"]
+        pairs = [(edge["src"], edge["dst"]) for edge in self.tables[f"edge:{link.edge}"]]
+        if link.edge_var is not None:
+            edge = assignment[link.edge_var]
+            forward = (edge["src"], edge["dst"]) == (tail, head)
+            return forward or (link.undirected and (edge["dst"], edge["src"]) == (tail, head))
+        if link.undirected:
+            pairs += [(target, source) for source, target in pairs]
+        if link.tail_type != link.head_type:
+            return (tail, head) in pairs
+        distance = _distance(pairs, tail, head)
+        if distance is None:
+            return False
+        by_path = tail != head and link.min_hops <= distance <= link.max_hops
+        return by_path or ((head, head) in pairs and link.min_hops <= distance + 1 <= link.max_hops)
+
+    # --- order -----------------------------------------------------------------------------------
+
+    def compare(self, rows: list[Assignment], scores: dict[int, float], a: int, b: int) -> int:
+        """The total order of match rows: rank, keys, ranked entity, then ids by variable name."""
+        read = self.read
+        ties = sorted(name for name in read.variables if not ir.is_hidden(name))
+        if read.rank is not None:
+            best = scores[a] - scores[b] if isinstance(read.rank, ir.Nearest) else scores[b] - scores[a]
+            if best:
+                return 1 if best > 0 else -1
+            ties = [read.rank.var, *(name for name in ties if name != read.rank.var)]
+        if not read.grouped:
+            for key in read.keys:
+                result = self.compare_key(key, rows[a], rows[b], rows)
+                if result:
+                    return result
+        ids = [(rows[a][name]["id"].encode(), rows[b][name]["id"].encode()) for name in ties]
+        return next(((left > right) - (left < right) for left, right in ids if left != right), 0)
+
+    def compare_key(self, key: SortKey, left: Assignment, right: Assignment, rows: list[Assignment]) -> int:
+        values = (self.values.value(key.expr, row, rows) for row in (left, right))
+        result = compare_total(*values)
+        return -result if key.descending else result
+
+    # --- return ----------------------------------------------------------------------------------
+
+    def projected(self, row: Assignment, rows: list[Assignment]) -> OutputRow:
+        return {column.name: self.shown(column, row, rows) for column in self.read.columns}
+
+    def shown(self, column: Column, row: Assignment, rows: list[Assignment]) -> Any:
+        if isinstance(column.expr, ir.Node):
+            entity = row[column.expr.var]
+            return {"id": entity["id"], **{name: entity[name] for name in column.expr.properties}}
+        return self.values.value(column.expr, row, rows)
+
+    def grouped(self, rows: list[Assignment]) -> list[OutputRow]:
+        keys = [column for column in self.read.columns if not column.is_aggregate]
+        groups: list[tuple[list[Any], list[Assignment]]] = []
+        for row in rows:
+            key = [self.shown(column, row, rows) for column in keys]
+            members = next((members for known, members in groups if known == key), None)
+            if members is None:
+                groups.append((key, [row]))
+            else:
+                members.append(row)
+        if not keys and not groups:
+            groups.append(([], []))
+        out = [self.aggregated(members, rows) for _, members in groups]
+        if self.read.keys:
+            out.sort(key=cmp_to_key(self.compare_groups))
+        return out
+
+    def aggregated(self, members: list[Assignment], rows: list[Assignment]) -> OutputRow:
+        row: OutputRow = {}
+        for column in self.read.columns:
+            if isinstance(column.expr, ir.AggregateCall):
+                row[column.name] = self.values.aggregate(column.expr, members, rows)
+            else:
+                row[column.name] = self.shown(column, members[0], rows)
+        return row
+
+    def compare_groups(self, left: OutputRow, right: OutputRow) -> int:
+        for key in self.read.keys:
+            assert isinstance(key.expr, ir.Column)
+            result = compare_total(left[key.expr.name], right[key.expr.name])
+            if result:
+                return -result if key.descending else result
+        for column in self.read.columns:
+            if not column.is_aggregate and not isinstance(left[column.name], list | tuple):
+                result = compare_total(left[column.name], right[column.name])
+                if result:
+                    return result
+        return 0
+
+
+def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, str]:
+    """The variables a clause list binds itself, with the table each ranges over."""
+    found: dict[str, str] = {}
+    for clause in clauses:
+        match clause:
+            case Bind(var, type_name):
+                found[var] = f"node:{type_name}"
+            case Step(link):
+                found[link.tail] = f"node:{link.tail_type}"
+                found[link.head] = f"node:{link.head_type}"
+                if link.edge_var is not None:
+                    found[link.edge_var] = f"edge:{link.edge}"
+            case _:
+                pass
+    return found
+
+
+def _distance(pairs: list[tuple[str, str]], start: str, goal: str) -> int | None:
+    """Hops on the shortest path; 0 from a node to itself."""
+    layer, seen, hops = {start}, {start}, 0
+    while layer:
+        if goal in layer:
+            return hops
+        layer = {target for source, target in pairs if source in layer} - seen
+        seen |= layer
+        hops += 1
+    return None
+
+
+def _count(values: Values, expr: ir.Const | ir.Param | None) -> int | None:
+    found = None if expr is None else values.value(expr, {}, [])
+    assert found is None or isinstance(found, int)
+    return found
+
+
+def _typed(catalog: Catalog, table_key: str, row: Mapping[str, Any]) -> Entity:
+    """A row of JSON values with its dates and instants as such."""
+    kind, _, name = table_key.partition(":")
+    info = catalog.nodes[name] if kind == "node" else catalog.edges[name]
+    return dict(_typed_members(info.properties, row), _table=table_key)
+
+
+def _typed_members(properties: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        kind = properties.get(name)
+        if value is not None and kind is not None and not kind.list and kind.scalar == "Date":
+            value = parse_date(value)
+        elif value is not None and kind is not None and not kind.list and kind.scalar == "DateTime":
+            value = parse_datetime(value)
+        yield name, value
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Date | DateTime):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _json(member) for name, member in value.items()}
+    return list(value) if isinstance(value, tuple) else value

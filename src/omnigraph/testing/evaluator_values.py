@@ -1,0 +1,251 @@
+"""Expressions, three-valued conditions, aggregates and rankings of the naive evaluator, one value at a time."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.query.params import ParamValue
+from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.read.analyzer import analyze
+
+Entity: TypeAlias = dict[str, Any]
+Assignment: TypeAlias = dict[str, Entity]
+
+
+def compare_total(left: Any, right: Any) -> int:
+    """-1, 0 or 1; null is smallest, text goes by bytes, a node by its id."""
+    if left is None or right is None:
+        return (left is not None) - (right is not None)
+    if isinstance(left, dict):
+        left, right = left["id"], right["id"]
+    if isinstance(left, str):
+        left, right = left.encode(), right.encode()
+    return int(left > right) - int(left < right)
+
+
+class Values:
+    """Looks values up in assignments; a ranking also needs every row that satisfies the match."""
+
+    def __init__(self, tables: Mapping[str, list[Entity]], params: Mapping[str, ParamValue], now: DateTime) -> None:
+        self.tables = tables
+        self.params = params
+        self.now = now
+
+    def value(self, expr: ir.Expr, row: Assignment, rows: list[Assignment]) -> Any:
+        match expr:
+            case ir.Const(value):
+                return value
+            case ir.Param(name):
+                return self.params[name]
+            case ir.Now():
+                return self.now
+            case ir.Property(var, name):
+                return row[var][name]
+            case ir.Node(var):
+                return row[var]
+            case ir.Arithmetic(op, left, right):
+                return _arithmetic(op, self.value(left, row, rows), self.value(right, row, rows), expr.type.scalar)
+            case ir.TextMatch():
+                return self.text_match(expr, row)
+            case ir.Nearest() | ir.Bm25() | ir.Rrf():
+                score = self.ranking(expr, rows, None).get(_place(rows, row))
+                return score if isinstance(expr, ir.Nearest) else score or 0.0
+            case _:
+                raise AssertionError(f"{type(expr).__name__} has no value of its own")
+
+    # --- conditions ------------------------------------------------------------------------------
+
+    def truth(self, condition: ir.Condition, row: Assignment) -> bool | None:
+        match condition:
+            case ir.Compare(op, left, right):
+                return _compare(op, *self._operands(left, right, row))
+            case ir.TextTest(op, left, right):
+                text, needle = self._operands(left, right, row)
+                if text is None or needle is None:
+                    return None
+                return bool(needle in text if op == "contains" else text.startswith(needle))
+            case ir.In(value, options, negated):
+                found = self._member(value, options, row)
+                return found if found is None else found != negated
+            case ir.IsNull(operand, negated):
+                return (self.value(operand, row, []) is None) != negated
+            case ir.IsTrue(operand):
+                answer: bool | None = self.value(operand, row, [])
+                return answer
+            case ir.SameNode(left, right, negated):
+                return bool(row[left.var]["id"] == row[right.var]["id"]) != negated
+            case ir.And(parts):
+                answers = [self.truth(part, row) for part in parts]
+                return False if False in answers else None if None in answers else True
+            case ir.Or(parts):
+                answers = [self.truth(part, row) for part in parts]
+                return True if True in answers else None if None in answers else False
+            case ir.NotTrue(part):
+                return self.truth(part, row) is not True
+
+    def _operands(self, left: ir.Expr, right: ir.Expr, row: Assignment) -> tuple[Any, Any]:
+        first, second = self.value(left, row, []), self.value(right, row, [])
+        # A constant beside a single-precision property is rounded as the property was.
+        if _is_single(left) and not _is_single(right):
+            second = _single(second)
+        elif _is_single(right) and not _is_single(left):
+            first = _single(first)
+        return first, second
+
+    def _member(self, value: ir.Expr, options: ir.Expr, row: Assignment) -> bool | None:
+        item, items = self.value(value, row, []), self.value(options, row, [])
+        if item is None or items is None:
+            return None
+        return any(_compare("=", item, other) is True for other in items)
+
+    def text_match(self, call: ir.TextMatch, row: Assignment) -> bool:
+        text, query = self.value(call.field, row, []), self.value(call.query, row, [])
+        if text is None or query is None:
+            return False
+        tokens, wanted = analyze(text), analyze(query)
+        if call.function != "fuzzy":
+            return any(token in wanted for token in tokens)
+        most = 2 if call.distance is None else self.value(call.distance, row, [])
+        return most is not None and any(_edits(token, word) <= most for token in tokens for word in wanted)
+
+    # --- aggregates ------------------------------------------------------------------------------
+
+    def aggregate(self, call: ir.AggregateCall, members: list[Assignment], rows: list[Assignment]) -> Any:
+        if call.arg is None:
+            return len(members)
+        found = [self.value(call.arg, member, rows) for member in members]
+        present = [value for value in found if value is not None]
+        if call.function == "count":
+            if not call.distinct:
+                return len(present)
+            plain = [value["id"] if isinstance(value, dict) else value for value in present]
+            return sum(value not in plain[:place] for place, value in enumerate(plain))
+        if not present:
+            return None
+        match call.function:
+            case "sum":
+                return float(sum(present))
+            case "avg":
+                return float(sum(present)) / len(present)
+            case "min":
+                return min(present, key=_sortable)
+            case _:
+                return max(present, key=_sortable)
+
+    # --- ranking ---------------------------------------------------------------------------------
+
+    def ranking(self, call: ir.RankCall, rows: list[Assignment], arm: int | None) -> dict[int, float]:
+        """The score of each row (by place) whose entity is ranked; only entities that occur in the rows count."""
+        entities = {row[call.var]["id"]: row[call.var] for row in rows}
+        scores = self._fused(call, entities, arm) if isinstance(call, ir.Rrf) else self._scores(call, entities)
+        return {place: scores[row[call.var]["id"]] for place, row in enumerate(rows) if row[call.var]["id"] in scores}
+
+    def _scores(self, call: ir.Nearest | ir.Bm25, entities: Mapping[str, Entity]) -> dict[str, float]:
+        query = self.value(call.query, {}, [])
+        if query is None or not entities:
+            return {}
+        if isinstance(call, ir.Nearest):
+            vectors = {name: entity[call.name] for name, entity in entities.items() if entity[call.name] is not None}
+            return {name: _distance(vector, query, call.metric) for name, vector in vectors.items()}
+        table = next(iter(entities.values()))["_table"]
+        texts = {entity["id"]: entity[call.name] for entity in self.tables[table] if entity[call.name] is not None}
+        return {name: score for name, score in _bm25(texts, query).items() if name in entities}
+
+    def _fused(self, call: ir.Rrf, entities: Mapping[str, Entity], arm: int | None) -> dict[str, float]:
+        k = self.value(call.k, {}, [])
+        total: dict[str, float] = {}
+        for part in (call.first, call.second):
+            scores = self._scores(part, entities)
+            sign = 1 if isinstance(part, ir.Nearest) else -1
+            ranked = sorted(scores, key=lambda name, scores=scores, sign=sign: (sign * scores[name], name.encode()))  # type: ignore[misc]
+            if isinstance(part, ir.Nearest) and arm is not None:
+                ranked = ranked[:arm]
+            for place, name in enumerate(ranked, start=1):
+                total[name] = total.get(name, 0.0) + 1.0 / (k + place)
+        return total
+
+
+def _compare(op: str, left: Any, right: Any) -> bool | None:
+    if left is None or right is None:
+        return None
+    order = compare_total(left, right)
+    return {
+        "=": order == 0,
+        "!=": order != 0,
+        "<": order < 0,
+        "<=": order <= 0,
+        ">": order > 0,
+        ">=": order >= 0,
+    }[op]
+
+
+def _arithmetic(op: str, left: Any, right: Any, scalar: str) -> Any:
+    if left is None or right is None or (op in "/%" and right == 0):
+        return None
+    if scalar == "F64":
+        left, right = float(left), float(right)
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+        case _:
+            return math.fmod(left, right) if scalar == "F64" else int(math.copysign(abs(left) % abs(right), left))
+
+
+def _is_single(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Property) and expr.type.scalar == "F32"
+
+
+def _single(value: Any) -> Any:
+    return value if value is None else struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def _sortable(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _place(rows: list[Assignment], row: Assignment) -> int:
+    return next(place for place, other in enumerate(rows) if other is row)
+
+
+def _edits(left: str, right: str) -> int:
+    """Levenshtein distance, straight from its recurrence."""
+    if not left or not right:
+        return len(left) + len(right)
+    if left[-1] == right[-1]:
+        return _edits(left[:-1], right[:-1])
+    return 1 + min(_edits(left[:-1], right), _edits(left, right[:-1]), _edits(left[:-1], right[:-1]))
+
+
+def _distance(vector: list[float], query: Any, metric: str) -> float:
+    dot = float(sum(a * b for a, b in zip(vector, query, strict=True)))
+    if metric == "dot":
+        return 1.0 - dot
+    if metric == "l2":
+        return math.sqrt(sum((a - b) ** 2 for a, b in zip(vector, query, strict=True)))
+    norms = math.sqrt(sum(a * a for a in vector)) * math.sqrt(sum(b * b for b in query))
+    return 1.0 - dot / norms if norms else 1.0
+
+
+def _bm25(texts: Mapping[str, str], query: str) -> dict[str, float]:
+    """BM25 with k1 = 1.2 and b = 0.75 over all texts of the type; texts without a common word are left out."""
+    tokens = {name: analyze(text) for name, text in texts.items()}
+    mean = sum(len(found) for found in tokens.values()) / max(len(tokens), 1)
+    scores: dict[str, float] = {}
+    for word in dict.fromkeys(analyze(query)):
+        holders = [name for name, found in tokens.items() if word in found]
+        rarity = math.log1p((len(tokens) - len(holders) + 0.5) / (len(holders) + 0.5))
+        for name in holders:
+            often = tokens[name].count(word)
+            weight = often * 2.2 / (often + 1.2 * (0.25 + 0.75 * len(tokens[name]) / mean))
+            scores[name] = scores.get(name, 0.0) + rarity * weight
+    return scores

@@ -1,0 +1,337 @@
+"""Hypothesis strategies for reads that mean something: small random graphs of one schema, well-typed queries on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.testing.image import Image, Record, empty_image
+
+SCHEMA = """
+node Ant {
+  k: String @key  n: I32?  f: F64?  s: String?  b: Bool?  d: Date?  at: DateTime?  tags: [String]?  v: Vector(2)?
+  x: String?
+}
+node Bee { k: String @key  n: I64?  s: String?  g: F32? }
+edge Walks: Ant -> Ant { w: I32?  s: String? }
+edge Meets: Ant -> Bee { w: F64? }
+"""
+
+_NUMBERS = st.none() | st.integers(-2, 3)
+_FLOATS = st.none() | st.sampled_from([-1.5, 0.0, 0.5, 2.0, 3.0])
+_TEXTS = st.none() | st.sampled_from(["", "a", "b", "ab", "ä", "B"])
+_WORDS = st.none() | st.sampled_from(
+    ["", "the", "stone hut", "stones", "old huts, old stone", "Hütte am Stein", "rest"]
+)
+_DATES = st.none() | st.sampled_from(["1969-12-31", "2020-02-29", "2024-01-01"])
+_INSTANTS = st.none() | st.sampled_from(["2020-02-29T00:00:00.000Z", "2024-01-01T10:20:30.456Z"])
+_ITEMS = st.none() | st.lists(st.sampled_from(["a", "b", "ab"]), max_size=2)
+_VECTORS = st.none() | st.tuples(st.sampled_from([0.0, 1.0, 3.0]), st.sampled_from([0.0, 4.0])).map(list)
+
+_PROPERTIES: dict[str, dict[str, Any]] = {
+    "Ant": {
+        "n": _NUMBERS, "f": _FLOATS, "s": _TEXTS, "b": st.none() | st.booleans(), "d": _DATES, "at": _INSTANTS,
+        "tags": _ITEMS, "v": _VECTORS, "x": _WORDS,
+    },
+    "Bee": {"n": _NUMBERS, "s": _TEXTS, "g": _FLOATS},
+    "Walks": {"w": _NUMBERS, "s": _TEXTS},
+    "Meets": {"w": _FLOATS},
+}  # fmt: skip
+# Scalar properties by type of owner and kind of value; numbers of every width compare with each other.
+_SCALARS = {
+    "Ant": {"number": ["n", "f"], "text": ["s", "k", "id", "x"], "bool": ["b"], "date": ["d"], "instant": ["at"]},
+    "Bee": {"number": ["n", "g"], "text": ["s", "k", "id"]},
+    "Walks": {"number": ["w"], "text": ["s"]},
+    "Meets": {"number": ["w"]},
+}
+_LITERALS = {
+    "number": ["-1", "0", "1", "2", "2.0", "0.5", "1.5", "99999999999"],
+    "text": ['""', '"a"', '"ab"', '"a1"', '"ä"', '"zz"'],
+    "bool": ["true", "false"],
+    "date": ['date("2020-02-29")', 'date("2021-01-01")'],
+    "instant": ['datetime("2020-02-29T00:00:00Z")', "now()"],
+}
+_QUERIES = ["stone", "huts", "old rest", "the", "", "ston"]
+
+
+@st.composite
+def graphs(draw: DrawFn) -> list[Record]:
+    """Up to five ants, three bees and a few edges between them, parallel ones and loops included."""
+    ants = [f"a{number}" for number in range(draw(st.integers(1, 5)))]
+    bees = [f"b{number}" for number in range(draw(st.integers(0, 3)))]
+    names = [("Ant", ant) for ant in ants] + [("Bee", bee) for bee in bees]
+    records = [Record(kind, {"k": name, **_values(draw, kind)}) for kind, name in names]
+    pairs = draw(st.lists(st.tuples(st.sampled_from(ants), st.sampled_from(ants)), max_size=7))
+    records += [
+        Record("Walks", _values(draw, "Walks"), f"w{number}", source, target)
+        for number, (source, target) in enumerate(pairs)
+    ]
+    if bees:
+        meetings = draw(st.lists(st.tuples(st.sampled_from(ants), st.sampled_from(bees)), max_size=4))
+        records += [
+            Record("Meets", _values(draw, "Meets"), f"m{number}", source, target)
+            for number, (source, target) in enumerate(meetings)
+        ]
+    return records
+
+
+def image_of(catalog: Catalog, records: list[Record]) -> Image:
+    """The records as the evaluator reads them."""
+    image = empty_image(catalog)
+    for record in records:
+        if record.source is None:
+            name = record.values["k"]
+            image[f"node:{record.type_name}"][name] = {"id": name, **record.values}
+        else:
+            ends = {"id": record.id, "src": record.source, "dst": record.target}
+            image[f"edge:{record.type_name}"][str(record.id)] = {**ends, **record.values}
+    return image
+
+
+def _values(draw: DrawFn, kind: str) -> dict[str, Any]:
+    return {name: draw(strategy) for name, strategy in _PROPERTIES[kind].items()}
+
+
+# --- queries ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _Scope:
+    """Variables bound so far, by name; `cost` counts what the naive evaluator must multiply."""
+
+    nodes: dict[str, str] = field(default_factory=dict)
+    edges: dict[str, str] = field(default_factory=dict)
+    cost: int = 0
+
+    def all(self) -> dict[str, str]:
+        return {**self.nodes, **self.edges}
+
+    def copy(self) -> _Scope:
+        return _Scope(dict(self.nodes), dict(self.edges), self.cost)
+
+
+@st.composite
+def queries(draw: DrawFn) -> str:
+    """One read over the schema above."""
+    scope = _Scope()
+    clauses = [_first(draw, scope)]
+    clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 3)))]
+    order, tail = "", ""
+    if draw(st.booleans()):
+        returned, keys = _plain_return(draw, scope)
+    else:
+        returned, keys = _grouped_return(draw, scope)
+    rank = _rank(draw, scope) if "count(" not in returned and draw(st.integers(0, 4)) == 0 else None
+    if rank is not None:
+        more = [] if rank.startswith("nearest") else keys[:1]
+        order = f"order {{ {', '.join([rank, *more])} }}"
+        tail = f"limit {draw(st.integers(0, 6))}"
+    elif keys and draw(st.booleans()):
+        order = f"order {{ {', '.join(keys)} }}"
+    if not tail and draw(st.integers(0, 2)) == 0:
+        tail = f"limit {draw(st.integers(0, 6))}"
+        tail += f" offset {draw(st.integers(0, 3))}" if draw(st.booleans()) else ""
+    return f"query q() {{ match {{ {' '.join(clauses)} }} return {returned} {order} {tail} }}"
+
+
+def _first(draw: DrawFn, scope: _Scope) -> str:
+    if draw(st.integers(0, 4)) == 0:
+        return _traversal(draw, scope, anchored=False)
+    return _binding(draw, scope)
+
+
+def _clause(draw: DrawFn, scope: _Scope, depth: int) -> str:
+    kinds = ["traversal", "traversal", "filter", "filter", "rebind", "text"]
+    kinds += ["not", "not"] if depth else []
+    kinds += ["binding"] if scope.cost < 2 else []
+    match draw(st.sampled_from(kinds)):
+        case "traversal" if scope.cost < 4:
+            return _traversal(draw, scope, anchored=True)
+        case "binding":
+            return _binding(draw, scope)
+        case "rebind":
+            var = draw(st.sampled_from(sorted(scope.nodes)))
+            return f"${var}: {scope.nodes[var]} {_inline(draw, scope.nodes[var])}"
+        case "not":
+            return _negation(draw, scope, depth)
+        case "text" if ants := [var for var, kind in scope.nodes.items() if kind == "Ant"]:
+            return _text_test(draw, ants)
+        case _:
+            return _condition(draw, scope, depth=1)
+
+
+def _binding(draw: DrawFn, scope: _Scope) -> str:
+    kind = draw(st.sampled_from(["Ant", "Ant", "Bee"]))
+    var = _fresh(scope)
+    scope.nodes[var] = kind
+    scope.cost += 1
+    return f"${var}: {kind} {_inline(draw, kind)}"
+
+
+def _inline(draw: DrawFn, kind: str) -> str:
+    if draw(st.integers(0, 2)):
+        return ""
+    options = {"n": _LITERALS["number"][:5], "s": _LITERALS["text"][:3]}
+    if kind == "Ant":
+        options |= {"b": _LITERALS["bool"], "tags": ['"a"', '"ab"'], "d": _LITERALS["date"]}
+    name = draw(st.sampled_from(sorted(options)))
+    return f"{{ {name}: {draw(st.sampled_from(options[name]))} }}"
+
+
+def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
+    edge = draw(st.sampled_from(["walks", "walks", "meets"]))
+    ends = {"walks": ("Ant", "Ant"), "meets": ("Ant", "Bee")}[edge]
+    if anchored and not any(kind in ends for kind in scope.nodes.values()):
+        edge, ends = ("meets", ("Ant", "Bee"))
+    names: list[str] = []
+    flip = draw(st.booleans())
+    for place, kind in enumerate(reversed(ends) if flip else ends):
+        known = sorted(var for var, other in scope.nodes.items() if other == kind)
+        must = anchored and place == 1 and not any(name in scope.nodes for name in names)
+        if known and (must or draw(st.booleans())):
+            names.append(draw(st.sampled_from(known)))
+            continue
+        hidden = draw(st.integers(0, 4)) == 0
+        name = "_" if hidden else _fresh(scope, *names)
+        names.append(name)
+        scope.cost += 1
+    for name, kind in zip(names, reversed(ends) if flip else ends, strict=True):
+        if name != "_":
+            scope.nodes.setdefault(name, kind)
+    if flip and ends[0] != ends[1] and not any(name in scope.nodes for name in names):
+        names.reverse()
+    undirected = edge == "walks" and draw(st.integers(0, 3)) == 0
+    bound, hops = "", ""
+    if draw(st.integers(0, 3)) == 0 and scope.cost < 4:
+        var = f"e{len(scope.edges)}"
+        scope.edges[var] = {"walks": "Walks", "meets": "Meets"}[edge]
+        scope.cost += 1
+        bound = f"${var}:"
+    elif draw(st.integers(0, 2)) == 0:
+        low = draw(st.integers(1, 3))
+        hops = f"{{{low},{low + draw(st.integers(0, 2))}}}"
+    word = f"<{edge}>" if undirected else edge
+    return f"${names[0]} {bound}{word}{hops} ${names[1]}"
+
+
+def _negation(draw: DrawFn, scope: _Scope, depth: int) -> str:
+    inner = scope.copy()
+    inner.cost = max(scope.cost, 2)
+    clauses = [_traversal(draw, inner, anchored=True) if draw(st.booleans()) else _condition(draw, scope, depth=1)]
+    clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 2)))]
+    return f"not {{ {' '.join(clauses)} }}"
+
+
+def _condition(draw: DrawFn, scope: _Scope, depth: int) -> str:
+    if depth and draw(st.integers(0, 4)) == 0:
+        word = draw(st.sampled_from([" or ", " and "]))
+        return "(" + word.join(_condition(draw, scope, depth - 1) for _ in range(2)) + ")"
+    nodes = scope.nodes.items()
+    pairs = [f"${a} {{op}} ${b}" for a, kind in nodes for b, other in nodes if kind == other]
+    if len(pairs) > 1 and draw(st.integers(0, 6)) == 0:
+        return draw(st.sampled_from(pairs)).format(op=draw(st.sampled_from(["=", "!="])))
+    left, family = _operand(draw, scope)
+    match draw(st.sampled_from(["compare", "compare", "compare", "null", "in", "text", "list"])):
+        case "null":
+            return f"{left} is {draw(st.sampled_from(['null', 'not null']))}"
+        case "in" if family in ("number", "text"):
+            items = draw(st.lists(st.sampled_from(_LITERALS[family]), min_size=1, max_size=3))
+            return f"{left} {draw(st.sampled_from(['in', 'not in']))} [{', '.join(items)}]"
+        case "text" if family == "text":
+            return f"{left} {draw(st.sampled_from(['contains', 'starts_with']))} {_other(draw, scope, family)}"
+        case "list" if ants := sorted(var for var, kind in scope.nodes.items() if kind == "Ant"):
+            return f"${draw(st.sampled_from(ants))}.tags contains {_other(draw, scope, 'text')}"
+        case _:
+            op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
+            return f"{left} {op} {_other(draw, scope, family)}"
+
+
+def _text_test(draw: DrawFn, ants: list[str]) -> str:
+    name = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
+    return f'{name}(${draw(st.sampled_from(sorted(ants)))}.x, "{draw(st.sampled_from(_QUERIES))}")'
+
+
+def _operand(draw: DrawFn, scope: _Scope) -> tuple[str, str]:
+    var, kind = draw(st.sampled_from(sorted(scope.all().items())))
+    family = draw(st.sampled_from(sorted(_SCALARS[kind])))
+    operand = f"${var}.{draw(st.sampled_from(_SCALARS[kind][family]))}"
+    if family == "number" and draw(st.integers(0, 4)) == 0:
+        operand = f"{operand} {draw(st.sampled_from('+-*/%'))} {draw(st.sampled_from(['1', '2', '0.5', '0']))}"
+    return operand, family
+
+
+def _other(draw: DrawFn, scope: _Scope, family: str) -> str:
+    columns = [f"${var}.{name}" for var, kind in sorted(scope.all().items()) for name in _SCALARS[kind].get(family, ())]
+    if columns and draw(st.integers(0, 2)) == 0:
+        return draw(st.sampled_from(columns))
+    return draw(st.sampled_from(_LITERALS[family]))
+
+
+def _plain_return(draw: DrawFn, scope: _Scope) -> tuple[str, list[str]]:
+    items = []
+    for place in range(draw(st.integers(1, 3))):
+        if draw(st.integers(0, 3)) == 0:
+            expr = f"${draw(st.sampled_from(sorted(scope.nodes)))}"
+        elif draw(st.integers(0, 8)) == 0 and (ants := [var for var, kind in scope.nodes.items() if kind == "Ant"]):
+            expr = _text_test(draw, ants)
+        else:
+            expr = _operand(draw, scope)[0]
+        items.append(f"{expr} as c{place}")
+    word = "distinct " if draw(st.integers(0, 3)) == 0 else ""
+    keys = [_key(draw, scope) for _ in range(draw(st.integers(0, 2)))] if not word else []
+    return f"{word}{{ {', '.join(items)} }}", keys
+
+
+def _key(draw: DrawFn, scope: _Scope) -> str:
+    var, kind = draw(st.sampled_from(sorted(scope.all().items())))
+    family = draw(st.sampled_from(sorted(_SCALARS[kind])))
+    return f"${var}.{draw(st.sampled_from(_SCALARS[kind][family]))} {draw(st.sampled_from(['', 'asc', 'desc']))}"
+
+
+def _grouped_return(draw: DrawFn, scope: _Scope) -> tuple[str, list[str]]:
+    items, keys = [], []
+    for place in range(draw(st.integers(0, 2))):
+        var, kind = draw(st.sampled_from(sorted(scope.nodes.items())))
+        family = draw(st.sampled_from(sorted(_SCALARS[kind])))
+        whole = draw(st.integers(0, 3)) == 0
+        items.append(f"${var} as g{place}" if whole else f"${var}.{_SCALARS[kind][family][0]} as g{place}")
+    items.append("count(*) as n")
+    items += [f"{_aggregate(draw, scope)} as x{place}" for place in range(draw(st.integers(0, 2)))]
+    keys = [f"{name} {draw(st.sampled_from(['', 'desc']))}" for name in ("n",) if draw(st.booleans())]
+    return f"{{ {', '.join(items)} }}", keys
+
+
+def _aggregate(draw: DrawFn, scope: _Scope) -> str:
+    var, kind = draw(st.sampled_from(sorted(scope.all().items())))
+    families = _SCALARS[kind]
+    match draw(st.sampled_from(["count", "distinct", "sum", "avg", "min", "max"])):
+        case "count":
+            return f"count(${var}{'' if var in scope.nodes else '.' + families['number'][0]})"
+        case "distinct":
+            family = draw(st.sampled_from(sorted(families)))
+            whole = var in scope.nodes and draw(st.booleans())
+            return f"count(distinct ${var})" if whole else f"count(distinct ${var}.{families[family][0]})"
+        case ("sum" | "avg") as name:
+            return f"{name}(${var}.{draw(st.sampled_from(families['number']))})"
+        case name:
+            family = draw(st.sampled_from(sorted(set(families) - {"bool"})))
+            return f"{name}(${var}.{draw(st.sampled_from(families[family]))})"
+
+
+def _rank(draw: DrawFn, scope: _Scope) -> str | None:
+    ants = sorted(var for var, kind in scope.nodes.items() if kind == "Ant")
+    if not ants:
+        return None
+    var = draw(st.sampled_from(ants))
+    nearest = f"nearest(${var}.v, [{draw(st.sampled_from(['0.0', '1.0']))}, 0.0])"
+    bm25 = f'bm25(${var}.x, "{draw(st.sampled_from(_QUERIES))}")'
+    return draw(st.sampled_from([nearest, bm25, f"rrf({nearest}, {bm25})", f"rrf({bm25}, {nearest}, 7)"]))
+
+
+def _fresh(scope: _Scope, *taken: str) -> str:
+    used = {*scope.nodes, *taken}
+    return next(name for name in "pqrstuvwxyz" if name not in used)

@@ -1,0 +1,320 @@
+"""The numbered branch cases at storage level: names, creation, deletion, retirement and lazy forks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict
+from omnigraph.storage import failpoints, manifest, recovery, sidecar, tables
+from omnigraph.storage.branches import branch_name, create_branch, delete_branch, list_branches
+from omnigraph.storage.control import hold_control
+from omnigraph.storage.layout import MANIFEST
+from omnigraph.storage.settings import Settings
+from omnigraph.storage.snapshot import TableEntry
+from omnigraph.storage.store import Store, store_for
+from omnigraph.testing.invariants import violations
+from omnigraph.testing.processes import WritingChild, children
+from omnigraph.testing.tiny import A, B, K, contents, create_tiny, deleting, inserting, updating, write
+
+SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=8_000)
+
+
+def case(*numbers: str) -> pytest.MarkDecorator:
+    """Puts the number of a specification case into the id of its test."""
+    return pytest.mark.parametrize("case", [pytest.param(number, id=number) for number in numbers])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = create_tiny(tmp_path / "graph", SETTINGS)
+    write(made, inserting(["seed"]))
+    return made
+
+
+def entry(store: Store, key: str, branch: str | None) -> TableEntry:
+    return manifest.load(store.root, branch).state.snapshot.entry(key)
+
+
+def trees(store: Store) -> list[str]:
+    return sorted(name for name in store.objects.list_tree(f"{MANIFEST}/tree") if name)
+
+
+def table_refs(store: Store, key: str) -> set[str]:
+    trunk = tables.open_table(store.root.table(entry(store, key, None).location))
+    return set(tables.list_refs(trunk))
+
+
+@case("V5")
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("main", BadRequest),
+        ("", BadRequest),
+        ("  ", BadRequest),
+        ("bad branch", BadRequest),
+        ("__schema_apply_lock__", BadRequest),
+        ("/a", BadRequest),
+        ("a/", BadRequest),
+        ("a//b", BadRequest),
+        ("a/../b", BadRequest),
+        ("x.lock", BadRequest),
+        ("feature--2", BadRequest),
+        ("existing", Conflict),
+    ],
+)
+def test_a_name_that_cannot_be_created_is_refused_without_a_tree(
+    store: Store, case: str, name: str, error: type[Exception]
+) -> None:
+    create_branch(store, "existing")
+    before = trees(store)
+    with pytest.raises(error):
+        create_branch(store, name)
+    assert trees(store) == before
+    assert list_branches(store) == ["main", "existing"]
+
+
+def test_names_are_trimmed_and_main_is_none() -> None:
+    assert (branch_name(" main "), branch_name(" review/x-1_2.b ")) == (None, "review/x-1_2.b")
+
+
+@case("V6")
+def test_names_that_would_nest_on_disk_cannot_both_live(store: Store, case: str) -> None:
+    create_branch(store, "review")
+    with pytest.raises(Conflict, match="nest"):
+        create_branch(store, "review/x")
+    create_branch(store, "a/x")
+    create_branch(store, "a/y")
+    with pytest.raises(Conflict, match="nest"):
+        create_branch(store, "a")
+    write(store, inserting(["on-x"], A), "a/x")
+    assert "on-x" not in contents(store, A, "a/y")
+    assert list_branches(store) == ["main", "a/x", "a/y", "review"]
+
+
+def _create(root: str, results: str) -> None:
+    try:
+        create_branch(store_for(root, SETTINGS), "contended")
+        answer = "created"
+    except Conflict:
+        answer = "conflict"
+    with open(results, "a") as file:
+        file.write(answer + "\n")
+
+
+@case("V7")
+def test_of_six_processes_that_create_one_branch_one_succeeds(store: Store, case: str, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    crowd = [children().Process(target=_create, args=(store.root.uri, str(results))) for _ in range(6)]
+    for process in crowd:
+        process.start()
+    for process in crowd:
+        process.join(60)
+    assert sorted(results.read_text().split()) == ["conflict"] * 5 + ["created"]
+    write(store, inserting(["x"], A), "contended")
+    assert set(contents(store, A, "contended")) == {"seed", "x"}
+    assert violations(store) == []
+
+
+@case("V8")
+def test_a_tree_left_without_a_ref_does_not_block_the_next_create(store: Store, case: str) -> None:
+    create_branch(store, "feature")
+    store.objects.delete(f"{MANIFEST}/_refs/branches/feature.json")
+    assert list_branches(store) == ["main"]
+    create_branch(store, "feature")
+    write(store, inserting(["x"], A), "feature")
+    assert set(contents(store, A, "feature")) == {"seed", "x"}
+
+
+@case("V10")
+def test_the_branch_in_use_cannot_be_deleted(store: Store, case: str) -> None:
+    create_branch(store, "feature")
+    with pytest.raises(Conflict, match="currently active"):
+        delete_branch(store, "feature", bound="feature")
+    assert list_branches(store) == ["main", "feature"]
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("main", BadRequest), ("__schema_apply_lock__", BadRequest), ("nope", BranchNotFound)]
+)
+def test_a_branch_that_cannot_be_deleted_is_named(store: Store, name: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        delete_branch(store, name)
+
+
+@case("V11")
+def test_a_branch_others_depend_on_cannot_be_deleted(store: Store, case: str) -> None:
+    create_branch(store, "parent")
+    write(store, inserting(["p"], A), "parent")
+    create_branch(store, "child", source="parent")
+    with pytest.raises(Conflict, match="still depends"):
+        delete_branch(store, "parent")
+    assert set(contents(store, A, "child")) == {"seed", "p"}
+    delete_branch(store, "child")
+    delete_branch(store, "parent")
+    assert list_branches(store) == ["main"]
+
+
+@case("V12")
+def test_a_deleted_branch_is_gone_and_main_is_intact(store: Store, case: str) -> None:
+    create_branch(store, "feature")
+    write(store, inserting(["f"], A, B), "feature")
+    assert table_refs(store, A) == {"feature"} == table_refs(store, B)
+    delete_branch(store, "feature")
+    with pytest.raises(BranchNotFound):
+        contents(store, A, "feature")
+    with pytest.raises(BranchNotFound):
+        write(store, inserting(["f2"], A), "feature")
+    assert table_refs(store, A) == set() == table_refs(store, B)
+    write(store, inserting(["m"], A))
+    assert set(contents(store, A)) == {"seed", "m"}
+    assert violations(store) == []
+
+
+@case("V13")
+def test_a_deleted_name_is_retired_until_the_grace_is_over(store: Store, case: str) -> None:
+    create_branch(store, "feature")
+    write(store, inserting(["old"], A), "feature")
+    delete_branch(store, "feature")
+    with pytest.raises(Conflict, match="retired"):
+        create_branch(store, "feature")
+    patient = replace(store, settings=replace(SETTINGS, retire_grace_ms=0))
+    create_branch(patient, "feature")
+    write(store, inserting(["new"], A), "feature")
+    assert set(contents(store, A, "feature")) == {"seed", "new"}
+    assert violations(store) == []
+
+
+@case("V13")
+def test_a_single_process_may_reuse_a_deleted_name_at_once(store: Store, case: str) -> None:
+    alone = replace(store, settings=replace(SETTINGS, topology="single_process"))
+    create_branch(alone, "feature")
+    write(alone, inserting(["old"], A), "feature")
+    delete_branch(alone, "feature")
+    assert trees(alone) == []
+    create_branch(alone, "feature")
+    write(alone, inserting(["new"], A), "feature")
+    assert set(contents(alone, A, "feature")) == {"seed", "new"}
+
+
+@case("V14")
+@pytest.mark.parametrize("point", ["table_commit.pre@1", "publish.pre_commit@1"])
+def test_a_writer_suspended_across_the_delete_cannot_publish(store: Store, case: str, point: str) -> None:
+    hook, _, count = point.partition("@")
+    create_branch(store, "feature")
+    write(store, inserting(["f"], A, B), "feature")
+    parked = WritingChild(Path(store.root.uri), SETTINGS, f"{hook}=stop@{count}", ("late",), (A, B), branch="feature")
+    parked.wait_stopped()
+    delete_branch(store, "feature")
+    patient = replace(store, settings=replace(SETTINGS, retire_grace_ms=0))
+    with pytest.raises(Conflict, match="retired"):
+        create_branch(store, "feature")
+    assert parked.resume().error == "BranchNotFound"
+    create_branch(patient, "feature")
+    write(store, inserting(["new"], A, B), "feature")
+    assert set(contents(store, A, "feature")) == {"seed", "new"} == set(contents(store, B, "feature"))
+    recovery.sweep(store)
+    assert violations(store) == []
+
+
+@case("V15")
+def test_the_first_write_forks_only_the_table_it_touches(store: Store, case: str) -> None:
+    create_branch(store, "feature")
+    before = entry(store, A, None)
+    write(store, inserting(["f"], A), "feature")
+    forked = entry(store, A, "feature")
+    assert (forked.ref, forked.version) == ("feature", before.version + 1)
+    assert entry(store, K, "feature").ref is None
+    assert entry(store, A, None) == before
+    write(store, inserting(["g"], A), "feature")
+    assert entry(store, A, "feature").version == before.version + 2
+    assert (set(contents(store, A)), set(contents(store, A, "feature"))) == ({"seed"}, {"seed", "f", "g"})
+
+
+@case("V16")
+def test_a_delete_forks_only_tables_with_matching_rows(store: Store, case: str) -> None:
+    write(store, inserting(["gone"], A, B))
+    write(store, deleting(["gone"], B))
+    create_branch(store, "feature")
+    write(store, deleting(["gone"], A, B, K), "feature")
+    assert [entry(store, key, "feature").ref for key in (A, B, K)] == ["feature", None, None]
+    assert (table_refs(store, B), table_refs(store, K)) == (set(), set())
+    assert ("gone" in contents(store, A), "gone" in contents(store, A, "feature")) == (True, False)
+
+
+@case("V17")
+def test_two_first_writers_of_a_branch_table_share_one_fork(store: Store, case: str) -> None:
+    create_branch(store, "feature")
+    parked = WritingChild(
+        Path(store.root.uri), SETTINGS, "fork.post_create_pre_open=stop", ("late",), (A,), branch="feature"
+    )
+    parked.wait_stopped()
+    write(store, inserting(["mine"], A), "feature")  # outlives the other's lease, and reuses its ref
+    assert parked.resume().commit is not None
+    assert table_refs(store, A) == {"feature"}
+    assert set(contents(store, A, "feature")) == {"seed", "mine", "late"}
+    assert violations(store) == []
+
+
+@case("V18")
+def test_a_stale_ref_with_another_parent_is_left_alone(store: Store, case: str) -> None:
+    trunk = tables.open_table(store.root.table(entry(store, A, None).location))
+    tables.create_ref(trunk, "feature", source=None, version=1)
+    create_branch(store, "feature")
+    write(store, inserting(["f"], A), "feature")
+    assert entry(store, A, "feature").ref == "feature--2"
+    assert set(contents(store, A, "feature")) == {"seed", "f"}
+    write(store, updating(["f"], A, value=7), "feature")
+    assert entry(store, A, "feature").ref == "feature--2"
+    assert contents(store, A, "feature")["f"] == ("", 7)
+
+
+def test_an_untouched_fork_of_a_dead_writer_is_reused(store: Store) -> None:
+    create_branch(store, "feature")
+    dead = WritingChild(
+        Path(store.root.uri), SETTINGS, "mutation.post_table_commit=kill@1", ("late",), (A, B), branch="feature"
+    )
+    dead.finish()
+    write(store, inserting(["mine"], A, B), "feature")
+    assert [entry(store, key, "feature").ref for key in (A, B)] == ["feature", "feature"]
+    assert set(contents(store, A, "feature")) == {"seed", "mine"} == set(contents(store, B, "feature"))
+    assert violations(store) == []
+
+
+def test_a_branch_of_a_branch_sees_its_parents_rows_and_not_the_reverse(store: Store) -> None:
+    create_branch(store, "one")
+    write(store, inserting(["a"], A), "one")
+    create_branch(store, "two", source="one")
+    write(store, inserting(["b"], A, B), "two")
+    write(store, inserting(["c"], A), "one")
+    assert set(contents(store, A, "two")) == {"seed", "a", "b"}
+    assert set(contents(store, A, "one")) == {"seed", "a", "c"}
+    assert violations(store) == []
+
+
+def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> None:
+    impatient = replace(store, settings=replace(SETTINGS, writer_wait_ms=50))
+    with hold_control(store, "cleanup"), pytest.raises(Conflict, match="another cleanup"):
+        create_branch(impatient, "feature")
+    create_branch(impatient, "feature")
+
+
+def test_writes_are_refused_while_the_schema_is_being_changed(store: Store) -> None:
+    with hold_control(store, "schema_apply"), pytest.raises(Conflict, match="schema apply is in progress"):
+        write(store, inserting(["x"], A))
+    write(store, inserting(["x"], A))
+
+
+def test_a_branch_created_by_a_process_that_died_before_registering_it_still_works(store: Store) -> None:
+    with failpoints.armed("branch_create.post_native=raise"), pytest.raises(Exception, match="branch_create"):
+        create_branch(store, "feature")
+    assert manifest.load(store.root, "feature").state.branch_row is None
+    write(store, inserting(["x"], A), "feature")
+    registered = manifest.load(store.root, "feature").state.branch_row
+    assert registered is not None
+    assert registered.identifier == manifest.refs(store.root)["feature"].identifier
+    delete_branch(store, "feature")
+    assert list_branches(store) == ["main"]
+    assert sidecar.pending(store.objects) == []

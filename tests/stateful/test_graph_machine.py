@@ -1,0 +1,184 @@
+"""Random programs of writes, branches, time travel and reopening leave the engine and the naive model in agreement.
+
+The default profile is small; `OMNIGRAPH_STATEFUL=large` runs many and longer programs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import omnigraph as og
+from omnigraph.engine.arrow import table_types
+from omnigraph.engine.entity import all_rows
+from omnigraph.engine.json_values import json_rows
+from omnigraph.engine.view import View
+from omnigraph.errors import OmnigraphError
+from omnigraph.testing import programs
+from omnigraph.testing.image import Image, Outcome, Placeholders, Record, Refused, Statement
+from omnigraph.testing.model import ModelCommit, ModelGraph, adopt_ids
+
+_LARGE = os.environ.get("OMNIGRAPH_STATEFUL") == "large"
+_NAMES = st.sampled_from(["dev", "fix", "team/a", "team", "x.y"])
+
+
+class GraphMachine(RuleBasedStateMachine):
+    """Every rule does the same thing to a real graph on disk and to the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place = tempfile.mkdtemp(prefix="omnigraph-machine-")
+        self.graph = og.init(f"{self.place}/g.omni", programs.SCHEMA)
+        self.catalog = self.graph.schema.catalog
+        self.model = ModelGraph.born(self.catalog, self.graph.commits.list()[0].graph_commit_id)
+        self.touched = "main"
+
+    @initialize(records=programs.loads())
+    def start_with_some_rows(self, records: list[Record]) -> None:
+        self._load("main", "merge", records)
+
+    # --- writes ----------------------------------------------------------------------------------
+
+    @rule(data=st.data(), bound=st.booleans())
+    def mutate(self, data: st.DataObject, bound: bool) -> None:
+        branch = self._some_branch(data)
+        statements: list[Statement] = data.draw(programs.mutations(self._note_ids(branch)))
+        text, params = programs.Writer(self.catalog, bound).query(statements)
+        expected = _attempt(lambda: self.model.mutate(branch, statements))
+        found = _attempt(lambda: self.graph.mutate(text, params=params, branch=branch))
+        if not self._agree(expected, found, text):
+            return
+        assert isinstance(expected, Outcome)
+        assert (found.affected_nodes, found.affected_edges) == (expected.nodes, expected.edges), text
+        assert (found.commit is not None) == expected.has_effect, text
+        if found.commit is not None:
+            self._record(branch, found.commit, expected.image)
+
+    @rule(data=st.data(), mode=st.sampled_from(["append", "merge", "merge", "overwrite"]))
+    def load(self, data: st.DataObject, mode: str) -> None:
+        branch = self._some_branch(data)
+        self._load(branch, mode, data.draw(programs.loads(self._note_ids(branch))))
+
+    def _load(self, branch: str, mode: str, records: list[Record]) -> None:
+        lines = [record.line() for record in records]
+        expected = _attempt(lambda: self.model.load(branch, mode, records))
+        found = _attempt(lambda: self.graph.load(lines, mode, branch=branch))
+        if not self._agree(expected, found, "\n".join(lines)):
+            return
+        assert isinstance(expected, Outcome)
+        assert found.total_entities == expected.written
+        self._record(branch, found.commit, expected.image)
+
+    # --- branches, time, processes ---------------------------------------------------------------
+
+    @rule(data=st.data(), name=_NAMES)
+    def create_branch(self, data: st.DataObject, name: str) -> None:
+        source = self._some_branch(data)
+        expected = _attempt(lambda: self.model.create_branch(name, source))
+        self._agree(expected, _attempt(lambda: self.graph.branches.create(name, from_=source)), name)
+        self.touched = name if name in self.model.branches else self.touched
+
+    @precondition(lambda self: len(self.model.branches) > 1)
+    @rule(name=_NAMES)
+    def delete_branch(self, name: str) -> None:
+        expected = _attempt(lambda: self.model.delete_branch(name))
+        self._agree(expected, _attempt(lambda: self.graph.branches.delete(name)), name)
+        self.touched = "main"
+
+    @rule(data=st.data())
+    def look_back(self, data: st.DataObject) -> None:
+        branch, commit = data.draw(st.sampled_from(sorted(self.model.commits(), key=_commit_order)))
+        past = self.graph.branch(branch).at(commit.id)
+        assert past.commit_id == commit.id
+        assert engine_image(past.view()) == commit.image
+
+    @rule(data=st.data(), type_name=st.sampled_from(["Person", "Note", "Knows"]))
+    def get_one(self, data: st.DataObject, type_name: str) -> None:
+        branch = self._some_branch(data)
+        known = sorted(self.model.image(branch)[f"{'edge' if type_name == 'Knows' else 'node'}:{type_name}"])
+        entity_id = data.draw(st.sampled_from([*known, "nobody"]))
+        assert self.graph.get(type_name, entity_id, branch=branch) == self.model.get(branch, type_name, entity_id)
+
+    @rule(read_only=st.booleans())
+    def reopen(self, read_only: bool) -> None:
+        if read_only:
+            with og.open(self.graph.uri, read_only=True) as reader:
+                assert engine_image(reader.view()) == self.model.image("main")
+            return
+        self.graph.close()
+        self.graph = og.open(self.graph.uri)
+
+    # --- what always holds -----------------------------------------------------------------------
+
+    @invariant()
+    def the_branch_last_touched_has_the_same_rows_and_history(self) -> None:
+        assert engine_image(self.graph.view(self.touched)) == self.model.image(self.touched)
+        listed = self.graph.commits.list(self.touched)
+        assert [commit.graph_commit_id for commit in listed] == self.model.chain(self.touched)
+        parents = [commit.parent_commit_id for commit in listed]
+        assert parents == [*self.model.chain(self.touched)[1:], None]
+
+    @invariant()
+    def the_same_branches_exist(self) -> None:
+        assert self.graph.branches.list() == ["main", *sorted(set(self.model.branches) - {"main"})]
+
+    def teardown(self) -> None:
+        for branch in self.model.branches:
+            assert engine_image(self.graph.view(branch)) == self.model.image(branch)
+        self.graph.close()
+        shutil.rmtree(self.place)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _some_branch(self, data: st.DataObject) -> str:
+        self.touched = data.draw(st.sampled_from(sorted(self.model.branches)))
+        return self.touched
+
+    def _note_ids(self, branch: str) -> list[str]:
+        return sorted(self.model.image(branch)["node:Note"])
+
+    def _record(self, branch: str, commit: og.GraphCommit, image: Image) -> None:
+        known = adopt_ids(image, engine_image(self.graph.view(branch)))
+        assert not [name for rows in known.values() for name in rows if Placeholders.is_one(name)]
+        self.model.record(branch, commit.graph_commit_id, known)
+
+    def _agree(self, expected: Any, found: Any, what: str) -> bool:
+        """Whether both went well; when the model refuses, the engine must refuse with one of its codes."""
+        if isinstance(expected, Refused):
+            assert isinstance(found, OmnigraphError), f"the model says {expected}, the engine accepted:\n{what}"
+            assert found.code in expected.codes, f"the model says {expected}, the engine says {found}:\n{what}"
+            return False
+        assert not isinstance(found, OmnigraphError), f"the engine refused:\n{what}\n{found}"
+        return True
+
+
+def engine_image(view: View) -> Image:
+    """Every row of a view as plain JSON values."""
+    types = table_types(view.catalog)
+    return {key: {row["id"]: row for row in json_rows(all_rows(view, info))} for key, info in types.items()}
+
+
+def _attempt(action: Any) -> Any:
+    try:
+        return action()
+    except (Refused, OmnigraphError) as refusal:
+        return refusal
+
+
+def _commit_order(pair: tuple[str, ModelCommit]) -> tuple[str, str]:
+    return pair[0], pair[1].id
+
+
+TestGraphMachine = GraphMachine.TestCase
+TestGraphMachine.settings = settings(
+    max_examples=200 if _LARGE else 12,
+    stateful_step_count=60 if _LARGE else 18,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)

@@ -1,0 +1,109 @@
+"""The front end as a whole: picking a query, kinds, the cache, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from omnigraph.compiler import compile as front_end
+from omnigraph.compiler.catalog import compile_schema
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.diagnostics import CompileError
+from omnigraph.errors import BadRequest, QueryNotFound
+from omnigraph.testing.huts import SCHEMA
+
+CATALOG = compile_schema(SCHEMA)
+READ = "query one() { match { $h: Hut } return { $h.code } }"
+WRITE = "query two($k: String) { delete Hut where code = $k }"
+
+
+def test_the_only_query_needs_no_name() -> None:
+    assert compile_query(READ, CATALOG).name == "one"
+
+
+def test_a_query_is_picked_by_name() -> None:
+    assert compile_query(READ + WRITE, CATALOG, "two").is_mutation
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        pytest.param(READ, "three", "query 'three' not found (available: one)", id="absent"),
+        pytest.param(READ + WRITE, None, "does not hold exactly one", id="ambiguous"),
+        pytest.param("", None, "(available: none)", id="empty"),
+    ],
+)
+def test_R001_a_query_that_is_not_there(text: str, name: str | None, message: str) -> None:
+    with pytest.raises(QueryNotFound) as caught:
+        compile_query(text, CATALOG, name)
+
+    assert caught.value.code == "R001"
+    assert message in str(caught.value)
+
+
+def test_R002_a_query_of_the_wrong_kind() -> None:
+    read, write = compile_query(READ, CATALOG), compile_query(WRITE, CATALOG)
+    assert read.require(mutation=False) is read
+    assert write.require(mutation=True) is write
+    for query, mutation in ((read, True), (write, False)):
+        with pytest.raises(BadRequest) as caught:
+            query.require(mutation=mutation)
+        assert caught.value.code == "R002"
+
+
+def test_other_queries_of_the_file_need_not_fit_the_schema() -> None:
+    broken = "query broken() { match { $x: Lake } return { $x } }"
+    assert compile_query(broken + READ, CATALOG, "one").name == "one"
+    with pytest.raises(CompileError, match="T1"):
+        compile_query(broken + READ, CATALOG, "broken")
+
+
+def test_the_same_text_is_compiled_once_per_schema() -> None:
+    other = compile_schema("node Hut { code: String? }")
+    first = compile_query(READ, CATALOG)
+
+    assert compile_query(READ, CATALOG) is first
+    assert compile_query(READ.encode(), CATALOG) is first
+    assert compile_query(READ, other) is not first
+    assert compile_query(READ, other).plan != first.plan
+
+
+def test_the_cache_is_bounded_and_keeps_what_was_used_last() -> None:
+    cache = front_end._Cache(2)
+    query = compile_query(READ, CATALOG)
+    for text in ("a", "b"):
+        cache.put((text, "", "", None), query)
+    assert cache.get(("a", "", "", None)) is query
+    cache.put(("c", "", "", None), query)
+
+    assert len(cache) == 2
+    assert cache.get(("b", "", "", None)) is None
+    assert cache.get(("a", "", "", None)) is query
+
+
+def test_a_long_text_is_not_kept() -> None:
+    text = READ + " " * 70_000
+    assert compile_query(text, CATALOG) is not compile_query(text, CATALOG)
+
+
+def test_threads_share_the_cache() -> None:
+    texts = [READ.replace("one", f"q{number}") for number in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        names = list(pool.map(lambda text: compile_query(text, CATALOG).name, texts * 20))
+
+    assert names == [f"q{number}" for number in range(20)] * 20
+
+
+@pytest.mark.parametrize(
+    "module", ["omnigraph.compiler", "omnigraph.compiler.compile", "omnigraph.compiler.query.lint"]
+)
+def test_importing_the_compiler_pulls_in_nothing_heavy(module: str) -> None:
+    heavy = {"pyarrow", "lance", "numpy", "pyspark", "obstore", "re2"}
+    program = f"import sys, {module}; print(sorted({heavy!r} & set(sys.modules)))"
+
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert found.stdout.strip() == "[]"

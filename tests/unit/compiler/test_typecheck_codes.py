@@ -1,0 +1,246 @@
+"""Every type-check code, at least twice, with the place it points at; `«` marks the place in the text."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from omnigraph.compiler.catalog import Catalog, compile_schema
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.diagnostics import TypeCheckError
+from omnigraph.testing.huts import SCHEMA
+
+MARK = "«"
+EXTRA = """
+node Doc { key: String @key  body: String  vec: Vector(2) @embed(body)  sum: Vector(2)?  data: Blob?  at: DateTime?  nums: [I32]? }
+edge Cites: Doc -> Doc { weight: F64 }
+"""
+
+
+@cache
+def catalog() -> Catalog:
+    return compile_schema(SCHEMA + EXTRA)
+
+
+def r(match: str, returned: str = "$h.code", trailing: str = "", params: str = "") -> str:
+    return f"query q({params}) {{\n  match {{ {match} }}\n  return {{ {returned} }}\n  {trailing}\n}}"
+
+
+def w(statement: str, params: str = "") -> str:
+    return f"query q({params}) {{\n  {statement}\n}}"
+
+
+CASES: list[tuple[str, str, str]] = [
+    ("T1", "unknown", r("$h: «Lake")),
+    ("T1", "edge-as-node", r("$h: «Path")),
+    ("T2", "unknown", r("$h: Hut { «depth: 1 }")),
+    ("T2", "second", r("$h: Hut { alt: 1, «hight: 2 }")),
+    ("T3", "scalar", r('$h: Hut { alt: «"x" }')),
+    ("T3", "enum", r('$h: Hut { grade: «"z" }')),
+    ("T3", "list-for-list", r('$h: Hut { tags: «["x"] }')),
+    ("T3", "blob-match", r('$h: Hut { «pic: "x" }')),
+    ("T3", "vector-length", w('insert Doc { key: "a" body: "b" vec: «[1, 2, 3] }')),
+    ("T3", "vector-of-text", w('insert Doc { key: "a" body: "b" vec: «["x", "y"] }')),
+    ("T3", "literal-into-blob", w('insert Doc { key: "a" body: "b" data: «"base64:" }')),
+    ("T3", "null-into-required", w('insert Hut { code: "a" name: «null }')),
+    ("T3", "endpoint", w('insert Path { from: «1 to: "h1" }')),
+    ("T3", "enum-assignment", w('update Hut set { grade: «"z" } where code = "a"')),
+    ("T3", "predicate-literal", w('delete Hut where alt = «"x"')),
+    ("T3", "default", r("$h: Hut", params='$n: I32 = «"x"')),
+    ("T3", "default-range", r("$h: Hut", params="$n: I32 = «99999999999")),
+    ("T3", "default-fraction", r("$h: Hut", params="$n: [I32] = «[1, 1.5]")),
+    ("T3", "default-member", r("$h: Hut", params='$n: enum(a, b) = «"c"')),
+    ("T3", "empty-list-is-of-strings", w('update Doc set { nums: «[] } where key = "a"')),
+    ("T4", "unknown", r("$h: Hut $h «climbs $x")),
+    ("T4", "operator-word", r("$h: Hut $h «contains $x")),
+    ("T5", "left", r("$w: Warden «$w path $x")),
+    ("T5", "right", r("$h: Hut $x: Warden $h path «$x")),
+    ("T5", "only-right-bound", r("$d: Doc $x guards «$d", "$d.key")),
+    ("T5", "same-variable", r("$h guards «$h")),
+    ("T6", "unbound", r("$h: Hut «$x.alt > 1")),
+    ("T6", "no-such-property", r("$h: Hut «$h.altitude > 1")),
+    ("T6", "no-such-edge-property", r("$h: Hut $h $e:path $x «$e.hours > 1")),
+    ("T6", "parameter", r("$h: Hut «$p.alt > 1", params="$p: I32")),
+    ("T6", "anonymous", r("$h: Hut $h path $_ «$_.alt > 1")),
+    ("T6", "inner-variable-outside", r("$h: Hut not { $w guards $h }", "«$w.name")),
+    ("T7", "mismatch", r('$h: Hut «$h.alt > "x"')),
+    ("T7", "parameter-match", r("$h: Hut { alt: «$p }", params="$p: String")),
+    ("T7", "list-parameter-match", r("$h: Hut { tags: «$p }", params="$p: [String]")),
+    ("T7", "vector-match", r("$h: Hut { «vec: [1, 2] }")),
+    ("T7", "list-operand", r("$h: Hut «$h.tags = $h.name")),
+    ("T7", "vector-operand", r("$h: Hut «$h.vec = $h.vec")),
+    ("T7", "blob-parameter", r("$h: Hut $h.name = «$p", params="$p: Blob")),
+    ("T7", "contains-number", r("$h: Hut «$h.alt contains 1")),
+    ("T7", "contains-wrong-item", r("$h: Hut «$h.tags contains 1")),
+    ("T7", "starts-with", r("$h: Hut $h.name starts_with «1")),
+    ("T7", "now-against-date", r("$h: Hut «$h.built = now()")),
+    ("T7", "now-match", r("$h: Hut { built: «now() }")),
+    ("T7", "aggregate-in-filter", r("$h: Hut «count($h) > 1")),
+    ("T7", "null-comparison", r("$h: Hut $h.alt = «null")),
+    ("T7", "null-match", r("$h: Hut { alt: «null }")),
+    ("T7", "node-against-value", r("$h: Hut «$h = 1")),
+    ("T7", "nodes-of-different-types", r("$h: Hut $w: Warden «$h = $w")),
+    ("T7", "order-of-nodes", r("$h: Hut $x: Hut «$h < $x")),
+    ("T7", "arithmetic-on-text", r("$h: Hut $h.alt + «$h.name > 1")),
+    ("T7", "minus-text", r("$h: Hut 1 > -«$h.name")),
+    ("T7", "in-without-list", r("$h: Hut $h.alt in «5")),
+    ("T7", "in-of-other-type", r('$h: Hut «$h.alt in ["a"]')),
+    ("T7", "in-parameter", r("$h: Hut «$h.alt not in $l", params="$l: [String]")),
+    ("T7", "null-test-of-node", r("$h: Hut «$h is null")),
+    ("T7", "limit", r("$h: Hut", trailing="limit «$n", params="$n: F64")),
+    ("T7", "optional-limit", r("$h: Hut", trailing="limit «$n", params="$n: I32?")),
+    ("T7", "offset", r("$h: Hut", trailing="limit 1 offset «$n", params="$n: [I32]")),
+    ("T7", "returned-null", r("$h: Hut", "«null as x")),
+    ("T7", "assigned-parameter", w("update Hut set { alt: «$p } where alt = 1", "$p: String")),
+    ("T7", "assigned-vector-parameter", w('insert Doc { key: "a" body: "b" vec: «$v }', "$v: Vector(3)")),
+    ("T7", "assigned-now", w("update Hut set { built: «now() } where alt = 1")),
+    ("T7", "endpoint-parameter", w('insert Path { from: «$p to: "h1" }', "$p: I32")),
+    ("T7", "list-predicate", w('delete Hut where «tags = "a"')),
+    ("T7", "vector-predicate", w("delete Hut where «vec = 1")),
+    ("T7", "predicate-parameter", w("delete Hut where «alt = $p", "$p: String")),
+    ("T8", "sum-of-text", r("$h: Hut", "sum(«$h.name) as s")),
+    ("T8", "max-of-bool", r("$h: Hut", "max(«$h.open) as s")),
+    ("T8", "min-of-list", r("$h: Hut", "min(«$h.tags) as s")),
+    ("T8", "avg-of-node", r("$h: Hut", "avg(«$h) as s")),
+    ("T8", "nested", r("$h: Hut", "sum(«count($h)) as s")),
+    ("T8", "nested-by-name", r("$h: Hut", "count($h) as n, «sum(n) as s")),
+    ("T9", "no-outer-variable", r("$h: Hut «not { $w: Warden }")),
+    ("T9", "only-nested", r("$h: Hut «not { $w: Warden not { $w guards $h } }")),
+    ("T10", "insert", w("insert «Lake { x: 1 }")),
+    ("T10", "wrong-case", w('delete «HUT where code = "a"')),
+    ("T11", "insert", w('insert Hut { code: "a" name: "b" «hight: 1 }')),
+    ("T11", "update", w('update Hut set { «hight: 1 } where code = "a"')),
+    ("T11", "predicate", w("delete Hut where «hight = 1")),
+    ("T11", "blob-predicate", w('delete Hut where «pic = "x"')),
+    ("T11", "id-assigned", w('insert Hut { code: "a" name: "b" «id: "c" }')),
+    ("T11", "endpoint-of-node", w('delete Hut where «from = "a"')),
+    ("T12", "property", w('«insert Hut { code: "a" }')),
+    ("T12", "endpoint", w('«insert Guards { from: "w1" }')),
+    ("T12", "edge-property", w('«insert Cites { from: "a" to: "b" }')),
+    ("T12", "embedded-without-source", w('«insert Doc { key: "a" }')),
+    ("T13", "insert", w('insert Hut { code: "a" «code: "b" name: "c" }')),
+    ("T13", "update", w("update Hut set { alt: 1 «alt: 2 } where alt = 1")),
+    ("T14", "insert", w("insert Hut { code: «$x name: $x }")),
+    ("T14", "inline", r("$w: Warden $h: Hut { name: «$w }")),
+    ("T14", "predicate", w("delete Hut where code = «$x")),
+    ("T15", "open", r("$h: Hut $h path«{1,} $x")),
+    ("T15", "zero", r("$h: Hut $h path«{0,2} $x")),
+    ("T15", "reversed", r("$h: Hut $h path«{3,1} $x")),
+    ("T15", "nearest-unbound", r("$h: Hut", trailing="order { nearest(«$x.vec, [1, 2]) } limit 1")),
+    ("T15", "nearest-property", r("$h: Hut", trailing="order { nearest(«$h.vector, [1, 2]) } limit 1")),
+    ("T15", "nearest-not-a-vector", r("$h: Hut", trailing="order { nearest(«$h.alt, [1, 2]) } limit 1")),
+    ("T15", "nearest-length", r("$h: Hut", trailing="order { nearest($h.vec, «[1]) } limit 1")),
+    ("T15", "nearest-list-of-text", r("$h: Hut", trailing='order { nearest($h.vec, «["a", "b"]) } limit 1')),
+    ("T15", "nearest-number", r("$h: Hut", trailing="order { nearest($h.vec, «1) } limit 1")),
+    ("T16", "from", w('update Path set { «from: "h1" } where minutes = 1')),
+    ("T16", "to", w('update Path set { minutes: 1, «to: "h1" } where minutes = 1')),
+    ("T17", "direct", r("$h: Hut", trailing="order { «nearest($h.vec, [1, 2]) }")),
+    ("T17", "by-name", r("$h: Hut", "nearest($h.vec, [1, 2]) as d", "order { «d }")),
+    ("T18", "direct", r("$h: Hut", "$h.code as c", "order { nearest($h.vec, [1, 2]), «c } limit 1")),
+    ("T18", "by-name", r("$h: Hut", "$h.alt as a, nearest($h.vec, [1, 2]) as d", "order { d, $h.alt, «a } limit 1")),
+    ("T19", "search-field", r('$h: Hut search(«$h.alt, "x")')),
+    ("T19", "search-query", r("$h: Hut search($h.name, «1)")),
+    ("T19", "search-list", r('$h: Hut search(«$h.tags, "x")')),
+    ("T19", "search-blob", r('$h: Hut search(«$h.pic, "x")')),
+    ("T19", "fuzzy-distance", r('$h: Hut fuzzy($h.name, "x", «1.5)')),
+    ("T19", "fuzzy-distance-parameter", r('$h: Hut fuzzy($h.name, "x", «$e)', params="$e: String")),
+    ("T20", "match-text", r('$h: Hut match_text(«$h.alt, "x")')),
+    ("T20", "bm25-field", r("$h: Hut", trailing='order { bm25(«$h.alt, "x") }')),
+    ("T20", "bm25-query", r("$h: Hut", trailing="order { bm25($h.name, «1) }")),
+    ("T20", "bm25-literal-field", r("$h: Hut", trailing='order { bm25(«"a", "b") }')),
+    ("T21", "zero", r("$h: Hut", trailing='order { rrf(nearest($h.vec, [1,2]), bm25($h.name, "a"), «0) } limit 1')),
+    (
+        "T21",
+        "fraction",
+        r("$h: Hut", trailing='order { rrf(nearest($h.vec, [1,2]), bm25($h.name, "a"), «1.5) } limit 1'),
+    ),
+    ("T21", "limit", r("$h: Hut", trailing='order { «rrf(nearest($h.vec, [1,2]), bm25($h.name, "a")) }')),
+    (
+        "T21",
+        "two-variables",
+        r("$h: Hut $x: Hut", trailing='order { «rrf(bm25($x.name, "b"), bm25($h.name, "a")) } limit 1'),
+    ),
+    ("T22", "directed", r("$w: Warden $w <«guards> $h")),
+    ("T22", "before-edge-binding", r("$w: Warden $w $w:<«guards> $h")),
+    ("T23", "hops", r("$h: Hut $h $e:path«{1,2} $x")),
+    ("T23", "bound-already", r("$h: Hut $e: Hut «$h $e:path $x")),
+    ("T23", "own-endpoint", r("$h: Hut «$h $x:path $x")),
+    ("T23", "as-endpoint", r("$h: Hut $h $e:path $x «$e path $y")),
+    ("T23", "as-node", r("$h: Hut $h $e:path $x «$e: Hut")),
+    ("T23", "bare", r("$h: Hut $h $e:path $x", "«$e")),
+    ("T23", "bare-count", r("$h: Hut $h $e:path $x", "count(«$e) as n")),
+    ("T23", "search-field", r('$h: Hut $h $e:path $x search(«$e.minutes, "a")')),
+    ("T23", "nearest-field", r("$h: Hut $h $e:path $x", trailing="order { nearest(«$e.minutes, [1]) } limit 1")),
+    ("T24", "return", r("$h: Hut", "«$h.pic")),
+    ("T24", "order", r("$h: Hut", trailing="order { «$h.pic }")),
+    ("T24", "aggregate", r("$h: Hut", "count(«$h.pic) as n")),
+    ("T24", "filter", r('$h: Hut «$h.pic = "a"')),
+    ("T24", "parameter", r("$h: Hut", "«$p", params="$p: Blob")),
+    ("T25", "order", r("$h: Hut", "$h.code as c", "order { «zz }")),
+    ("T25", "return", r("$h: Hut", "$h.code as c, «d as e")),
+    ("T25", "later-name", r("$h: Hut", "«c as d, $h.code as c")),
+    ("T25", "filter", r('$h: Hut «name = "a"')),
+    ("T26", "same-property", r("$h: Hut", "$h.code, «$h.code")),
+    ("T26", "same-alias", r("$h: Hut", "$h.code as a, «$h.name as a")),
+    ("T26", "two-counts", r("$h: Hut", "count($h), «count($h.alt)")),
+    ("T27", "rank-in-filter", r('$h: Hut «bm25($h.name, "a") > 1')),
+    ("T27", "distance-in-filter", r("$h: Hut «nearest($h.vec, [1, 2]) < 1")),
+    ("T27", "aggregate-in-order", r("$h: Hut", trailing="order { «count($h) }")),
+    ("T27", "node-in-order", r("$h: Hut", trailing="order { «$h }")),
+    ("T27", "search-in-order", r("$h: Hut", trailing='order { «search($h.name, "a") }')),
+    ("T27", "list-in-order", r("$h: Hut", trailing="order { «$h.tags }")),
+    ("T27", "second-rank", r("$h: Hut", trailing='order { $h.alt, «bm25($h.name, "a") }')),
+    ("T27", "rank-query-is-a-property", r("$h: Hut", trailing="order { bm25($h.name, «$h.code) }")),
+    ("T27", "nearest-query-is-a-property", r("$h: Hut", trailing="order { nearest($h.vec, «$h.vec) } limit 1")),
+    ("T27", "named-nearest-desc", r("$h: Hut", "nearest($h.vec, [1, 2]) as d", "order { «d desc } limit 1")),
+    ("T27", "not-a-group-key", r("$h: Hut", "$h.name, count($h) as n", "order { «$h.alt }")),
+    ("T27", "aggregate-in-arithmetic", r("$h: Hut", "«count($h) + 1 as n")),
+    ("T28", "insert-then-delete", w('insert Hut { code: "a" name: "b" } «delete Hut where code = "a"')),
+    ("T28", "delete-then-update", w('delete Hut where code = "a" «update Hut set { alt: 1 } where alt = 2')),
+    ("T29", "key", w('update Hut set { «code: "x" } where code = "a"')),
+    ("T29", "key-after-others", w('update Warden set { age: 1 «badge: "x" } where age = 1')),
+    ("T30", "filter", r("$h: Hut $h.alt = «$x")),
+    ("T30", "return", r("$h: Hut", "«$x")),
+    ("T30", "other-type", r("$h: Hut «$h: Warden")),
+    ("T30", "limit", r("$h: Hut", trailing="limit «$n")),
+    ("T31", "reserved", r("$h: Hut", params="«$__x: I32")),
+    ("T31", "anonymous", r("$h: Hut", params="«$_: I32")),
+    ("T31", "twice", r("$h: Hut", params="$a: I32, «$a: I64")),
+    ("T31", "list-of-blobs", r("$h: Hut", params="«$a: [Blob]")),
+    ("T32", "mixed", r('$h: Hut $h.alt in [1, «"a"]')),
+    ("T32", "nested", r("$h: Hut $h.alt in [1, «[2]]")),
+    ("T32", "null-item", r("$h: Hut $h.alt in [1, «null]")),
+    ("T32", "date", r('$h: Hut $h.built = «date("1990-02-30")')),
+    ("T32", "datetime", r('$h: Hut { seen: «datetime("soon") }')),
+    ("T33", "binding", r("«$h: Hut", params="$h: I32")),
+    ("T33", "endpoint", r("$h: Hut $h path «$x", params="$x: I32")),
+    ("T33", "edge-binding", r("$h: Hut «$h $e:path $x", params="$e: I32")),
+    ("T34", "now", r("$h: Hut", "$h.name, «now() as t, count($h) as n")),
+    ("T34", "literal", r("$h: Hut", "count($h) as n, «1 as one")),
+    ("T34", "score", r("$h: Hut", 'count($h) as n, «bm25($h.name, "a") as s')),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"), [pytest.param(code, text, id=f"{code}-{name}") for code, name, text in CASES]
+)
+def test_the_code_and_the_place_are_reported(code: str, text: str) -> None:
+    assert text.count(MARK) == 1
+    offset = text.index(MARK)
+    plain = text.replace(MARK, "")
+    line = text[:offset].count("\n") + 1
+    column = offset - (text[:offset].rfind("\n") + 1) + 1
+
+    with pytest.raises(TypeCheckError) as caught:
+        compile_query(plain, catalog())
+
+    error = caught.value
+    assert (error.code, error.line, error.column) == (code, line, column), str(error)
+    assert str(error).startswith(f"type error: {code}: ")
+
+
+def test_every_code_has_at_least_two_cases() -> None:
+    counted = {f"T{number}": sum(code == f"T{number}" for code, _, _ in CASES) for number in range(1, 35)}
+
+    assert {code: count for code, count in counted.items() if count < 2} == {}
