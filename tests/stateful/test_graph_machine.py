@@ -1,6 +1,6 @@
 """Random programs of writes, branches, time travel and reopening leave the engine and the naive model in agreement.
 
-The default profile is small; `OMNIGRAPH_STATEFUL=large` runs many and longer programs.
+The default profile is small and does not shrink; `OMNIGRAPH_STATEFUL=large` runs many and longer programs and does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -128,9 +128,12 @@ class GraphMachine(RuleBasedStateMachine):
     def the_same_branches_exist(self) -> None:
         assert self.graph.branches.list() == ["main", *sorted(set(self.model.branches) - {"main"})]
 
-    def teardown(self) -> None:
+    @rule()
+    def compare_every_branch(self) -> None:
         for branch in self.model.branches:
             assert engine_image(self.graph.view(branch)) == self.model.image(branch)
+
+    def teardown(self) -> None:
         self.graph.close()
         shutil.rmtree(self.place)
 
@@ -177,8 +180,9 @@ def _commit_order(pair: tuple[str, ModelCommit]) -> tuple[str, str]:
 
 TestGraphMachine = GraphMachine.TestCase
 TestGraphMachine.settings = settings(
-    max_examples=200 if _LARGE else 12,
-    stateful_step_count=60 if _LARGE else 18,
+    max_examples=200 if _LARGE else 15,
+    stateful_step_count=60 if _LARGE else 20,
     deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, *([Phase.shrink] if _LARGE else [])],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.ir.lower import lower
@@ -20,6 +21,8 @@ from omnigraph.compiler.query.parse import SYNTAX, parse_queries
 from omnigraph.compiler.query.typecheck import check_query, refuse_repeated_name
 from omnigraph.compiler.source import Source
 from omnigraph.errors import BadRequest, QueryNotFound
+
+__all__ = ["CompiledQuery", "compile_query", "compile_schema", "compile_uncached"]
 
 _CACHE_ENTRIES = 256
 # A longer text is compiled each time, so that the cache stays small whatever is sent.

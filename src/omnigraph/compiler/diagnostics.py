@@ -120,11 +120,12 @@ def _headline(prefix: str, diagnostic: Diagnostic) -> str:
 
 def _excerpt(span: Span, source: Source) -> list[str]:
     line, column = source.position(span.start)
-    text = source.line_text(line).replace("\t", " ")
+    text = source.line_text(line)
     width = max(1, min(span.end - span.start, len(text) - column + 1))
     # A very long line is cut to a window around the finding.
     cut = max(0, column - 1 - _EXCERPT_WIDTH // 2)
-    shown = text[cut : cut + _EXCERPT_WIDTH]
+    # Control characters would move the caret, or speak to the reader's terminal.
+    shown = "".join(each if each.isprintable() else " " for each in text[cut : cut + _EXCERPT_WIDTH])
     offset = column - 1 - cut
     width = max(1, min(width, _EXCERPT_WIDTH - offset))
     gutter = " " * len(str(line))

@@ -96,6 +96,8 @@ def describe_bad(tokens: Tokens, index: int) -> tuple[str, str | None]:
     character = text[start]
     if character == '"':
         return "this string is never closed", 'close it with "'
+    if character == "'":
+        return "a string is not written in single quotes", 'write it in double quotes: "…"'
     if text.startswith("/*", start):
         return "this comment is never closed", "close it with */"
     if character == "#":

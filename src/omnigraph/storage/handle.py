@@ -27,6 +27,7 @@ class IndexInfo:
     columns: tuple[str, ...]
     rows: int
     fragments: frozenset[int]
+    inherited: bool  # part of it lives in the tree of the lineage this ref was forked from
 
 
 class TableHandle:
@@ -154,6 +155,7 @@ class TableHandle:
                     columns=tuple(found.field_names),
                     rows=found.num_rows_indexed,
                     fragments=frozenset(number for segment in found.segments for number in segment.fragment_ids),
+                    inherited=any(segment.base_id is not None for segment in found.segments),
                 )
                 for found in self.dataset.describe_indices()
             ]

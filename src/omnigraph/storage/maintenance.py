@@ -22,7 +22,7 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
     settings = store.settings
     try:
         if 0 < settings.manifest_compact_fragments <= published.fragments:
-            manifest.compact_manifest(store.root, published.state.branch)
+            manifest.compact_manifest(store.root, published.state.branch, state=published.state)
         for handle in written:
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
                 tables.compact(handle, tiered=True)

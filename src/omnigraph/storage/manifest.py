@@ -10,7 +10,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.errors import BranchNotFound, Corrupt, ReadSetChanged, StorageError
 from omnigraph.storage import tables
@@ -119,15 +119,30 @@ def compaction_due(handle: TableHandle) -> bool:
     return handle.fragment_count() >= _COMPACT_AT_FRAGMENTS
 
 
-def compact_manifest(root: Root, branch: str | None = None) -> bool:
-    """Merge the manifest's small fragments in place; False when a concurrent publish won, which is harmless."""
+def compact_manifest(root: Root, branch: str | None = None, *, state: ManifestState | None = None) -> bool:
+    """Merge the manifest's small fragments in place; False when a concurrent publish won, which is harmless.
+
+    `state` is what the newest version was known to say; it then needs no decoding again after the compaction.
+    """
     handle = tables.open_table(root.manifest(branch), control=True)
     try:
-        tables.compact(handle, tiered=True, force_ref=True)
+        compacted = tables.compact(handle, tiered=True)
+        if state is not None and state.version == handle.version:
+            _carry_over(state, compacted)
     except StorageError as error:
         _log.debug("the manifest was not compacted: %s", error)
         return False
     return True
+
+
+def _carry_over(state: ManifestState, compacted: TableHandle) -> None:
+    for version in range(state.version + 1, compacted.version + 1):
+        info = compacted.transaction(version)
+        if info is None or not tables.preserves_content(compacted.address, info):
+            return  # somebody published in between
+    snapshot = replace(state.snapshot, manifest_version=compacted.version)
+    same = replace(state, version=compacted.version, snapshot=snapshot)
+    _remember(_key(compacted, state.branch, state.identifier), same)
 
 
 def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifier]:
@@ -169,6 +184,7 @@ def _check_incarnation(state: ManifestState, *, allow_sealed: bool) -> None:
 
 _StateKey = tuple[str, str | None, Identifier, int, str]
 _states: OrderedDict[_StateKey, ManifestState] = OrderedDict()
+_sizes: dict[_StateKey, int] = {}  # measured once: it takes longer the more chunks a lineage has
 _states_lock = threading.Lock()
 
 
@@ -181,6 +197,7 @@ def forget_decoded() -> None:
     """Drop every decoded version; only costs time. For tests and for measuring."""
     with _states_lock:
         _states.clear()
+        _sizes.clear()
 
 
 def cached_states() -> int:
@@ -200,10 +217,7 @@ def _remember(key: _StateKey, state: ManifestState) -> None:
     with _states_lock:
         _states[key] = state
         _states.move_to_end(key)
-        while len(_states) > CACHED_STATES or (len(_states) > 1 and _cached_bytes() > _CACHED_BYTES):
-            _states.popitem(last=False)
-
-
-def _cached_bytes() -> int:
-    # Folded states share most of their memory; counting it for each of them only evicts a little early.
-    return sum(state.lineage.table.nbytes + state.aborts.nbytes for state in _states.values())
+        # Folded states share most of their memory; counting it for each of them only evicts a little early.
+        _sizes[key] = state.lineage.table.nbytes + state.aborts.nbytes
+        while len(_states) > CACHED_STATES or (len(_states) > 1 and sum(_sizes.values()) > _CACHED_BYTES):
+            _sizes.pop(_states.popitem(last=False)[0])

@@ -128,12 +128,13 @@ class LocalObjects:
                 file.flush()
                 os.fsync(file.fileno())
             yield path
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
+        except BaseException:
+            _remove(path)
             if made:
-                with suppress(OSError):  # Not empty, as usual: then the directory is needed.
+                with suppress(OSError):  # not empty: somebody else uses it already
                     os.rmdir(folder)
+            raise
+        _remove(path)
 
     def _sync_directory(self, name: str) -> None:
         # The new name itself must survive a power cut, not only the bytes behind it.
@@ -152,6 +153,11 @@ class LocalObjects:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StorageError(f"{self._path(name)}: {reason}", kind=kind_of(error)) from error
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _text(name: str, data: bytes) -> str:

@@ -257,14 +257,14 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
     return Landed(dataset.version, dataset.version == base.version + 1, TableHandle(base.address, dataset))
 
 
-def compact(base: TableHandle, *, tiered: bool = False, force_ref: bool = False) -> TableHandle:
+def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
     """Rewrite small fragments into larger ones, content unchanged, and return the newest version.
 
     `tiered` leaves a fragment alone while it outweighs all smaller ones together, so that frequent calls rewrite
-    each row only a logarithmic number of times. Lance 14 breaks the scalar indexes that a ref inherits when it
-    compacts them, so a ref with indexes is left as it is unless the caller has rebuilt them there (`force_ref`).
+    each row only a logarithmic number of times. Lance 14 breaks the indexes that a ref inherits from its parent when
+    it compacts them, so such a ref is left as it is until its indexes have been built on the ref itself.
     """
-    if base.address.ref is not None and not force_ref and base.indices():
+    if base.address.ref is not None and any(index.inherited for index in base.indices()):
         return base
     with translated(base.address.uri):
         dataset = _reopen(base)

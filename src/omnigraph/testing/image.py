@@ -238,6 +238,9 @@ def load(catalog: Catalog, before: Image, mode: str, records: Sequence[Record], 
     """Land records in one of the three modes; Refused leaves nothing behind."""
     rows = [(type_named(catalog, record.type_name), record) for record in records]
     built = [(kind, _loaded(kind, record, mint)) for kind, record in rows]
+    wrong = {code for kind, row in built for code in _row_codes(kind, row)}
+    if wrong:
+        raise Refused(*wrong)
     _refuse_repeats(built, mode)
     after = copy_image(before)
     if mode == "overwrite":
@@ -348,17 +351,18 @@ def _violations(
 
 
 def _value_codes(catalog: Catalog, after: Image, changed: set[tuple[str, str]]) -> set[str]:
+    kinds = {kind.table_key: kind for kind in _types(catalog)}
+    return {code for key, name in changed for code in _row_codes(kinds[key], after[key][name])}
+
+
+def _row_codes(kind: NodeType | EdgeType, row: Row) -> set[str]:
     codes: set[str] = set()
-    for kind in _types(catalog):
-        for row in (after[key][name] for key, name in changed if key == kind.table_key):
-            for name, declared in kind.properties.items():
-                if row[name] is None and not declared.nullable:
-                    codes.add("W001")
-                if declared.enum is not None and row[name] is not None and row[name] not in declared.enum:
-                    codes.add("W006")
-            if isinstance(kind, NodeType):
-                codes |= _node_codes(kind, row)
-    return codes
+    for name, declared in kind.properties.items():
+        if row[name] is None and not declared.nullable:
+            codes.add("W001")
+        if declared.enum is not None and row[name] is not None and row[name] not in declared.enum:
+            codes.add("W006")
+    return codes | _node_codes(kind, row) if isinstance(kind, NodeType) else codes
 
 
 def _node_codes(kind: NodeType, row: Row) -> set[str]:

@@ -71,8 +71,8 @@ class ModelGraph:
 
     def create_branch(self, name: str, source: str) -> None:
         """Fork a branch at the source's head."""
-        nested = [live for live in self.branches if live.startswith(f"{name}/") or name.startswith(f"{live}/")]
-        if name in self.branches or nested or name in self.retired:
+        taken = {*self.branches, *self.retired}
+        if name in taken or any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in taken):
             raise Refused("conflict")
         self.branches[name] = ModelBranch(list(self._live(source).commits), source)
 

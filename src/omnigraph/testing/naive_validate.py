@@ -65,6 +65,10 @@ class _Naive:
         kept = {} if change.replaced else {i: r for i, r in self.before[key].items() if i not in change.deleted}
         return kept | change.final
 
+    def _removed(self, key: str) -> set[str]:
+        change = self.changes.get(key, NaiveChange())
+        return (set(self.before[key]) if change.replaced else set(change.deleted)) - set(change.final)
+
     def _values(self, info: TableType, change: NaiveChange) -> Iterator[Found]:
         for row in change.checked:
             for name, kind in info.properties.items():
@@ -119,7 +123,7 @@ class _Naive:
         touched = change.final if change is not None else {}
         for i, row in self.after[edge.table_key].items():
             for column, node in ends:
-                lost = row[column] in self.before[f"node:{node}"]  # a committed edge is blamed only for what goes away
+                lost = row[column] in self._removed(f"node:{node}")  # an old edge is blamed only for what goes away
                 missing = row[column] not in self.after[f"node:{node}"]
                 if missing and (i in touched or lost):
                     yield "W013", edge.table_key, column, i
@@ -131,8 +135,7 @@ class _Naive:
         before, after = self.before[edge.table_key], self.after[edge.table_key]
         moved = {i for i in before if i not in after} | set(change.final)
         sources = {row["src"] for row in change.final.values()} | {before[i]["src"] for i in moved if i in before}
-        nodes = f"node:{edge.from_type}"
-        gone = set(self.before[nodes]) - set(self.after[nodes])
+        gone = self._removed(f"node:{edge.from_type}")
         counts = Counter(row["src"] for row in after.values())
         for source in sources - gone:
             high = edge.card.max

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from hypothesis import strategies as st
@@ -101,17 +103,21 @@ def _values(draw: DrawFn, kind: str) -> dict[str, Any]:
 
 @dataclass
 class _Scope:
-    """Variables bound so far, by name; `cost` counts what the naive evaluator must multiply."""
+    """Variables bound so far, by name; `cost` counts what the naive evaluator must multiply.
+
+    `names` is shared with `not` blocks: a name bound later in the outer list would mean that variable there.
+    """
 
     nodes: dict[str, str] = field(default_factory=dict)
     edges: dict[str, str] = field(default_factory=dict)
     cost: int = 0
+    names: Iterator[int] = field(default_factory=count)
 
     def all(self) -> dict[str, str]:
         return {**self.nodes, **self.edges}
 
     def copy(self) -> _Scope:
-        return _Scope(dict(self.nodes), dict(self.edges), self.cost)
+        return _Scope(dict(self.nodes), dict(self.edges), self.cost, self.names)
 
 
 @st.composite
@@ -121,10 +127,7 @@ def queries(draw: DrawFn) -> str:
     clauses = [_first(draw, scope)]
     clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 3)))]
     order, tail = "", ""
-    if draw(st.booleans()):
-        returned, keys = _plain_return(draw, scope)
-    else:
-        returned, keys = _grouped_return(draw, scope)
+    returned, keys = draw(st.sampled_from([_plain_return, _grouped_return]))(draw, scope)
     rank = _rank(draw, scope) if "count(" not in returned and draw(st.integers(0, 4)) == 0 else None
     if rank is not None:
         more = [] if rank.startswith("nearest") else keys[:1]
@@ -188,6 +191,7 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
     if anchored and not any(kind in ends for kind in scope.nodes.values()):
         edge, ends = ("meets", ("Ant", "Bee"))
     names: list[str] = []
+    before = set(scope.nodes)
     flip = draw(st.booleans())
     for place, kind in enumerate(reversed(ends) if flip else ends):
         known = sorted(var for var, other in scope.nodes.items() if other == kind)
@@ -195,19 +199,19 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
         if known and (must or draw(st.booleans())):
             names.append(draw(st.sampled_from(known)))
             continue
-        hidden = draw(st.integers(0, 4)) == 0
-        name = "_" if hidden else _fresh(scope, *names)
+        hidden = bool(scope.nodes or names) and "_" not in names and draw(st.integers(0, 4)) == 0
+        name = "_" if hidden else _fresh(scope)
         names.append(name)
         scope.cost += 1
     for name, kind in zip(names, reversed(ends) if flip else ends, strict=True):
         if name != "_":
             scope.nodes.setdefault(name, kind)
-    if flip and ends[0] != ends[1] and not any(name in scope.nodes for name in names):
-        names.reverse()
+    if flip and ends[0] != ends[1] and before.isdisjoint(names):
+        names.reverse()  # without a bound end the left one is the source
     undirected = edge == "walks" and draw(st.integers(0, 3)) == 0
     bound, hops = "", ""
     if draw(st.integers(0, 3)) == 0 and scope.cost < 4:
-        var = f"e{len(scope.edges)}"
+        var = _fresh(scope, "e")
         scope.edges[var] = {"walks": "Walks", "meets": "Meets"}[edge]
         scope.cost += 1
         bound = f"${var}:"
@@ -332,6 +336,6 @@ def _rank(draw: DrawFn, scope: _Scope) -> str | None:
     return draw(st.sampled_from([nearest, bm25, f"rrf({nearest}, {bm25})", f"rrf({bm25}, {nearest}, 7)"]))
 
 
-def _fresh(scope: _Scope, *taken: str) -> str:
-    used = {*scope.nodes, *taken}
-    return next(name for name in "pqrstuvwxyz" if name not in used)
+def _fresh(scope: _Scope, prefix: str = "p") -> str:
+    # Names whose order differs from the order of binding.
+    return f"{prefix}{(next(scope.names) * 7) % 10}_{next(scope.names)}"

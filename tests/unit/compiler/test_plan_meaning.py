@@ -61,13 +61,14 @@ def reads_over(catalog: Catalog) -> st.SearchStrategy[ast.Query]:
         bindings = tuple(ast.Binding(name, kind) for name, kind in types.items())
         read = query.body
         body = ast.Read((*bindings, *read.clauses), read.items, read.order, read.limit, read.offset, read.distinct)
-        return ast.Query(query.name, (), body)
+        params = {param.name: ast.Param(param.name, param.type) for param in query.params if param.name not in types}
+        return ast.Query(query.name, tuple(params.values()), body)
 
     types = st.dictionaries(queries.names(), st.sampled_from(TYPE_NAMES), max_size=20)
     return st.builds(bound, queries.queries(), types)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_checking_any_tree_gives_a_plan_or_a_type_error(data: st.DataObject) -> None:
     catalog = data.draw(catalogs())
@@ -138,7 +139,7 @@ def planned(clauses: list[str]) -> ops.ReadPlan:
     return plan
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(CLAUSES), min_size=2, max_size=8, unique=True), st.randoms(use_true_random=False))
 def test_clause_order_never_changes_the_meaning(clauses: list[str], random: object) -> None:
     shuffled = list(clauses)
@@ -154,7 +155,7 @@ def test_clause_order_never_changes_the_meaning(clauses: list[str], random: obje
     assert first.result == second.result
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(CLAUSES), min_size=1, max_size=8, unique=True))
 def test_an_optimised_pipeline_reads_only_what_it_bound_before(clauses: list[str]) -> None:
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -183,7 +184,5 @@ def test_the_standard_library_agrees(moment: dt.datetime) -> None:
 @given(st.text(max_size=30) | st.from_regex(r"[0-9Tt: .+Z-]{0,30}"))
 def test_any_other_text_is_refused_and_nothing_else_happens(text: str) -> None:
     for parse in (parse_date, parse_datetime):
-        try:
-            parse(text)
-        except BadTemporal as refused:
-            assert str(refused)
+        with suppress(BadTemporal):
+            assert parse(text) is not None

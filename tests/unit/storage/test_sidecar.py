@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,11 +84,19 @@ def test_the_oldest_operation_is_listed_first_and_strange_files_are_ignored(obje
     assert sidecar.pending(objects) == sorted([first.operation_id, second.operation_id])
 
 
-def test_an_operation_cannot_be_armed_twice(objects: Objects) -> None:
+def test_an_operation_cannot_be_armed_with_two_intents(objects: Objects) -> None:
     written = example()
     sidecar.arm(objects, written)
     with pytest.raises(StorageError):
-        sidecar.arm(objects, written)
+        sidecar.arm(objects, replace(written, actor_id="act-bob"))
+    assert sidecar.load(objects, written.operation_id) == written
+
+
+def test_a_put_repeated_after_a_lost_answer_is_recognized(objects: Objects) -> None:
+    written = example()
+    sidecar.arm(objects, written)
+    sidecar.arm(objects, written)
+    assert sidecar.pending(objects) == [written.operation_id]
 
 
 def test_a_vanished_sidecar_reads_as_none_and_is_not_renewed_back(objects: Objects) -> None:

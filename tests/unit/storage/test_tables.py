@@ -260,6 +260,8 @@ def test_scans_choose_columns_filters_limits_and_row_ids(filled: TableHandle) ->
     row_ids = versions["_rowid"].to_pylist()
     assert filled.take_rows([row_ids[2], row_ids[0]], ["id"])["id"].to_pylist() == ["c", "a"]
     assert filled.take_rows([], ["id"]).num_rows == 0
+    without_b = land(tables.stage_delete(filled, ["b"]))
+    assert without_b.take_rows(row_ids[::-1], ["id"])["id"].to_pylist() == ["c", "a"], "a deleted row is left out"
 
 
 def test_ids_are_looked_up_in_chunks_with_and_without_an_index(address: Address) -> None:

@@ -7,17 +7,22 @@ from omnigraph.compiler.catalog.assemble import assemble
 from omnigraph.compiler.catalog.decode_ir import decode_state
 from omnigraph.compiler.catalog.migrate import Plan, plan_migration
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.catalog.steps import Step, UnsupportedChange, step_json, step_text
 from omnigraph.compiler.source import Source
 
 __all__ = [
     "Accepted",
     "Catalog",
     "Plan",
+    "Step",
+    "UnsupportedChange",
     "accept_schema",
     "compile_schema",
     "decode_accepted",
     "decode_state",
     "plan_migration",
+    "step_json",
+    "step_text",
 ]
 
 

@@ -132,7 +132,9 @@ class ConstraintReader:
         if found is None:
             known = [*self._properties, *(_ENDPOINTS if self._kind == "edge" else ())]
             message = f"@{constraint} names '{name}', which is not a property of {self._kind} '{self._owner}'"
-            self._fail("S020", message, span, did_you_mean(name, known))
+            endpoint = self._kind == "edge" and name in ("from", "to")
+            help_text = "the endpoints of an edge are src and dst" if endpoint else did_you_mean(name, known)
+            self._fail("S020", message, span, help_text)
         return found.property.type
 
     def _fail(self, code: str, message: str, span: Span, help: str | None = None) -> NoReturn:

@@ -97,7 +97,7 @@ class _Matcher:
     def _unknown_type(self, kind: Kind, hint: Hint) -> NoReturn:
         others = [other for other, name in self._accepted if name == hint.old]
         if others:
-            self._fail("S041", f"'{hint.old}' is accepted as {others[0]}; it cannot become {_article(kind)}", hint)
+            self._fail("S041", f"'{hint.old}' is {_article(others[0])}; it cannot become {_article(kind)}", hint)
         known = [name for other, name in self._accepted if other == kind]
         self._fail("S040", f"the accepted schema has no {kind} '{hint.old}'", hint, did_you_mean(hint.old, known))
 
@@ -118,7 +118,7 @@ class _Matcher:
             hint = self._draft.property_hints.get((kind, each.name, prop.name))
             if exact is not None:
                 self._found.properties[kind, each.name, prop.name] = exact
-                claimed[exact.property_id] = prop.name
+                claimed[exact.property_id] = f"{each.name}.{prop.name}"
                 if hint is not None and not hint.injected:
                     self._ignore(f"'{each.name}.{prop.name}'", hint)
             elif hint is not None and not (hint.injected and hint.old not in old):

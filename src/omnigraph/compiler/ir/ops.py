@@ -357,7 +357,9 @@ Plan: TypeAlias = ReadPlan | MutationPlan
 
 def _require_only(conditions: tuple[Condition, ...], var: str | None) -> None:
     for condition in conditions:
-        _require(variables(condition) <= {var}, f"predicate of ${var} reads {sorted(variables(condition))}")
+        reads = variables(condition)
+        if not reads <= {var}:
+            raise IllTyped(f"ill-typed plan: predicate of ${var} reads {sorted(reads)}")
 
 
 def _require(holds: bool, what: str) -> None:

@@ -7,12 +7,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.temporal import Date, DateTime
+from omnigraph.compiler.types import PropType
 
 NodeT = TypeVar("NodeT")
 
 
 def expressions(node: object) -> Iterator[object]:
-    """The node and every dataclass inside it, depth first."""
+    """The node and every node inside it, depth first."""
     yield node
     for child in _children(node):
         yield from expressions(child)
@@ -23,11 +25,11 @@ def rebuild(node: NodeT, change: Callable[[Any], Any]) -> NodeT:
     updates: dict[str, Any] = {}
     for name in _names(type(node)):
         value = getattr(node, name)
-        if isinstance(value, tuple):
-            changed = tuple(change(item) if is_dataclass(item) else item for item in value)
+        if type(value) is tuple:
+            changed = tuple([change(item) if _names(type(item)) else item for item in value])
             if any(new is not old for new, old in zip(changed, value, strict=True)):
                 updates[name] = changed
-        elif is_dataclass(value):
+        elif _names(type(value)):
             new = change(value)
             if new is not value:
                 updates[name] = new
@@ -36,7 +38,14 @@ def rebuild(node: NodeT, change: Callable[[Any], Any]) -> NodeT:
 
 def variables(node: object) -> frozenset[str]:
     """Variables whose columns the expression or condition reads."""
-    return frozenset(part.var for part in expressions(node) if isinstance(part, _READS_A_VARIABLE))
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, _READS_A_VARIABLE):
+            found.add(part.var)
+        pending.extend(_children(part))
+    return frozenset(found)
 
 
 def properties(node: object) -> Iterator[tuple[str, str]]:
@@ -57,23 +66,23 @@ def properties(node: object) -> Iterator[tuple[str, str]]:
 _READS_A_VARIABLE = (ir.Property, ir.Node, ir.Nearest, ir.Bm25)
 
 
-def _children(node: object) -> Iterator[object]:
+def _children(node: object) -> list[object]:
+    found: list[object] = []
     for name in _names(type(node)):
         value = getattr(node, name)
-        if isinstance(value, tuple):
-            yield from (item for item in value if is_dataclass(item))
-        elif is_dataclass(value):
-            yield value
+        if type(value) is tuple:
+            found.extend(item for item in value if _names(type(item)))
+        elif _names(type(value)):
+            found.append(value)
+    return found
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {
-    ir.Const: (),  # its value may be a Date, which is data and no part of the tree
-}
+# Types and dates are values, not parts of a tree. Empty for whatever has no parts.
+_FIELDS: dict[type, tuple[str, ...]] = dict.fromkeys((PropType, ir.NodeObject, Date, DateTime), ())
 
 
 def _names(kind: type) -> tuple[str, ...]:
     known = _FIELDS.get(kind)
     if known is None:
-        known = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
-        _FIELDS[kind] = known
+        known = _FIELDS[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
     return known

@@ -50,7 +50,7 @@ def _param(param: ast.Param) -> str:
 
 
 def _read(read: ast.Read) -> list[str]:
-    lines = [_STEP + "match {", *_clauses(read.clauses, _STEP * 2), _STEP + "}"]
+    lines = [_block("match", read.clauses, _STEP)]
     head = "return distinct" if read.distinct else "return"
     lines.append(_braced(_STEP, head, [_item(item) for item in read.items], last_comma=True))
     if read.order:
@@ -62,21 +62,27 @@ def _read(read: ast.Read) -> list[str]:
     return lines
 
 
-def _clauses(clauses: Sequence[ast.Clause], indent: str) -> list[str]:
-    lines: list[str] = []
-    for clause in clauses:
-        match clause:
-            case ast.NotBlock(inner):
-                lines += [f"{indent}not {{", *_clauses(inner, indent + _STEP), indent + "}"]
-            case ast.Filter(condition):
-                lines.append(indent + format_clause_condition(condition, indent + _STEP, _WIDTH - len(indent)))
-            case ast.Traversal():
-                lines.append(indent + _traversal(clause))
-            case ast.Binding(name, type_name, matches):
-                head = f"${name}: {type_name}"
-                entries = [f"{match.name}: {format_expr(match.value)}" for match in matches]
-                lines.append(_braced(indent, head, entries, last_comma=True) if entries else indent + head)
-    return lines
+def _block(word: str, clauses: Sequence[ast.Clause], indent: str) -> str:
+    """`word { … }`: one clause a line, a single short one on the line of its block."""
+    inner = [_clause(clause, indent + _STEP) for clause in clauses]
+    line = f"{indent}{word} {{ {inner[0]} }}"
+    if len(inner) == 1 and len(line) <= _WIDTH and "\n" not in line:
+        return line
+    return "\n".join([f"{indent}{word} {{", *(f"{indent}{_STEP}{text}" for text in inner), indent + "}"])
+
+
+def _clause(clause: ast.Clause, indent: str) -> str:
+    match clause:
+        case ast.NotBlock(clauses):
+            return _block("not", clauses, indent)[len(indent) :]
+        case ast.Filter(condition):
+            return format_clause_condition(condition, indent + _STEP, _WIDTH - len(indent))
+        case ast.Traversal():
+            return _traversal(clause)
+        case ast.Binding(name, type_name, matches):
+            entries = [f"{match.name}: {format_expr(match.value)}" for match in matches]
+            head = f"${name}: {type_name}"
+            return _braced(indent, head, entries, last_comma=True)[len(indent) :] if entries else head
 
 
 def _traversal(clause: ast.Traversal) -> str:

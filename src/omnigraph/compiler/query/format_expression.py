@@ -112,7 +112,9 @@ def _would_be_misread(condition: ast.Condition) -> bool:
     ):
         return True
     # `$a in $b` is a traversal when it begins a clause.
-    worded = isinstance(first, ast.In) or (isinstance(first, ast.Compare) and first.op in ("contains", "starts_with"))
+    worded = (isinstance(first, ast.In) and not first.negated) or (
+        isinstance(first, ast.Compare) and first.op in ("contains", "starts_with")
+    )
     left, right = _sides(first)[0], _sides(first)[-1]
     return worded and isinstance(left, ast.Var) and isinstance(_outermost(right, 0), ast.Var)
 

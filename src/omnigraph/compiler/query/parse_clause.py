@@ -30,7 +30,9 @@ def _clause(cur: QueryCursor) -> Clause:
         if following == "{":
             return _negation(cur)
         if following == "in":
-            cur.fail_at(cur.tokens.span(cur.index), "'not in' needs something on its left", expected=("a clause",))
+            cur.fail_at(
+                cur.tokens.span(cur.index), "no clause begins with 'not in'", help="a filter has one comparison"
+            )
     if kind in (UPPER, END, BAD) or (kind == PUNCT and text not in "([-"):
         cur.expect("a clause")
         cur.fail()

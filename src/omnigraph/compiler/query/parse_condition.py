@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from omnigraph.compiler.lexer import LOWER, PUNCT
 from omnigraph.compiler.query.ast import (
     Alias,
@@ -20,6 +22,12 @@ from omnigraph.compiler.query.parse_expression import LITERAL_WORDS, QueryCursor
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 WORD_COMPARISONS = frozenset({"contains", "starts_with"})
 TEXT_PREDICATES = frozenset({"search", "fuzzy", "match_text"})
+# Names that are no operand where they were found, but the beginning of something misplaced.
+_HINTS = {
+    "where": "a filter stands directly in 'match', without 'where'",
+    "not": "'not { … }' is a clause of its own; 'and' and 'or' join filters",
+    "return": "close 'match' with } first",
+}
 _CONDITION = (Compare, In, IsNull, Truth, And, Or)
 
 
@@ -35,7 +43,7 @@ def parse_condition(cur: QueryCursor) -> Condition:
 def _either(cur: QueryCursor) -> Expr | Condition:
     start = cur.index
     first = _all(cur)
-    if not _at_connective(cur, "or"):
+    if not _is_joinable(first) or not _at_connective(cur, "or"):
         return first
     parts = [_as_condition(cur, first)]
     while _at_connective(cur, "or"):
@@ -47,7 +55,7 @@ def _either(cur: QueryCursor) -> Expr | Condition:
 def _all(cur: QueryCursor) -> Expr | Condition:
     start = cur.index
     first = _comparison(cur)
-    if not _at_connective(cur, "and"):
+    if not _is_joinable(first) or not _at_connective(cur, "and"):
         return first
     parts = [_as_condition(cur, first)]
     while _at_connective(cur, "and"):
@@ -105,9 +113,17 @@ def _left(cur: QueryCursor) -> Expr | Condition:
 def _as_condition(cur: QueryCursor, node: Expr | Condition) -> Condition:
     if isinstance(node, _CONDITION):
         return node
-    if isinstance(node, Call) and node.name in TEXT_PREDICATES:
+    if _is_text_predicate(node):
         return Truth(node, node.span)
-    return cur.fail()
+    return cur.fail(_HINTS.get(node.name) if isinstance(node, Alias) and not cur.in_where else None)
+
+
+def _is_joinable(node: Expr | Condition) -> bool:
+    return isinstance(node, _CONDITION) or _is_text_predicate(node)
+
+
+def _is_text_predicate(node: Expr | Condition) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.name in TEXT_PREDICATES
 
 
 def _at_connective(cur: QueryCursor, word: str) -> bool:

@@ -61,8 +61,6 @@ def continue_expr(cur: QueryCursor, start: int, left: Expr, floor: int = 1) -> E
         right = continue_expr(cur, at, _unary(cur), strength + 1)
         left = Binary(op, left, right, cur.span_from(start))
     cur.depth -= levels
-    if floor == 1:
-        cur.expect("an arithmetic operator")
     return left
 
 

@@ -182,7 +182,8 @@ class _Run:
         if column.null_count and not kind.nullable and not offences:
             offences = [Offence(column.is_null().index(True).as_py(), "W001", missing_message(name, kind))]
         raise_first([_violation(info, name, offence, rows) for offence in offences])
-        return pa.repeat(column[0], rows.num_rows) if isinstance(found, Fixed) else column
+        # `pa.repeat` knows no nested types; taking row 0 over and over works for all of them.
+        return column.take(pa.array(np.zeros(rows.num_rows, np.int64))) if isinstance(found, Fixed) else column
 
     # --- delete ----------------------------------------------------------------------------------
 

@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Link, ReadPlan
+from omnigraph.compiler.ir.compose import compose
+from omnigraph.compiler.ir.ops import Link, MatchOp, ReadPlan
 from omnigraph.compiler.ir.passes.context import Context
-from omnigraph.compiler.ir.pattern import Pattern, compose, decompose, map_match
-from omnigraph.compiler.ir.walk import variables
+from omnigraph.compiler.ir.pattern import Pattern, decompose, map_match
 
 
 def choose_start(plan: ReadPlan, context: Context) -> ReadPlan:
     """The plan with its scans on the most selective anchors; hops keep their order."""
 
-    def fewest_rows(pattern: Pattern, unbound: list[str], frame: frozenset[str]) -> str:
-        # A part that an equality ties to the rows at hand comes before an independent one.
-        def cost(var: str) -> tuple[bool, float, bool, str]:
-            return not _tied(pattern, var, frame), _rows(pattern, var, context), ir.is_hidden(var), var
+    def started(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> tuple[MatchOp, ...]:
+        pattern = decompose(ops, bound)
+        written = {link: at for at, link in reversed(list(enumerate(pattern.links)))}
 
-        return min(unbound, key=cost)
+        def start_cost(var: str) -> tuple[Any, ...]:
+            return _rows(pattern, var, context), ir.is_hidden(var), var
 
-    return map_match(plan, lambda ops, bound: compose(decompose(ops, bound), fewest_rows, first_link))
+        def link_cost(link: Link, source: str) -> tuple[Any, ...]:
+            return (written[link],)
 
+        return compose(pattern, start_cost, link_cost)
 
-def first_link(pattern: Pattern, links: list[Link], frame: frozenset[str]) -> Link:
-    """The hop that was written first."""
-    return links[0]
+    return map_match(plan, started)
 
 
 def _rows(pattern: Pattern, var: str, context: Context) -> float:
     type_name = pattern.nodes[var]
     estimates = context.estimates
     return estimates.rows(type_name) * prod(estimates.selectivity(type_name, test) for test in pattern.of(var))
-
-
-def _tied(pattern: Pattern, var: str, frame: frozenset[str]) -> bool:
-    return any(
-        isinstance(condition, ir.Compare | ir.SameNode)
-        and var in variables(condition)
-        and variables(condition) - {var} <= frame
-        for condition in pattern.filters
-    )

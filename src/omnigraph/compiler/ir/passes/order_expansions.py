@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
-from omnigraph.compiler.ir.ops import Link, ReadPlan
+from omnigraph.compiler.ir.compose import compose
+from omnigraph.compiler.ir.ops import Link, MatchOp, ReadPlan
 from omnigraph.compiler.ir.passes.context import Context
-from omnigraph.compiler.ir.pattern import Pattern, compose, decompose, map_match
+from omnigraph.compiler.ir.pattern import Pattern, decompose, map_match
 
 _FAR = 16
 
@@ -14,18 +16,23 @@ _FAR = 16
 def order_expansions(plan: ReadPlan, context: Context) -> ReadPlan:
     """The plan with its hops in order of estimated growth; starts stay where they are."""
 
-    def least_growth(pattern: Pattern, links: list[Link], frame: frozenset[str]) -> Link:
-        return min(links, key=lambda link: (_growth(pattern, link, frame, context), link.edge, link.tail, link.head))
+    def ordered(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> tuple[MatchOp, ...]:
+        pattern = decompose(ops, bound)
+        # Variables are listed as they were introduced, so the first of each part is the start chosen before.
+        introduced = {var: at for at, var in enumerate(pattern.nodes)}
 
-    return map_match(plan, lambda ops, bound: compose(decompose(ops, bound), _first_scan, least_growth))
+        def start_cost(var: str) -> tuple[Any, ...]:
+            return (introduced[var],)
+
+        def link_cost(link: Link, source: str) -> tuple[Any, ...]:
+            return _growth(pattern, link, source, context), link.edge, link.tail, link.head
+
+        return compose(pattern, start_cost, link_cost)
+
+    return map_match(plan, ordered)
 
 
-def _first_scan(pattern: Pattern, unbound: list[str], frame: frozenset[str]) -> str:
-    return next(var for var in pattern.scans if var in unbound)
-
-
-def _growth(pattern: Pattern, link: Link, frame: frozenset[str], context: Context) -> float:
-    source = link.tail if link.tail in frame else link.head
+def _growth(pattern: Pattern, link: Link, source: str, context: Context) -> float:
     target = link.other(source)
     direction = "both" if link.undirected else ("out" if source == link.tail else "in")
     kept = prod(context.estimates.selectivity(link.type_of(target), test) for test in pattern.of(target))

@@ -1,0 +1,137 @@
+"""Putting a pattern into order: tests as soon as they can run, then the cheapest hop, or a scan where none is left.
+
+Work is near linear in the pattern, whatever its shape: each part waits for the variables it reads and is looked at
+again only when one of them arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from typing import Any
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Link, MatchOp, NodeScan
+from omnigraph.compiler.ir.pattern import Pattern
+from omnigraph.compiler.ir.walk import variables
+
+# Costs are tuples that end in something unique, so that the order is total and the same every time.
+StartCost = Callable[[str], tuple[Any, ...]]
+LinkCost = Callable[[Link, str], tuple[Any, ...]]
+
+
+def compose(pattern: Pattern, start_cost: StartCost, link_cost: LinkCost) -> tuple[MatchOp, ...]:
+    """A pipeline of the pattern; `link_cost` is asked with the end that is bound."""
+    return _Composer(pattern, start_cost, link_cost).run()
+
+
+class _Composer:
+    """One run of composing: what waits, what is ready, and what has been emitted."""
+
+    def __init__(self, pattern: Pattern, start_cost: StartCost, link_cost: LinkCost) -> None:
+        self._pattern = pattern
+        self._start_cost = start_cost
+        self._link_cost = link_cost
+        self._ops: list[MatchOp] = []
+        self._frame: set[str] = set()
+        self._waiting: dict[str, list[_Part]] = {}
+        self._ready: list[tuple[tuple[int, int], _Part]] = []
+        self._links_at: dict[str, list[tuple[int, Link]]] = {}
+        self._used: set[int] = set()
+        self._hops: list[tuple[tuple[Any, ...], int, Link, str]] = []
+        self._starts: list[tuple[bool, tuple[Any, ...], str]] = []
+
+    def run(self) -> tuple[MatchOp, ...]:
+        pattern = self._pattern
+        for at, link in enumerate(pattern.links):
+            self._wait(_Part(1 if link.edge_var is None else 2, at, link), {link.tail, link.head})
+            for end in {link.tail, link.head}:
+                self._links_at.setdefault(end, []).append((at, link))
+        for at, condition in enumerate(pattern.filters):
+            self._wait(_Part(0, at, condition), variables(condition))
+        for at, block in enumerate(pattern.negations):
+            self._wait(_Part(3, at, block), block.outer)
+        for var in pattern.nodes:
+            heappush(self._starts, (True, self._start_cost(var), var))
+        for var in sorted(pattern.bound):
+            self._enter(var)
+        while self._settle() or self._hop() or self._scan():
+            pass
+        return tuple(self._ops)
+
+    def _settle(self) -> bool:
+        """Emit the first part that only needed its variables: filters, then tests, edge bindings, negations."""
+        if not self._ready:
+            return False
+        _, part = heappop(self._ready)
+        match part.item:
+            case Link() as link:
+                if part.at not in self._used:
+                    self._used.add(part.at)
+                    self._ops.append(ExpandTest(link, self._pattern.of(link.edge_var)))
+                    self._enter(link.edge_var)
+            case AntiJoin() as block:
+                self._ops.append(block)
+            case condition:
+                self._ops.append(Filter(condition))
+        return True
+
+    def _hop(self) -> bool:
+        """Bind the far end of the cheapest link that starts in the frame."""
+        while self._hops:
+            _, at, link, source = heappop(self._hops)
+            if at not in self._used:
+                self._used.add(at)
+                target = link.other(source)
+                self._ops.append(Expand(link, source, self._pattern.of(target), self._pattern.of(link.edge_var)))
+                self._enter(target)
+                self._enter(link.edge_var)
+                return True
+        return False
+
+    def _scan(self) -> bool:
+        """Start another part of the pattern, first of all one that an equality ties to the rows at hand."""
+        while self._starts:
+            _, _, var = heappop(self._starts)
+            if var not in self._frame:
+                self._ops.append(NodeScan(var, self._pattern.nodes[var], self._pattern.of(var)))
+                self._enter(var)
+                return True
+        return False
+
+    def _wait(self, part: _Part, reads: Iterable[str]) -> None:
+        part.missing = set(reads)
+        for var in part.missing:
+            self._waiting.setdefault(var, []).append(part)
+        self._look(part)
+
+    def _enter(self, var: str | None) -> None:
+        if var is None or var in self._frame:
+            return
+        self._frame.add(var)
+        for at, link in self._links_at.get(var, ()):
+            if at not in self._used:
+                heappush(self._hops, (self._link_cost(link, var), at, link, var))
+        for part in self._waiting.pop(var, ()):
+            part.missing.discard(var)
+            self._look(part)
+
+    def _look(self, part: _Part) -> None:
+        if not part.missing:
+            heappush(self._ready, ((part.rank, part.at), part))
+        elif len(part.missing) == 1 and self._frame and isinstance(part.item, ir.Compare | ir.SameNode):
+            (var,) = part.missing
+            if var in self._pattern.nodes:
+                heappush(self._starts, (False, self._start_cost(var), var))
+
+
+class _Part:
+    """A part of the pattern that waits for its variables; `rank` orders what is ready at the same time."""
+
+    __slots__ = ("at", "item", "missing", "rank")
+
+    def __init__(self, rank: int, at: int, item: Link | AntiJoin | ir.Condition) -> None:
+        self.rank = rank
+        self.at = at
+        self.item = item
+        self.missing: set[str] = set()

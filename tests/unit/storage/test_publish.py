@@ -1,0 +1,160 @@
+"""The publication door: what a commit's rows are, and what it refuses to make visible."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import BadRequest, Corrupt, ExpectedVersionMismatch, OperationAborted, ReadSetChanged
+from omnigraph.ids import new_ulid, now_micros
+from omnigraph.storage import failpoints, fence, manifest
+from omnigraph.storage.capture import capture
+from omnigraph.storage.control import hold_control
+from omnigraph.storage.fence import Abort
+from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.publish import Publication, Published, publish
+from omnigraph.storage.rows import SchemaRow, TombstoneRow, VersionRow
+from omnigraph.storage.snapshot import VersionEvidence
+from omnigraph.storage.store import Store
+from omnigraph.storage.writeset import ManifestDelta, Rename
+from omnigraph.testing.tiny import A, B, create_tiny, inserting, write
+
+EVIDENCE = VersionEvidence("somewhere")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = create_tiny(tmp_path / "graph")
+    write(made, inserting(["seed"]))
+    return made
+
+
+def state_of(store: Store) -> ManifestState:
+    return manifest.load(store.root).state
+
+
+def publishing(store: Store, **changes: object) -> Published:
+    publication = Publication(
+        branch=None, commit_id=new_ulid(), created_at=now_micros(), token=capture(store, None).token
+    )
+    return publish(store, replace(publication, **changes))  # type: ignore[arg-type]
+
+
+def test_a_commit_names_its_parents_and_becomes_the_head(store: Store) -> None:
+    before = state_of(store)
+    merged = new_ulid()
+    done = publishing(store, merged_parent=merged, actor_id="act-ana")
+    assert (done.commit.parent_commit_id, done.commit.merged_parent_commit_id) == (before.graph_head, merged)
+    assert state_of(store).graph_head == done.commit.graph_commit_id
+    assert done.commit.manifest_version == before.version + 1
+
+
+def test_publishing_an_operation_twice_returns_the_first_commit(store: Store) -> None:
+    operation = new_ulid()
+    first = publishing(store, commit_id=operation)
+    again = publishing(store, commit_id=operation)
+    assert first.commit == again.commit
+    assert len(state_of(store).lineage) == 3
+
+
+def test_an_aborted_operation_cannot_be_published(store: Store) -> None:
+    operation = new_ulid()
+    fence.settle(store, None, operation, Abort("Mutation", "writer", "test"))
+    with pytest.raises(OperationAborted):
+        publishing(store, commit_id=operation)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "member"),
+    [
+        ("graph_head", new_ulid(), "graph_head:main"),
+        ("graph_head", None, "graph_head:main"),
+        ("schema_ir_hash", "sha256:other", "schema_ir_hash"),
+        ("branch_identifier", ((1, "x"),), "branch_identifier:main"),
+    ],
+)
+def test_a_token_that_no_longer_holds_names_what_moved(store: Store, field: str, value: object, member: str) -> None:
+    stale = replace(capture(store, None).token, **{field: value})  # type: ignore[arg-type]
+    with pytest.raises(ReadSetChanged) as caught:
+        publishing(store, token=stale)
+    assert caught.value.member == member
+
+
+def test_a_head_that_moves_between_load_and_commit_is_never_silently_reparented(store: Store) -> None:
+    moved = [False]
+
+    def move() -> None:
+        if not moved[0]:
+            moved[0] = True
+            publishing(store)
+
+    with failpoints.armed({"publish.pre_commit": move}), pytest.raises(ReadSetChanged, match="graph_head:main"):
+        publishing(store)
+
+
+def test_a_version_cannot_go_back(store: Store) -> None:
+    current = state_of(store).snapshot.entry(A)
+    with pytest.raises(ExpectedVersionMismatch):
+        publishing(store, versions=(VersionRow(A, current.version - 1, None, 0, EVIDENCE),))
+
+
+def test_the_version_that_is_published_already_needs_no_row(store: Store) -> None:
+    current = state_of(store).published[A]
+    done = publishing(store, versions=(current,))
+    assert done.state.published[A] == current
+
+
+def test_two_versions_of_one_table_in_one_commit_are_refused(store: Store) -> None:
+    rows = (VersionRow(A, 7, None, 0, EVIDENCE), VersionRow(A, 8, None, 0, EVIDENCE))
+    with pytest.raises(BadRequest, match="two versions"):
+        publishing(store, versions=rows)
+
+
+def test_a_state_that_could_not_be_read_back_is_refused_before_it_is_written(store: Store) -> None:
+    before = state_of(store).version
+    with pytest.raises(Corrupt, match="unregistered"):
+        publishing(store, versions=(VersionRow("node:Ghost", 1, None, 0, EVIDENCE),))
+    assert state_of(store).version == before
+
+
+def test_a_rename_hides_the_old_key_and_keeps_place_version_and_identity(store: Store) -> None:
+    old = state_of(store).snapshot.entry(A)
+    done = publishing(store, delta=ManifestDelta(renames=(Rename(A, "node:Renamed"),)))
+    new = done.state.snapshot.entry("node:Renamed")
+    assert A not in done.state.snapshot.entries
+    assert replace(new, table_key=A) == old
+    assert done.state.registrations["node:Renamed"].renamed_from == A
+    manifest.forget_decoded()
+    assert state_of(store).snapshot == done.state.snapshot
+
+
+def test_a_tombstone_hides_a_table(store: Store) -> None:
+    pin = state_of(store).snapshot.entry(B).version
+    done = publishing(store, delta=ManifestDelta(tombstones=(TombstoneRow(B, pin),)))
+    assert B not in done.state.snapshot.entries
+    assert done.state.current_version(B) == pin
+
+
+def test_only_the_holder_of_control_publishes_a_schema(store: Store) -> None:
+    target = SchemaRow("sha256:shape2", "sha256:ir2", new_ulid())
+    operation = new_ulid()
+    with pytest.raises(ReadSetChanged, match="graph_control"):
+        publishing(store, commit_id=operation, delta=ManifestDelta(target_schema=target))
+    with hold_control(store, "schema_apply", operation_id=operation):
+        token = capture(store, None, control_operation=operation).token
+        done = publishing_as(store, operation, token, target)
+    assert done.state.schema == target
+    assert state_of(store).control is not None
+
+
+def publishing_as(store: Store, operation: str, token: object, target: SchemaRow) -> Published:
+    publication = Publication(
+        branch=None,
+        commit_id=operation,
+        created_at=now_micros(),
+        token=token,  # type: ignore[arg-type]
+        delta=ManifestDelta(target_schema=target),
+    )
+    return publish(store, publication)
