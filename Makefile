@@ -47,7 +47,7 @@ soak: $(VENV)/.ready ## many writer processes with kills and pauses (SECONDS_EAC
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	@$(SYNC) --extra dev --extra testing --extra docs
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
 clean: ## remove what make created

@@ -14,14 +14,13 @@ import pytest
 
 import omnigraph as og
 from omnigraph.compiler.ir.ops import MutationPlan
-from omnigraph.engine.arrow import table_types
-from omnigraph.engine.entity import all_rows
-from omnigraph.engine.json_values import json_rows
 from omnigraph.engine.view import View
 from omnigraph.engine.write.mutate import Effects, Request, execute
 from omnigraph.errors import KeyConflict, OmnigraphError, PreconditionFailed, ReadSetChanged
 from omnigraph.storage import failpoints
 from omnigraph.storage.tables import latest_version
+from omnigraph.testing.image import Image
+from omnigraph.testing.observe import image_of
 
 SCHEMA = """
 node Hut {
@@ -69,10 +68,9 @@ def huts(prepared: Path, tmp_path: Path) -> og.Graph:
     return og.open(tmp_path / "g.omni")
 
 
-def rows(graph: og.Graph) -> dict[str, dict[str, dict[str, Any]]]:
+def rows(graph: og.Graph) -> Image:
     """Everything a graph holds: table key → id → row."""
-    view = graph.view()
-    return {k: {r["id"]: r for r in json_rows(all_rows(view, i))} for k, i in table_types(view.catalog).items()}
+    return image_of(graph.view())
 
 
 def state(graph: og.Graph) -> tuple[Any, ...]:

@@ -28,7 +28,8 @@ from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage import audit, failpoints, fence, manifest, recovery, sidecar, tables
 from omnigraph.storage.branches import create_branch, delete_branch
 from omnigraph.storage.fence import Abort
-from omnigraph.storage.publish import Publication, publish
+from omnigraph.storage.publication import Publication
+from omnigraph.storage.publish import publish
 from omnigraph.storage.recovery import RECOVERY_ACTOR
 from omnigraph.storage.rows import HeadRow
 from omnigraph.storage.settings import Settings

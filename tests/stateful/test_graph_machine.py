@@ -15,14 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import omnigraph as og
-from omnigraph.engine.arrow import table_types
-from omnigraph.engine.entity import all_rows
-from omnigraph.engine.json_values import json_rows
-from omnigraph.engine.view import View
 from omnigraph.errors import OmnigraphError
 from omnigraph.testing import programs
 from omnigraph.testing.image import Image, Outcome, Placeholders, Record, Refused, Statement
 from omnigraph.testing.model import ModelCommit, ModelGraph, adopt_ids
+from omnigraph.testing.observe import image_of
 
 _LARGE = os.environ.get("OMNIGRAPH_STATEFUL") == "large"
 _NAMES = st.sampled_from(["dev", "fix", "team/a", "team", "x.y"])
@@ -96,7 +93,7 @@ class GraphMachine(RuleBasedStateMachine):
         branch, commit = data.draw(st.sampled_from(sorted(self.model.commits(), key=_commit_order)))
         past = self.graph.branch(branch).at(commit.id)
         assert past.commit_id == commit.id
-        assert engine_image(past.view()) == commit.image
+        assert image_of(past.view()) == commit.image
 
     @rule(data=st.data(), type_name=st.sampled_from(["Person", "Note", "Knows"]))
     def get_one(self, data: st.DataObject, type_name: str) -> None:
@@ -109,7 +106,7 @@ class GraphMachine(RuleBasedStateMachine):
     def reopen(self, read_only: bool) -> None:
         if read_only:
             with og.open(self.graph.uri, read_only=True) as reader:
-                assert engine_image(reader.view()) == self.model.image("main")
+                assert image_of(reader.view()) == self.model.image("main")
             return
         self.graph.close()
         self.graph = og.open(self.graph.uri)
@@ -118,7 +115,7 @@ class GraphMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_branch_last_touched_has_the_same_rows_and_history(self) -> None:
-        assert engine_image(self.graph.view(self.touched)) == self.model.image(self.touched)
+        assert image_of(self.graph.view(self.touched)) == self.model.image(self.touched)
         listed = self.graph.commits.list(self.touched)
         assert [commit.graph_commit_id for commit in listed] == self.model.chain(self.touched)
         parents = [commit.parent_commit_id for commit in listed]
@@ -131,7 +128,7 @@ class GraphMachine(RuleBasedStateMachine):
     @rule()
     def compare_every_branch(self) -> None:
         for branch in self.model.branches:
-            assert engine_image(self.graph.view(branch)) == self.model.image(branch)
+            assert image_of(self.graph.view(branch)) == self.model.image(branch)
 
     def teardown(self) -> None:
         self.graph.close()
@@ -147,7 +144,7 @@ class GraphMachine(RuleBasedStateMachine):
         return sorted(self.model.image(branch)["node:Note"])
 
     def _record(self, branch: str, commit: og.GraphCommit, image: Image) -> None:
-        known = adopt_ids(image, engine_image(self.graph.view(branch)))
+        known = adopt_ids(image, image_of(self.graph.view(branch)))
         assert not [name for rows in known.values() for name in rows if Placeholders.is_one(name)]
         self.model.record(branch, commit.graph_commit_id, known)
 
@@ -159,12 +156,6 @@ class GraphMachine(RuleBasedStateMachine):
             return False
         assert not isinstance(found, OmnigraphError), f"the engine refused:\n{what}\n{found}"
         return True
-
-
-def engine_image(view: View) -> Image:
-    """Every row of a view as plain JSON values."""
-    types = table_types(view.catalog)
-    return {key: {row["id"]: row for row in json_rows(all_rows(view, info))} for key, info in types.items()}
 
 
 def _attempt(action: Any) -> Any:

@@ -14,21 +14,27 @@ from omnigraph.storage.store import Store
 TableAddress = tuple[str, str | None]
 
 _POLL_SECONDS = (0.002, 0.025)
+_MOST_BLOCKERS = 6
 
 
 def clear_way(store: Store, branch: str | None, touched: Iterable[TableAddress] = ()) -> None:
     """Return when no other process is at work on this branch or on these (location, ref) lineages.
 
-    A live writer is waited for up to `writer_wait_ms`, then RecoveryRequired names it. Operations of this process are
-    left to the gates.
+    Each live writer is waited for up to `writer_wait_ms`, then RecoveryRequired names it; so does an endless row of
+    them. Operations of this process are left to the gates.
     """
-    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
+    patience = store.settings.writer_wait_ms / 1_000
+    started = since = time.monotonic()
     lineages = frozenset(touched)
+    waiting_for = None
     while True:
         blocker = _first_blocker(store, branch, lineages)
         if blocker is None:
             return
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if blocker != waiting_for:
+            waiting_for, since = blocker, now
+        if now - since > patience or now - started > patience * _MOST_BLOCKERS:
             raise RecoveryRequired(blocker, "its writer is still at work")
         time.sleep(random.uniform(*_POLL_SECONDS))
 

@@ -55,7 +55,7 @@ def create_branch(store: Store, name: str, *, source: str | None = None) -> None
         _finish_interrupted(store, control)
         _make_room(store, branch, control)
         captured = manifest.load(store.root, origin)
-        created = _fork_manifest(store, branch, captured)
+        created = _fork_manifest(store, branch, captured, control)
         hit("branch_create.post_native")
         _register(store, created)
         hit("branch_create.post_registry")
@@ -161,7 +161,7 @@ def _require_grace_over(store: Store, branch: str, retired_at: int) -> None:
         raise Conflict(f"the branch name '{branch}' is retired for another {left // 1_000_000 + 1} s; choose another")
 
 
-def _fork_manifest(store: Store, branch: str, captured: Loaded) -> Ref:
+def _fork_manifest(store: Store, branch: str, captured: Loaded, control: Control) -> Ref:
     state = captured.state
     for attempt in range(2):
         trunk = tables.open_table(store.root.manifest(), control=True)
@@ -170,6 +170,7 @@ def _fork_manifest(store: Store, branch: str, captured: Loaded) -> Ref:
         except StorageError:
             found = manifest.refs(store.root).get(branch)
             if found is None and attempt == 0:
+                control.require()
                 store.objects.delete_prefix(f"{MANIFEST}/tree/{branch}")
                 continue
             if found is None:

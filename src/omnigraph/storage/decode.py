@@ -167,6 +167,7 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
     return _assemble(branch=state.branch, version=version, identifier=state.identifier, **unchanged, **changed)
 
 
+_GROWING = ("table_version", "graph_commit", "operation_abort")
 _COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
 _ABORT_COLUMNS = ("object_id", "table_branch", "metadata")
 _PARTS = ("registrations", "published", "tombstones", "heads", "schema", "control", "branch_row", "lineage", "aborts")
@@ -209,14 +210,20 @@ def _assemble(
 
 
 class _RowsByType:
-    """Splits a scan by object type; unknown types are simply never asked for."""
+    """Splits a scan by object type; unknown types are simply never asked for.
+
+    Almost every row belongs to a type that grows with history; the few others are set aside once, so that looking
+    at them costs the same on a long history as on a short one.
+    """
 
     def __init__(self, scan: pa.Table) -> None:
         self.scan = scan
+        growing = pc.is_in(scan["object_type"], value_set=pa.array(_GROWING))
+        self._few = scan.filter(pc.invert(growing)).combine_chunks()
 
     def of(self, object_type: str, *columns: str) -> pa.Table:
-        chosen = self.scan.select(list(columns or SCAN_COLUMNS))
-        return chosen.filter(pc.equal(self.scan["object_type"], object_type))
+        source = self.scan if object_type in _GROWING else self._few
+        return source.select(list(columns or SCAN_COLUMNS)).filter(pc.equal(source["object_type"], object_type))
 
     def metadata(self, object_type: str) -> list[str | None]:
         return list(self.of(object_type, "metadata")["metadata"].to_pylist())

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable
 
 from omnigraph.storage import manifest, tables
-from omnigraph.storage.publish import Published
+from omnigraph.storage.publication import Published
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import TableHandle
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from omnigraph.errors import (
     BadRequest,
@@ -19,45 +18,17 @@ from omnigraph.errors import (
 )
 from omnigraph.storage import failpoints, manifest
 from omnigraph.storage.capture import branch_row_of, require_token
-from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.manifest import Loaded, ManifestState
+from omnigraph.storage.publication import Publication, Published
 from omnigraph.storage.rows import CommitRow, ControlRow, HeadRow, ManifestRow, TableRow, TombstoneRow, VersionRow
-from omnigraph.storage.sidecar import Token
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import CommitOutcome, Landed, Refused, Unknown
-from omnigraph.storage.writeset import ManifestDelta, Rename
+from omnigraph.storage.writeset import Rename
 
 _JITTER_SECONDS = (0.005, 0.050)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
-    """One graph commit: its rows and everything that must still hold for it to become visible.
-
-    `token` is None only for recovery's rollback commit, which goes on top of whatever is there.
-    """
-
-    branch: str | None
-    commit_id: str
-    created_at: int
-    token: Token | None
-    expected: Mapping[str, int] = field(default_factory=dict)
-    versions: tuple[VersionRow, ...] = ()
-    delta: ManifestDelta = field(default_factory=ManifestDelta)
-    actor_id: str | None = None
-    merged_parent: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The commit, the branch's state right after it, and how many fragments its manifest then had (0: unknown)."""
-
-    commit: GraphCommit
-    state: ManifestState
-    fragments: int = 0
-
-
-def publish(store: Store, publication: Publication, *, captured: Loaded | None = None) -> Published:
+def publish(store: Store, publication: Publication, captured: Loaded | None = None) -> Published:
     """Make a commit visible exactly once, or raise without effect.
 
     The first attempt may run on a state captured earlier: whatever has moved since conflicts on the head row, the

@@ -23,7 +23,8 @@ from omnigraph.storage.audit import RecoveryKind, TableRecovery
 from omnigraph.storage.branches import finish_deletes
 from omnigraph.storage.classify import TableOutcome, classify
 from omnigraph.storage.fence import Abort
-from omnigraph.storage.publish import Publication, publish
+from omnigraph.storage.publication import Publication
+from omnigraph.storage.publish import publish
 from omnigraph.storage.rows import VersionRow
 from omnigraph.storage.sidecar import Sidecar
 from omnigraph.storage.store import Store

@@ -133,7 +133,7 @@ def queries(draw: DrawFn) -> str:
         more = [] if rank.startswith("nearest") else keys[:1]
         order = f"order {{ {', '.join([rank, *more])} }}"
         tail = f"limit {draw(st.integers(0, 6))}"
-    elif keys and draw(st.booleans()):
+    elif bool(keys) and draw(st.booleans()):
         order = f"order {{ {', '.join(keys)} }}"
     if not tail and draw(st.integers(0, 2)) == 0:
         tail = f"limit {draw(st.integers(0, 6))}"
@@ -193,9 +193,11 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
     names: list[str] = []
     before = set(scope.nodes)
     flip = draw(st.booleans())
-    for place, kind in enumerate(reversed(ends) if flip else ends):
+    kinds = ends[::-1] if flip else ends
+    for place, kind in enumerate(kinds):
         known = sorted(var for var, other in scope.nodes.items() if other == kind)
-        must = anchored and place == 1 and not any(name in scope.nodes for name in names)
+        last_chance = place == 1 or kinds[1] not in scope.nodes.values()
+        must = anchored and last_chance and before.isdisjoint(names)
         if known and (must or draw(st.booleans())):
             names.append(draw(st.sampled_from(known)))
             continue
@@ -203,7 +205,7 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
         name = "_" if hidden else _fresh(scope)
         names.append(name)
         scope.cost += 1
-    for name, kind in zip(names, reversed(ends) if flip else ends, strict=True):
+    for name, kind in zip(names, kinds, strict=True):
         if name != "_":
             scope.nodes.setdefault(name, kind)
     if flip and ends[0] != ends[1] and before.isdisjoint(names):
@@ -233,7 +235,7 @@ def _negation(draw: DrawFn, scope: _Scope, depth: int) -> str:
 def _condition(draw: DrawFn, scope: _Scope, depth: int) -> str:
     if depth and draw(st.integers(0, 4)) == 0:
         word = draw(st.sampled_from([" or ", " and "]))
-        return "(" + word.join(_condition(draw, scope, depth - 1) for _ in range(2)) + ")"
+        return word.join(_condition(draw, scope, depth - 1) for _ in range(2))
     nodes = scope.nodes.items()
     pairs = [f"${a} {{op}} ${b}" for a, kind in nodes for b, other in nodes if kind == other]
     if len(pairs) > 1 and draw(st.integers(0, 6)) == 0:

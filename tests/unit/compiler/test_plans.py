@@ -191,3 +191,21 @@ def test_columns_are_known_before_any_row() -> None:
         ops.ResultColumn("a", PropType("I32", nullable=True), True),
         ops.ResultColumn("h", ir.NodeObject("Hut"), False),
     )
+
+
+class Counting(NeutralEstimates):
+    asked = 0
+
+    def degree(self, edge: str, direction: str) -> float:
+        self.asked += 1
+        return 4.0
+
+
+def test_planning_looks_at_each_hop_a_bounded_number_of_times() -> None:
+    hops = 300
+    chain = " ".join(f"$a{number} path $a{number + 1} $a{number}.alt < $a{number + 1}.alt" for number in range(hops))
+    estimates = Counting()
+
+    optimize(lowered(f"match {{ {chain} }} return {{ $a0.code }}"), Context(estimates))
+
+    assert hops <= estimates.asked <= 2 * hops

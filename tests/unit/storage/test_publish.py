@@ -14,7 +14,8 @@ from omnigraph.storage.capture import capture
 from omnigraph.storage.control import hold_control
 from omnigraph.storage.fence import Abort
 from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.publish import Publication, Published, publish
+from omnigraph.storage.publication import Publication, Published
+from omnigraph.storage.publish import publish
 from omnigraph.storage.rows import SchemaRow, TombstoneRow, VersionRow
 from omnigraph.storage.snapshot import VersionEvidence
 from omnigraph.storage.store import Store

@@ -26,12 +26,11 @@ PASSES = (
     fuse_top_k,
 )
 
-# What a parameter value or fresh statistics can still change in a plan that was optimised before.
 _NEUTRAL = Context()
 
 
 def optimize(plan: Plan, context: Context = _NEUTRAL) -> Plan:
-    """The plan after every pass; the rows it yields never change. Optimising twice does no harm."""
+    """The plan after every pass; it yields the same rows. A plan may be optimised again once more is known."""
     if isinstance(plan, MutationPlan):
         return plan
     for run in PASSES:

@@ -11,6 +11,7 @@ from omnigraph.engine.read.budget import Budget
 
 # One search works on as many starts as keep its visited map within this many flags.
 _BITMAP_FLAGS = 1 << 26
+_LONGEST_BITMAP = 1 << 28
 _SORTED_BLOCK = 1 << 16
 
 
@@ -32,12 +33,13 @@ def reach(graph: Neighbours, starts: Rows, low: int, high: int, *, backward: boo
     hop on the node that ends the path: that is the reached node, or the start when the search runs `backward`.
     """
     starts = np.unique(starts)
-    width = _SORTED_BLOCK if graph.span is None else max(1, _BITMAP_FLAGS // max(graph.span, 1))
+    span = _span(graph, starts)
+    width = _SORTED_BLOCK if span is None else max(1, _BITMAP_FLAGS // span)
     found: list[tuple[Rows, Rows]] = []
     total = 0
     for begin in range(0, len(starts), width):
         block = starts[begin : begin + width]
-        for origin, node in _search(graph, block, low, high, backward=backward, budget=budget):
+        for origin, node in _search(graph, block, low, high, span, backward=backward, budget=budget):
             found.append((block[origin], node))
             total += len(node)
             budget.admit(total, row_bytes=16)
@@ -47,11 +49,20 @@ def reach(graph: Neighbours, starts: Rows, low: int, high: int, *, backward: boo
     return build(sources, nodes, np.zeros(len(nodes), np.int64)).simple
 
 
+def _span(graph: Neighbours, starts: Rows) -> int | None:
+    """One more than the largest row id a search can meet, if a map of flags that long is acceptable."""
+    known = graph.span
+    if known is None or not len(starts):
+        return None
+    span = max(known, int(starts[-1]) + 1)
+    return span if span <= _LONGEST_BITMAP else None
+
+
 def _search(
-    graph: Neighbours, block: Rows, low: int, high: int, *, backward: bool, budget: Budget
+    graph: Neighbours, block: Rows, low: int, high: int, span: int | None, *, backward: bool, budget: Budget
 ) -> list[tuple[Rows, Rows]]:
     """(position in block, node) pairs; a pair may come twice, once as a path and once through a self-loop."""
-    visited = _visited(len(block), graph.span)
+    visited = _SortedSet() if span is None else _Bitmap(len(block), span)
     origin, node = np.arange(len(block)), block
     visited.fresh(origin, node)
     start_loops = np.zeros(len(block), np.bool_)
@@ -119,7 +130,3 @@ class _SortedSet:
             keys = keys[self._keys[place] != keys]
         self._keys = np.sort(np.concatenate([self._keys, keys]))
         return np.divmod(keys, self._STRIDE)
-
-
-def _visited(starts: int, span: int | None) -> _Bitmap | _SortedSet:
-    return _SortedSet() if span is None or span > _BITMAP_FLAGS * 4 else _Bitmap(starts, span)

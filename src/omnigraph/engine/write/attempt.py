@@ -20,8 +20,9 @@ from omnigraph.storage.failpoints import hit
 from omnigraph.storage.fence import Abort
 from omnigraph.storage.forks import create_fork
 from omnigraph.storage.lease import Heartbeat
+from omnigraph.storage.manifest import Loaded
 from omnigraph.storage.plan import PlannedTable, Planner, owned
-from omnigraph.storage.publish import Published, publish
+from omnigraph.storage.publication import Publication, Published
 from omnigraph.storage.rows import VersionRow
 from omnigraph.storage.sidecar import Sidecar
 from omnigraph.storage.steps import stage_step
@@ -30,6 +31,10 @@ from omnigraph.storage.tables import Landed, Refused, Staged, TableHandle
 from omnigraph.storage.writeset import WriteSet
 
 _log = logging.getLogger(__name__)
+
+
+Publish = Callable[[Store, Publication, Loaded], Published]
+"""The publication door, handed in by the commit protocol: nothing else may open it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class Hooks:
 class Attempt:
     """A single try to publish one write set on one captured state; used once."""
 
-    def __init__(self, store: Store, txn: Txn, write: WriteSet, hooks: Hooks) -> None:
+    def __init__(self, store: Store, txn: Txn, write: WriteSet, hooks: Hooks, publish: Publish) -> None:
         self.store = store
         self.txn = txn
         self.write = write
@@ -53,6 +58,7 @@ class Attempt:
         self.operation_id = hooks.operation_id or new_ulid()
         self._intent: Sidecar | None = None
         self._heartbeat: Heartbeat | None = None
+        self._publish = publish
         self._captured = txn.loaded
         self._handles: list[TableHandle] = []
         self._armed = False
@@ -86,7 +92,7 @@ class Attempt:
         self.hooks.before_publish()
         self._effects = True  # from here on only a scan of the manifest can tell what happened
         publication = recovery.publication_of(intent, versions)
-        published = self._published = publish(self.store, publication, captured=self._captured)
+        published = self._published = self._publish(self.store, publication, self._captured)
         self.hooks.after_publish()
         self._retire()
         maintenance.after_commit(self.store, published, self._handles)

@@ -19,6 +19,7 @@ from omnigraph.storage.barrier import clear_way
 from omnigraph.storage.capture import Txn, capture, require_token
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.publish import publish
 from omnigraph.storage.sidecar import Token
 from omnigraph.storage.store import Store
 from omnigraph.storage.writeset import WriteSet
@@ -51,7 +52,8 @@ def commit(
     refused with ReadSetChanged. `expected_head` turns every movement into PreconditionFailed.
     """
     loop = _Loop(store, branch, prepare, expected_head, hooks or Hooks())
-    for _ in range(store.settings.reprepare_budget):
+    # A control operation has one id, and an id is decided once: it gets one attempt.
+    for _ in range(store.settings.reprepare_budget if loop.hooks.operation_id is None else 1):
         done = loop.turn()
         if done is not None:
             return done
@@ -106,7 +108,7 @@ class _Loop:
     def _attempt(self, txn: Txn, write: WriteSet) -> Committed | None:
         if not write.reprepare:
             self._pinned = txn.token
-        attempt = Attempt(self.store, txn, write, self.hooks)
+        attempt = Attempt(self.store, txn, write, self.hooks, publish)
         try:
             published = attempt.run()
             return Committed(None, txn.state) if published is None else Committed(published.commit, published.state)

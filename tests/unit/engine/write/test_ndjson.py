@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.engine.json_values import IMAGE, json_rows
+from omnigraph.engine.write import lines
 from omnigraph.engine.write import ndjson as decoder
-from omnigraph.engine.write.lines import LINE_BYTES, STRUCTURAL_SLOTS, blocks, one_object_each, split_lines
+from omnigraph.engine.write.lines import STRUCTURAL_SLOTS, blocks, one_object_each, split_lines
 from omnigraph.engine.write.ndjson import decode_ndjson
 from omnigraph.engine.write.ndjson_arrow import read_usual_lines
 from omnigraph.engine.write.records import Decoded
@@ -204,13 +205,15 @@ def test_a_fill_may_complete_required_properties() -> None:
     assert json_rows(decode_ndjson(data, catalog, fill=fill).types["node:D"].rows)[0]["v"] == [1.0, 2.0]
 
 
-def test_a_line_may_have_so_many_bytes_and_no_more() -> None:
+def test_a_line_may_have_so_many_bytes_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines.LINE_BYTES == 33_554_432
+    monkeypatch.setattr(lines, "LINE_BYTES", 200_000)
     head, tail = b'{"type":"Q","data":{"x":"', b'"}}'
-    room = LINE_BYTES - len(head) - len(tail)
-    assert decode_ndjson(head + b"a" * room + tail + b"\n", CATALOG).violations == ()
+    room = 200_000 - len(head) - len(tail)
+    assert decode_ndjson(head + b"a" * room + tail + b"\r\n", CATALOG).violations == ()
     with pytest.raises(ResourceLimitExceeded, match="graph_batch_line_bytes") as refused:
         decode_ndjson(head + b"a" * (room + 1) + tail, CATALOG)
-    assert (refused.value.limit, refused.value.actual) == (LINE_BYTES, LINE_BYTES + 1)
+    assert (refused.value.limit, refused.value.actual) == (200_000, 200_001)
 
 
 def test_a_line_may_have_so_much_structure_and_no_more() -> None:

@@ -70,6 +70,7 @@ class Scope:
         """The error to raise for the first thing that is wrong."""
         return TypeCheckError(Diagnostic(code, message, span, help), self.source)
 
-    def suggest(self, name: str, among: Iterable[str]) -> str | None:
-        """Help for a misspelled name, written the way it stands in the text."""
+    @staticmethod
+    def suggest(name: str, among: Iterable[str]) -> str | None:
+        """Help for a misspelled name."""
         return did_you_mean(name, among)
