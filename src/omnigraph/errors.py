@@ -32,7 +32,8 @@ OmnigraphError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
 
 
 class OmnigraphError(Exception):
@@ -313,6 +314,57 @@ class PreconditionFailed(Conflict):
 
     def details(self) -> dict[str, Any]:
         return {"branch": self.branch, "expected": self.expected, "actual": self.actual}
+
+
+ConflictKind = Literal[
+    "DivergentInsert",
+    "DivergentUpdate",
+    "DeleteVsUpdate",
+    "OrphanEdge",
+    "UniqueViolation",
+    "CardinalityViolation",
+    "ValueConstraintViolation",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeConflict:
+    """One reason why two branches do not fit together; `properties` are those that both sides set differently."""
+
+    table_key: str
+    entity_id: str | None
+    kind: ConflictKind
+    message: str
+    properties: tuple[str, ...] = ()
+
+    @property
+    def type_name(self) -> str:
+        return self.table_key.partition(":")[2]
+
+    @property
+    def entity(self) -> str | None:
+        """The name under which `resolve` takes a decision about this entity."""
+        return None if self.entity_id is None else f"{self.type_name}/{self.entity_id}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class MergeConflicts(Conflict):
+    """The two sides contradict each other; nothing was written and `conflicts` says where."""
+
+    code = "merge_conflicts"
+    _SHOWN: ClassVar[int] = 3
+
+    def __init__(self, conflicts: Sequence[MergeConflict]) -> None:
+        self.conflicts = tuple(conflicts)
+        shown = "; ".join(f"{item.table_key}: {item.message}" for item in self.conflicts[: self._SHOWN])
+        more = len(self.conflicts) - self._SHOWN
+        plural = "" if len(self.conflicts) == 1 else "s"
+        super().__init__(f"{len(self.conflicts)} merge conflict{plural}: {shown}{f'; and {more} more' if more > 0 else ''}")
+
+    def details(self) -> dict[str, Any]:
+        return {"merge_conflicts": [item.to_dict() for item in self.conflicts]}
 
 
 class AlreadyInitialized(Conflict):

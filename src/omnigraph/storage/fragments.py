@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,10 +20,18 @@ def dominant_fragments(dataset: Any) -> list[int]:
     return dominant
 
 
-def fragment_files(dataset: Any) -> list[str]:
+def fragment_files(dataset: Any) -> list[Any]:
     """The complete description of every fragment; equal lists mean equal rows."""
-    fragments = dataset.get_fragments()
-    return [json.dumps(fragment.metadata.to_json(), sort_keys=True, default=str) for fragment in fragments]
+    return [fragment.metadata for fragment in dataset.get_fragments()]
+
+
+def smallest_fragment(dataset: Any) -> Any:
+    """The description of the fragment with the fewest rows (the lowest id among equals), None in an empty dataset.
+
+    A description lists the row ids and row versions of its fragment, so the smallest one is the cheapest to carry.
+    """
+    described = (fragment.metadata for fragment in dataset.get_fragments())
+    return min(described, key=lambda fragment: (fragment.physical_rows, fragment.id), default=None)
 
 
 def row_total(fragments: Iterable[Any]) -> int:

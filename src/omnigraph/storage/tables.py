@@ -1,7 +1,7 @@
 """The only door to lance: open datasets at exact versions, stage transactions on them, commit them strictly.
 
 A staged transaction is inert data files plus a description; nothing is visible in the dataset until `commit`.
-Every staged transaction touches the lowest fragment of the version it was staged on (a sentinel), so lance itself
+Every staged transaction touches the smallest fragment of the version it was staged on (a sentinel), so lance itself
 refuses the second of two transactions staged on one version. Writers outside this module do not carry the sentinel,
 so `commit` also reports whether it landed in the exact slot `base + 1` under the planned uuid.
 """
@@ -21,7 +21,7 @@ from lance.fragment import write_fragments as lance_write_fragments
 
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
 from omnigraph.storage.failpoints import hit
-from omnigraph.storage.fragments import dominant_fragments, fragment_files, row_total
+from omnigraph.storage.fragments import dominant_fragments, fragment_files, row_total, smallest_fragment
 from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, TableHandle, in_list, quote
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, translate, translated
@@ -334,18 +334,17 @@ def _stage_merge(base: TableHandle, builder: Any, rows: pa.Table) -> Staged:
 
 def _with_sentinel(base: TableHandle, transaction: Transaction) -> Transaction:
     operation: Any = transaction.operation
-    fragments = base.dataset.get_fragments()
-    if not fragments:
+    sentinel = smallest_fragment(base.dataset)
+    if sentinel is None:
         # Nothing to touch in an empty table; a Merge of the new fragments is the strict form there.
         created = list(operation.new_fragments)
         for position, fragment in enumerate(created):
             fragment.id, fragment.row_id_meta = position, None
         transaction.operation = LanceOperation.Merge(created, base.dataset.lance_schema)
         return transaction
-    lowest = min(fragments, key=lambda fragment: fragment.fragment_id).metadata
     touched = {fragment.id for fragment in operation.updated_fragments} | set(operation.removed_fragment_ids)
-    if lowest.id not in touched:
-        operation.updated_fragments = [*operation.updated_fragments, lowest]
+    if sentinel.id not in touched:
+        operation.updated_fragments = [*operation.updated_fragments, sentinel]
     return transaction
 
 

@@ -28,7 +28,12 @@ class NaiveChange:
 
     @property
     def final(self) -> dict[str, Row]:
-        return {row["id"]: row for batch in self.batches for row in batch}
+        """The last row of each id, in the order in which those were written."""
+        found: dict[str, Row] = {}
+        for row in (row for batch in self.batches for row in batch):
+            found.pop(row["id"], None)
+            found[row["id"]] = row
+        return found
 
     @property
     def checked(self) -> list[Row]:

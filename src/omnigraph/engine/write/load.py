@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -38,20 +38,6 @@ class PreparedLoad:
     counts: LoadCounts
 
 
-class LoadInput:
-    """An input that is decoded once per schema: attempts that start over keep the ids that decoding generated."""
-
-    def __init__(self, decode: Callable[[Catalog], Decoded]) -> None:
-        self._decode = decode
-        self._known: tuple[Catalog, Decoded] | None = None
-
-    def under(self, catalog: Catalog) -> Decoded:
-        """The records as this schema reads them."""
-        if self._known is None or not _same_schema(self._known[0], catalog):
-            self._known = (catalog, self._decode(catalog))
-        return self._known[1]
-
-
 def parse_mode(mode: str) -> LoadMode:
     """The load mode a caller named."""
     for known in get_args(LoadMode):
@@ -80,10 +66,6 @@ def prepare_load(
         lineage_only=not tables,
     )
     return PreparedLoad(write_set, _counts(changes))
-
-
-def _same_schema(one: Catalog, other: Catalog) -> bool:
-    return one is other or (bool(one.ir_hash) and one.ir_hash == other.ir_hash)
 
 
 def _change(rows: TypeRows, mode: LoadMode) -> TableChange:

@@ -1,0 +1,116 @@
+"""Versions of one dataset as a tree: where two of them part, and what changed along a straight line between two.
+
+A ref continues the version numbers of the lineage it was forked from, and rows keep their id and their last update
+across the fork. So a descendant says by itself which rows are newer than an ancestor, and only data files that the
+ancestor does not have need to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.handle import BlobHandling, TableHandle
+from omnigraph.storage.refs import Ref
+
+ROW_ID = "_rowid"
+CREATED = "_row_created_at_version"
+UPDATED = "_row_last_updated_at_version"
+
+Point = tuple[str | None, int]
+"""One version of a dataset: its ref and its number."""
+
+
+def common_ancestor(refs: Mapping[str, Ref], one: Point, other: Point) -> Point | None:
+    """The newest version that both versions continue; None when a ref on the way is unknown."""
+    others = dict(_line(refs, other))
+    for ref, version in _line(refs, one):
+        if ref in others:
+            return ref, min(version, others[ref])
+    return None
+
+
+def _line(refs: Mapping[str, Ref], point: Point) -> Iterator[Point]:
+    """The version itself, then the version each ref on the way to main was forked from."""
+    ref, version = point
+    yield ref, version
+    while ref is not None and ref in refs:
+        parent = refs[ref]
+        ref, version = parent.parent, min(parent.parent_version, version)
+        yield ref, version
+
+
+@dataclass(frozen=True, slots=True)
+class LineChanges:
+    """Rows that a descendant wrote after its ancestor, and the ancestor's rows that it replaced or removed."""
+
+    before: pa.Table
+    after: pa.Table
+
+
+def fresh_row_count(old: TableHandle, new: TableHandle) -> int:
+    """An upper bound of the rows that `changes_along` would read: those in data files that only `new` has."""
+    return sum(fragment.count_rows() for fragment in _fresh(old, new))
+
+
+def changes_along(old: TableHandle, new: TableHandle, columns: Sequence[str], blobs: Sequence[str]) -> LineChanges:
+    """What happened between a version and one of its descendants; rows written again with equal values are included."""
+    after = _written(old, new, columns, blobs)
+    created = pc.sum(pc.greater(after[CREATED], old.version)).as_py() or 0
+    kept = after.filter(pc.less_equal(after[CREATED], old.version))[ROW_ID]
+    gone = _gone(old, new) if old.count_rows() + created != new.count_rows() else np.zeros(0, np.uint64)
+    before = _taken(old, np.concatenate([kept.to_numpy(), gone]), columns, blobs)
+    return LineChanges(before, after.drop_columns([ROW_ID, CREATED]))
+
+
+def _written(old: TableHandle, new: TableHandle, columns: Sequence[str], blobs: Sequence[str]) -> pa.Table:
+    fresh = _fresh(old, new)
+    wanted = [*columns, UPDATED, ROW_ID, CREATED]
+    handling: BlobHandling | None = "all_binary" if blobs else None
+    if not fresh:
+        return new.scan(wanted, limit=0, blobs=handling)
+    return new.scan(wanted, f"{UPDATED} > {old.version}", blobs=handling, fragments=fresh)
+
+
+def _gone(old: TableHandle, new: TableHandle) -> np.ndarray:
+    """Row ids that exist at `old` and no longer at `new`; fragments that are the same on both sides are not read."""
+    then, now = _by_content(old), _by_content(new)
+    before = _row_ids(old, [fragment for key, fragment in then.items() if key not in now])
+    after = _row_ids(new, [fragment for key, fragment in now.items() if key not in then])
+    return np.setdiff1d(before, after, assume_unique=True)
+
+
+def _row_ids(table: TableHandle, fragments: list[Any]) -> np.ndarray:
+    if not fragments:
+        return np.zeros(0, np.uint64)
+    ids: np.ndarray = table.scan([ROW_ID], fragments=fragments)[ROW_ID].to_numpy()
+    return ids
+
+
+def _taken(table: TableHandle, row_ids: np.ndarray, columns: Sequence[str], blobs: Sequence[str]) -> pa.Table:
+    plain = [name for name in columns if name not in blobs]
+    rows = table.take_rows(row_ids.tolist(), [*plain, UPDATED])
+    for name in blobs:
+        data = table.read_blobs(name, row_ids.tolist()) if len(row_ids) else []
+        rows = rows.append_column(name, pa.array(data, pa.large_binary()))
+    return rows.select([*columns, UPDATED])
+
+
+def _fresh(old: TableHandle, new: TableHandle) -> list[Any]:
+    known = {_files(fragment) for fragment in old.dataset.get_fragments()}
+    return [fragment for fragment in new.dataset.get_fragments() if _files(fragment) not in known]
+
+
+def _by_content(table: TableHandle) -> dict[tuple[tuple[str, ...], int], Any]:
+    # Along a straight line deletions only grow, so an equal number of them means the same ones.
+    return {(_files(fragment), fragment.num_deletions): fragment for fragment in table.dataset.get_fragments()}
+
+
+def _files(fragment: Any) -> tuple[str, ...]:
+    """Names of data files are random, so equal names mean equal content on every ref."""
+    return tuple(sorted(file.path for file in fragment.metadata.files))
