@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet
 
-.PHONY: help setup demo test check format bench soak docs clean
+.PHONY: help setup demo test check format bench crash soak docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -17,7 +17,7 @@ $(VENV)/.ready: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(SYNC) --extra dev --extra testing
+	@$(SYNC) --extra dev --extra testing --extra frames
 	@touch $@
 
 setup: $(VENV)/.ready ## create .venv with everything the tests need
@@ -42,11 +42,14 @@ format: $(VENV)/.ready ## apply ruff's fixes and formatting
 bench: $(VENV)/.ready ## side-by-side ratios, printed
 	@$(BIN)/python -m bench
 
+crash: $(VENV)/.ready ## kill a process at every named step and print what became of it
+	@$(BIN)/python -m omnigraph.testing.crash
+
 soak: $(VENV)/.ready ## many writer processes with kills and pauses (SECONDS_EACH=600 make soak)
 	@$(BIN)/python -m omnigraph.testing.soak
 
 docs: $(VENV)/.ready ## build the documentation into site/
-	@$(SYNC) --extra dev --extra testing --extra docs
+	@$(SYNC) --extra dev --extra testing --extra frames --extra docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 

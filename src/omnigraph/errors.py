@@ -361,7 +361,9 @@ class MergeConflicts(Conflict):
         shown = "; ".join(f"{item.table_key}: {item.message}" for item in self.conflicts[: self._SHOWN])
         more = len(self.conflicts) - self._SHOWN
         plural = "" if len(self.conflicts) == 1 else "s"
-        super().__init__(f"{len(self.conflicts)} merge conflict{plural}: {shown}{f'; and {more} more' if more > 0 else ''}")
+        super().__init__(
+            f"{len(self.conflicts)} merge conflict{plural}: {shown}{f'; and {more} more' if more > 0 else ''}"
+        )
 
     def details(self) -> dict[str, Any]:
         return {"merge_conflicts": [item.to_dict() for item in self.conflicts]}

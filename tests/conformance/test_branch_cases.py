@@ -12,6 +12,7 @@ from omnigraph.storage import failpoints, manifest, recovery, sidecar, tables
 from omnigraph.storage.branches import branch_name, create_branch, delete_branch, list_branches
 from omnigraph.storage.control import hold_control
 from omnigraph.storage.layout import MANIFEST
+from omnigraph.storage.refs import read_ref
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store, store_for
@@ -292,6 +293,15 @@ def test_a_branch_of_a_branch_sees_its_parents_rows_and_not_the_reverse(store: S
     assert set(contents(store, A, "two")) == {"seed", "a", "b"}
     assert set(contents(store, A, "one")) == {"seed", "a", "c"}
     assert violations(store) == []
+
+
+def test_one_ref_read_alone_equals_the_same_ref_in_the_listing(store: Store) -> None:
+    create_branch(store, "review/one")
+    write(store, inserting(["x"], A), "review/one")
+    create_branch(store, "two", source="review/one")
+    listed = manifest.refs(store.root)
+    assert {name: read_ref(store.root.manifest(), name) for name in ("review/one", "two")} == listed
+    assert read_ref(store.root.manifest(), "nope") is None
 
 
 def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> None:

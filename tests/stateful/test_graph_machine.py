@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import omnigraph as og
 from omnigraph.errors import OmnigraphError
@@ -35,17 +35,32 @@ class GraphMachine(RuleBasedStateMachine):
         self.catalog = self.graph.schema.catalog
         self.model = ModelGraph.born(self.catalog, self.graph.commits.list()[0].graph_commit_id)
         self.touched = "main"
-
-    @initialize(records=programs.loads())
-    def start_with_some_rows(self, records: list[Record]) -> None:
-        self._load("main", "merge", records)
+        self._load("main", "append", list(programs.SEED))
 
     # --- writes ----------------------------------------------------------------------------------
 
     @rule(data=st.data(), bound=st.booleans())
-    def mutate(self, data: st.DataObject, bound: bool) -> None:
+    def insert_and_update(self, data: st.DataObject, bound: bool) -> None:
         branch = self._some_branch(data)
-        statements: list[Statement] = data.draw(programs.mutations(self._note_ids(branch)))
+        self._mutate(branch, data.draw(programs.constructive(self._known(branch))), bound)
+
+    @rule(data=st.data(), bound=st.booleans())
+    def update_again(self, data: st.DataObject, bound: bool) -> None:
+        branch = self._some_branch(data)
+        changes = st.lists(programs.updates(self._known(branch)), min_size=1, max_size=3)
+        self._mutate(branch, data.draw(changes), bound)
+
+    @rule(data=st.data(), bound=st.booleans())
+    def delete(self, data: st.DataObject, bound: bool) -> None:
+        branch = self._some_branch(data)
+        self._mutate(branch, data.draw(programs.destructive(self._known(branch))), bound)
+
+    @rule(data=st.data())
+    def mix(self, data: st.DataObject) -> None:
+        branch = self._some_branch(data)
+        self._mutate(branch, data.draw(programs.mixtures(self._known(branch))), bound=False)
+
+    def _mutate(self, branch: str, statements: list[Statement], bound: bool) -> None:
         text, params = programs.Writer(self.catalog, bound).query(statements)
         expected = _attempt(lambda: self.model.mutate(branch, statements))
         found = _attempt(lambda: self.graph.mutate(text, params=params, branch=branch))
@@ -60,7 +75,7 @@ class GraphMachine(RuleBasedStateMachine):
     @rule(data=st.data(), mode=st.sampled_from(["append", "merge", "merge", "overwrite"]))
     def load(self, data: st.DataObject, mode: str) -> None:
         branch = self._some_branch(data)
-        self._load(branch, mode, data.draw(programs.loads(self._note_ids(branch))))
+        self._load(branch, mode, data.draw(programs.loads(self._known(branch))))
 
     def _load(self, branch: str, mode: str, records: list[Record]) -> None:
         lines = [record.line() for record in records]
@@ -74,6 +89,7 @@ class GraphMachine(RuleBasedStateMachine):
 
     # --- branches, time, processes ---------------------------------------------------------------
 
+    @precondition(lambda self: len(self.model.branches) < 4)
     @rule(data=st.data(), name=_NAMES)
     def create_branch(self, data: st.DataObject, name: str) -> None:
         source = self._some_branch(data)
@@ -81,7 +97,7 @@ class GraphMachine(RuleBasedStateMachine):
         self._agree(expected, _attempt(lambda: self.graph.branches.create(name, from_=source)), name)
         self.touched = name if name in self.model.branches else self.touched
 
-    @precondition(lambda self: len(self.model.branches) > 1)
+    @precondition(lambda self: len(self.model.branches) > 2)
     @rule(name=_NAMES)
     def delete_branch(self, name: str) -> None:
         expected = _attempt(lambda: self.model.delete_branch(name))
@@ -140,8 +156,9 @@ class GraphMachine(RuleBasedStateMachine):
         self.touched = data.draw(st.sampled_from(sorted(self.model.branches)))
         return self.touched
 
-    def _note_ids(self, branch: str) -> list[str]:
-        return sorted(self.model.image(branch)["node:Note"])
+    def _known(self, branch: str) -> programs.Known:
+        image = self.model.image(branch)
+        return programs.Known(tuple(sorted(image["node:Person"])), tuple(sorted(image["node:Note"])))
 
     def _record(self, branch: str, commit: og.GraphCommit, image: Image) -> None:
         known = adopt_ids(image, image_of(self.graph.view(branch)))
@@ -171,8 +188,8 @@ def _commit_order(pair: tuple[str, ModelCommit]) -> tuple[str, str]:
 
 TestGraphMachine = GraphMachine.TestCase
 TestGraphMachine.settings = settings(
-    max_examples=200 if _LARGE else 15,
-    stateful_step_count=60 if _LARGE else 20,
+    max_examples=200 if _LARGE else 30,
+    stateful_step_count=60 if _LARGE else 25,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, *([Phase.shrink] if _LARGE else [])],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

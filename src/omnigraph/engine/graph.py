@@ -91,8 +91,8 @@ class Graph(Reader):
 
     @property
     def branches(self) -> Branches:
-        """Create, list and delete branches."""
-        return Branches(self._core, lambda: self._branch)
+        """Create, list, merge and delete branches."""
+        return Branches(self._core, lambda: self._branch, self.actor)
 
     @property
     def commits(self) -> Commits:
@@ -180,7 +180,8 @@ class Graph(Reader):
         """Run a read on this branch, on another one, or as of a commit (`snapshot`)."""
         here = self if branch is None else self.branch(branch)
         view = here.view() if snapshot is None else here.at(snapshot).view()
-        return run_query(view, ReadCall(read_source(source), name, params, runner, limits, embedder, cancel))
+        keep = not self.read_only
+        return run_query(view, ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep))
 
     # --- writing ---------------------------------------------------------------------------------
 

@@ -56,7 +56,9 @@ class Reader:
 
         `name` picks one query of several. `limits` bounds time and rows; setting `cancel` from another thread stops it.
         """
-        return run_query(self.view(), ReadCall(read_source(source), name, params, runner, limits, embedder, cancel))
+        keep = not self._core.read_only
+        call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep)
+        return run_query(self.view(), call)
 
     def explain(self, source: StrPath, name: str | None = None, params: Mapping[str, Any] | None = None) -> Explanation:
         """The plan that `query` would run; print it, or take it as data with `to_dict()`."""

@@ -16,7 +16,7 @@ from omnigraph.errors import BranchNotFound, Corrupt, ReadSetChanged, StorageErr
 from omnigraph.storage import tables
 from omnigraph.storage.decode import SCAN_COLUMNS, Decision, ManifestState, decode_state, fold
 from omnigraph.storage.layout import Root
-from omnigraph.storage.refs import Identifier, Ref
+from omnigraph.storage.refs import Identifier, Ref, read_ref
 from omnigraph.storage.row_codec import encode_rows
 from omnigraph.storage.rows import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.stamp import check_stamp
@@ -150,11 +150,11 @@ def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifie
     if branch is None:
         return tables.open_table(address, control=True), ()
     for _ in range(_IDENTIFIER_ATTEMPTS):
-        before = refs(root).get(branch)
+        before = read_ref(address.trunk, branch)
         if before is None:
             raise BranchNotFound(branch)
         handle = tables.open_table(address, control=True)
-        after = refs(root).get(branch)
+        after = read_ref(address.trunk, branch)
         if after is not None and after.identifier == before.identifier:
             return handle, before.identifier
     raise ReadSetChanged(f"branch_identifier:{branch}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from omnigraph.errors import StorageError
+from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.handle import TableHandle
 from omnigraph.storage.lance_errors import translated
+from omnigraph.storage.layout import Address, Root, ref_file
+from omnigraph.storage.objects import Objects, open_objects
 
 _LIST_ATTEMPTS = 3
 
@@ -38,6 +42,24 @@ def list_refs(trunk: TableHandle) -> dict[str, Ref]:
     raise AssertionError("unreachable")
 
 
+def read_ref(trunk: Address, name: str) -> Ref | None:
+    """One live ref of a dataset, read fresh from its own file; listing would read the file of every ref."""
+    text = _objects(trunk.root).read_if_exists(f"{trunk.location}/{ref_file(name)}")
+    if text is None:
+        return None
+    try:
+        raw = json.loads(text)
+        described = {
+            "parent_branch": raw["parentBranch"],
+            "parent_version": raw["parentVersion"],
+            "branch_identifier": raw["identifier"]["version_mapping"],
+            "create_at": raw["createAt"],
+        }
+        return _ref(name, described)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Corrupt(f"{trunk.uri}: the file of ref '{name}' is unreadable") from error
+
+
 def create_ref(trunk: TableHandle, name: str, *, source: str | None, version: int) -> None:
     """Fork a ref from an exact version; any failure is a StorageError whose outcome the caller re-reads."""
     with translated(f"{trunk.address.uri}: create ref '{name}'"):
@@ -48,6 +70,11 @@ def delete_ref(trunk: TableHandle, name: str) -> None:
     """Delete a ref and its tree; the caller proves that nothing depends on it."""
     with translated(f"{trunk.address.uri}: delete ref '{name}'"):
         trunk.dataset.branches.delete(name)
+
+
+@lru_cache(maxsize=16)
+def _objects(root: Root) -> Objects:
+    return open_objects(root)
 
 
 def _ref(name: str, raw: dict[str, Any]) -> Ref:

@@ -44,14 +44,24 @@ edge Wrote: Person -> Note @card(0..2)
 edge Keeps: Person -> Note @card(1..) { label: String? @unique }
 """
 
-_NAMES = st.sampled_from(["ann", "bob", "cy", "d'or", "éve"])
-_NOTE_IDS = st.sampled_from(["n1", "n2", "n3"])
-_EDGE_IDS = st.sampled_from(["e1", "e2", "e3", "e4"])
+NAMES = ("ann", "bob", "cy", "d'or", "éve")
+NOTES = ("n1", "n2", "n3")
+_EDGE_IDS = st.sampled_from(["e1", "e2", "e3", "e4", "e5", "e6"])
+_NODES = ("Person", "Note")
+_EDGES = ("Knows", "Wrote", "Keeps")
+_ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+
+
+def _mostly(usual: Sequence[Any], rare: Sequence[Any] = ()) -> st.SearchStrategy[Any]:
+    """Values of which the rare ones, which break a rule or name nothing, come up about once in ten."""
+    return st.integers(0, 9).flatmap(lambda at: st.sampled_from(rare if rare and at == 9 else usual))
+
+
 _VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
     "Person": {
-        "name": _NAMES,
-        "age": st.sampled_from([None, 0, 29, 30, 35, 150, 151]),
-        "mail": st.sampled_from([None, None, "x@a", "y@a", "z@a"]),
+        "name": st.sampled_from(NAMES),
+        "age": _mostly([None, 0, 29, 30, 35, 150], [151, -1]),
+        "mail": _mostly([None, "u@a", "v@a", "w@a", "x@a", "y@a", "z@a"]),
         "level": st.sampled_from([None, "low", "mid", "high"]),
         "active": st.sampled_from([None, True, False]),
         "score": st.sampled_from([None, 0.0, 0.5, -2.5, 1e9]),
@@ -59,7 +69,7 @@ _VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
         "born": st.sampled_from([None, "1990-01-01", "2001-12-31"]),
     },
     "Note": {
-        "text": st.sampled_from(["alpha", "beta", "gamma", "Upper"]),
+        "text": _mostly(["alpha", "beta", "gamma"], ["Upper"]),
         "stars": st.sampled_from([None, 0, 5, 2**63 - 1]),
     },
     "Knows": {
@@ -67,89 +77,123 @@ _VALUES: Mapping[str, Mapping[str, st.SearchStrategy[Any]]] = {
         "weight": st.sampled_from([None, -7, 0, 9007199254740993]),
     },
     "Wrote": {},
-    "Keeps": {"label": st.sampled_from([None, None, "l1", "l2"])},
+    "Keeps": {"label": _mostly([None, None, "l1", "l2", "l3"])},
 }
-_NODES = ("Person", "Note")
-_EDGES = ("Knows", "Wrote", "Keeps")
-_ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+
+# A graph to start from, so that predicates have something to match from the first step on.
+SEED = (
+    Record("Person", {"name": "ann", "age": 30, "mail": "x@a", "level": "low", "active": True, "tags": ["a"]}),
+    Record("Person", {"name": "bob", "age": 29, "score": 0.5, "born": "1990-01-01"}),
+    Record("Person", {"name": "cy", "mail": "y@a", "level": "high", "active": False}),
+    Record("Person", {"name": "d'or", "age": 35, "score": -2.5, "tags": []}),
+    Record("Note", {"text": "alpha", "stars": 5}, id="n1"),
+    Record("Note", {"text": "beta"}, id="n2"),
+    Record("Knows", {"since": "2020-01-01", "weight": 0}, "e1", "ann", "bob"),
+    Record("Knows", {"weight": -7}, "e2", "bob", "ann"),
+    Record("Knows", {}, "e3", "cy", "cy"),
+    Record("Wrote", {}, "e4", "ann", "n1"),
+    Record("Keeps", {"label": "l1"}, "e5", "bob", "n1"),
+    Record("Keeps", {}, "e6", "bob", "n2"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The node ids that exist where a program is about to write."""
+
+    people: tuple[str, ...] = NAMES
+    notes: tuple[str, ...] = NOTES
+
+    def ends(self, edge: str) -> tuple[st.SearchStrategy[str], st.SearchStrategy[str]]:
+        """Endpoints for an edge type, nearly always existing ones."""
+        people = _mostly(self.people or NAMES, NAMES)
+        return people, people if edge == "Knows" else _mostly(self.notes or NOTES, NOTES)
 
 
 # --- strategies --------------------------------------------------------------------------------------
 
 
-@st.composite
-def mutations(draw: st.DrawFn, note_ids: Sequence[str] = ()) -> list[Statement]:
-    """One to three statements, nearly always all constructive or all destructive."""
-    constructive = st.one_of(inserts(note_ids), updates())
-    kind = draw(st.sampled_from(["write", "write", "write", "delete", "delete", "mixed"]))
-    if kind == "mixed" and not draw(st.integers(0, 5)):
-        return [draw(constructive), draw(deletes())]
-    return draw(st.lists(deletes() if kind == "delete" else constructive, min_size=1, max_size=3))
+def constructive(known: Known) -> st.SearchStrategy[list[Statement]]:
+    """Inserts and updates."""
+    return st.lists(st.one_of(inserts(known), updates(known), updates(known)), min_size=1, max_size=3)
+
+
+def destructive(known: Known) -> st.SearchStrategy[list[Statement]]:
+    """Deletes."""
+    return st.lists(deletes(known), min_size=1, max_size=2)
+
+
+def mixtures(known: Known) -> st.SearchStrategy[list[Statement]]:
+    """What no mutation may be: inserts or updates together with deletes."""
+    return st.tuples(st.one_of(inserts(known), updates(known)), deletes(known)).map(list)
 
 
 @st.composite
-def inserts(draw: st.DrawFn, note_ids: Sequence[str] = ()) -> Insert:
-    """A node or an edge; endpoints may or may not exist."""
+def inserts(draw: st.DrawFn, known: Known) -> Insert:
+    """A node, or an edge between nodes that nearly always exist."""
     type_name = draw(st.sampled_from((*_NODES, *_EDGES)))
     values = draw(st.fixed_dictionaries(dict(_VALUES[type_name])))
     if type_name in _EDGES:
-        values = {"from": draw(_NAMES), "to": draw(_ends(type_name, note_ids)), **values}
+        source, target = known.ends(type_name)
+        values = {"from": draw(source), "to": draw(target), **values}
     required = {"Person": {"name"}, "Note": {"text"}}.get(type_name, {"from", "to"})
     kept = {name: value for name, value in values.items() if name in required or draw(st.booleans())}
     return Insert(type_name, kept)
 
 
 @st.composite
-def updates(draw: st.DrawFn) -> Update:
+def updates(draw: st.DrawFn, known: Known) -> Update:
     """New constants for some properties of the matching entities."""
-    type_name = draw(st.sampled_from(("Person", "Note", "Knows", "Keeps")))
+    type_name = draw(st.sampled_from(("Person", "Person", "Note", "Knows", "Keeps")))
     settable = {name: values for name, values in _VALUES[type_name].items() if (type_name, name) != ("Person", "name")}
     names = draw(st.lists(st.sampled_from(sorted(settable)), min_size=1, max_size=2, unique=True))
-    return Update(type_name, {name: draw(settable[name]) for name in names}, draw(wheres(type_name)))
+    return Update(type_name, {name: draw(settable[name]) for name in names}, draw(wheres(type_name, known)))
 
 
 @st.composite
-def deletes(draw: st.DrawFn) -> Delete:
-    """Nodes (with cascade) or edges."""
+def deletes(draw: st.DrawFn, known: Known) -> Delete:
+    """Nodes (with cascade) or edges; mostly few of them, so that programs do not run out of rows."""
     type_name = draw(st.sampled_from((*_NODES, *_EDGES)))
-    return Delete(type_name, draw(wheres(type_name)))
+    if type_name == "Person" and draw(st.integers(0, 3)):
+        return Delete("Person", Test("name", "=", draw(st.sampled_from(NAMES))))
+    return Delete(type_name, draw(wheres(type_name, known)))
 
 
-def wheres(type_name: str) -> st.SearchStrategy[Where]:
+def wheres(type_name: str, known: Known) -> st.SearchStrategy[Where]:
     """Mostly one test; sometimes a conjunction or disjunction of two."""
-    single = _tests(type_name)
+    single = _tests(type_name, known)
     return st.one_of(single, single, single, st.builds(Both, single, single), st.builds(Either, single, single))
 
 
 @st.composite
-def loads(draw: st.DrawFn, note_ids: Sequence[str] = ()) -> list[Record]:
+def loads(draw: st.DrawFn, known: Known) -> list[Record]:
     """Up to six records of a few types, with supplied ids often enough that they collide."""
     types = draw(st.lists(st.sampled_from((*_NODES, *_EDGES)), min_size=1, max_size=6))
-    return [draw(records(type_name, note_ids)) for type_name in types]
+    people = [name for name in NAMES if name in known.people]
+    found: list[Record] = []
+    for type_name in sorted(types, key=lambda name: name not in _NODES):
+        record = draw(records(type_name, Known(tuple(people), known.notes)))
+        people += [record.values["name"]] if type_name == "Person" else []
+        found.append(record)
+    return draw(st.permutations(found))
 
 
 @st.composite
-def records(draw: st.DrawFn, type_name: str, note_ids: Sequence[str] = ()) -> Record:
+def records(draw: st.DrawFn, type_name: str, known: Known) -> Record:
     """One line of a load."""
     values = draw(st.fixed_dictionaries(dict(_VALUES[type_name])))
     if type_name == "Person":
         return Record(type_name, values)
     if type_name == "Note":
-        return Record(type_name, values, id=draw(st.none() | _NOTE_IDS))
-    ends = draw(_NAMES), draw(_ends(type_name, note_ids))
-    return Record(type_name, values, draw(st.none() | _EDGE_IDS), *ends)
+        return Record(type_name, values, id=draw(st.none() | st.sampled_from(NOTES)))
+    source, target = known.ends(type_name)
+    return Record(type_name, values, draw(st.none() | _EDGE_IDS), draw(source), draw(target))
 
 
-def _ends(edge: str, note_ids: Sequence[str]) -> st.SearchStrategy[str]:
-    if edge == "Knows":
-        return _NAMES
-    return _NOTE_IDS | st.sampled_from(sorted(note_ids)) if note_ids else _NOTE_IDS
-
-
-def _tests(type_name: str) -> st.SearchStrategy[Where]:
+def _tests(type_name: str, known: Known) -> st.SearchStrategy[Where]:
     columns = {name: values for name, values in _VALUES[type_name].items() if name != "tags"}
     if type_name in _EDGES:
-        columns = {"from": _NAMES, "to": _NAMES if type_name == "Knows" else _NOTE_IDS, **columns}
+        columns = {**dict(zip(("from", "to"), known.ends(type_name), strict=True)), **columns}
 
     @st.composite
     def test(draw: st.DrawFn) -> Where:

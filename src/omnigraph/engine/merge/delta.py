@@ -164,9 +164,7 @@ def _ordered(old: TableHandle, new: TableHandle) -> RowDelta:
     return RowDelta(_stacked(_empty(old), *before), _stacked(_empty(new), *after))
 
 
-def _in_step(
-    left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]
-) -> Iterator[tuple[pa.Table, pa.Table]]:
+def _in_step(left: Iterator[pa.RecordBatch], right: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Two ordered streams cut at the same ids, so that equal ids always meet in one pair of pieces."""
     one, other = _Ordered(left), _Ordered(right)
     while one.rows.num_rows and other.rows.num_rows:

@@ -73,6 +73,11 @@ class Adjacency:
         start, stop = self.bounds(rows)
         return stop - start
 
+    @property
+    def last_owner(self) -> int:
+        """The largest row id that can have a list."""
+        return self.keys + len(self.offsets) - 2 if isinstance(self.keys, int) else int(self.keys[-1])
+
     @cached_property
     def owners(self) -> Rows:
         """The row id that each entry belongs to."""

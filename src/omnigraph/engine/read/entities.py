@@ -13,6 +13,7 @@ from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.cache import ByteCache
 from omnigraph.engine.read.rowindex import RowIndex, distinct, row_ids
 from omnigraph.engine.view import OpenTables
+from omnigraph.storage.layout import Root
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.tables import TableHandle
 
@@ -22,6 +23,7 @@ _SCAN_RATIO = 200
 _WIDE_SCAN_RATIO = 20
 _SMALL_TABLE = 4_096
 _COLUMN_CACHE_BYTES = 512 << 20
+_NARROW_TEXT = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Held:
     values: pa.Array
 
     def take(self, rows: Rows) -> pa.Array:
+        if len(rows) == len(self.index) and np.array_equal(rows, self.index.rows):
+            return self.values
         return self.values.take(pa.array(self.index.positions(rows)))
 
 
@@ -58,13 +62,23 @@ class Entities:
         """The table, opened now if it was not yet."""
         return self._tables.get(self.entry)
 
+    @property
+    def root(self) -> Root:
+        """The graph this table belongs to."""
+        return self._tables.root
+
+    @cached_property
+    def content_key(self) -> Hashable:
+        """Names this table's exact content within its graph; branches that share it share the name."""
+        entry = self.entry
+        # Without an e-tag only the dataset itself can tell a deleted and re-created lineage from the old one.
+        evidence = self.handle.stamp if entry.evidence.e_tag is None else entry.evidence
+        return (entry.identity, entry.location, entry.ref, entry.version, evidence)
+
     @cached_property
     def version_key(self) -> Hashable:
-        """Names this table's exact content among all graphs of the process; branches that share it share the name."""
-        entry = self.entry
-        place = (self._tables.root.canonical, entry.identity, entry.location, entry.ref, entry.version)
-        # Without an e-tag only the dataset itself can tell a deleted and re-created lineage from the old one.
-        return (*place, self.handle.stamp if entry.evidence.e_tag is None else entry.evidence)
+        """Names this table's exact content among all graphs of the process."""
+        return (self.root.canonical, self.content_key)
 
     def values(self, name: str, rows: Rows) -> pa.Array:
         """The column's value for each row."""
@@ -136,5 +150,9 @@ def ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one contiguous array."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    """The column as one contiguous array; text beyond 2 GiB gets wider offsets."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_string(column.type) and column.nbytes >= _NARROW_TEXT:
+        column = column.cast(pa.large_utf8())
+    return column.combine_chunks()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -13,13 +15,15 @@ from omnigraph.engine.read.indexed import edges_around
 from omnigraph.engine.read.reach import reach
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.topology import Ends, cached_topology, topology
+from omnigraph.engine.read.topology import Ends, topology, topology_at_hand
 from omnigraph.errors import BadRequest
 
 TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
 # Below this many edges building a topology takes milliseconds; above it, so few starts are faster to look up.
 _SMALL_EDGE_TABLE = 200_000
 _FEW_STARTS = 64
+_BUILD_SECONDS_PER_EDGE = 7e-7
+_REMEMBERED_TABLES = 1_024
 
 
 def traversal_mode() -> str:
@@ -92,6 +96,7 @@ class Steps:
             run.entities(f"edge:{link.edge}"),
             run.entities(f"node:{link.tail_type}"),
             run.entities(f"node:{link.head_type}"),
+            run.keep_derived,
         )
 
     @property
@@ -105,10 +110,34 @@ class Steps:
         """Lists that are complete for at least these rows."""
         if self._prefers_topology(len(rows)):
             return topology(self._ends).lists(self._direction)
-        return edges_around(self._ends, rows, self._direction)
+        begin = time.perf_counter()
+        found = edges_around(self._ends, rows, self._direction)
+        _LOOKUPS.add(self._ends.key, time.perf_counter() - begin)
+        return found
 
     def _prefers_topology(self, starts: int) -> bool:
         if self._mode != "auto":
             return self._mode == "csr"
-        small = self._ends.edges.row_count <= _SMALL_EDGE_TABLE
-        return small or starts > _FEW_STARTS or cached_topology(self._ends) is not None
+        edges = self._ends.edges.row_count
+        if edges <= _SMALL_EDGE_TABLE or starts > _FEW_STARTS or topology_at_hand(self._ends) is not None:
+            return True
+        # Once look-ups have cost as much as building would have, more of them are to be expected: build.
+        return _LOOKUPS.spent(self._ends.key) > edges * _BUILD_SECONDS_PER_EDGE
+
+
+class _Lookups:
+    """Seconds spent on look-ups per table version; only a hint, so forgetting some of it is harmless."""
+
+    def __init__(self) -> None:
+        self._spent: dict[Hashable, float] = {}
+
+    def add(self, key: Hashable, seconds: float) -> None:
+        if len(self._spent) > _REMEMBERED_TABLES:
+            self._spent.clear()
+        self._spent[key] = self._spent.get(key, 0.0) + seconds
+
+    def spent(self, key: Hashable) -> float:
+        return self._spent.get(key, 0.0)
+
+
+_LOOKUPS = _Lookups()

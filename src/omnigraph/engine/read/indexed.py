@@ -23,8 +23,7 @@ def edges_around(ends: Ends, rows: Rows, direction: str) -> Adjacency:
             near, far, edges = near[again], far[again], edges[again]
         parts.append((near, far, edges))
     near, far, edges = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(edges, kind="stable")
-    return build(near[order], far[order], edges[order])
+    return build(near, far, edges)
 
 
 def _along(ends: Ends, rows: Rows) -> tuple[Rows, Rows, Rows]:

@@ -40,6 +40,7 @@ class ReadCall:
     limits: Limits | None = None
     embedder: Embedder | None = None
     cancel: threading.Event | None = None
+    keep_derived: bool = False  # whether derived state may be written beside the graph
 
     def __post_init__(self) -> None:
         if self.runner not in RUNNERS:
@@ -52,7 +53,7 @@ def run_query(view: View, call: ReadCall) -> Result:
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     plan = _plan(view, compiled, bindings)
     budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
-    run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode())
+    run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived)
     table = execute(run, plan)
     explanation = Explanation(plan, run.profile, run.reads())
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation)

@@ -40,6 +40,7 @@ class Run:
     leaf: Callable[[Run, Frame], Leaf]
     embedder: Embedder | None = None
     traversal: str = "auto"
+    keep_derived: bool = False
     profile: Profile = field(default_factory=Profile)
     _tables: dict[str, Entities] = field(default_factory=dict)
 

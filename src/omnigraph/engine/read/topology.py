@@ -1,18 +1,21 @@
-"""The shape of one edge table: neighbour lists in both directions over node row ids, built once per version."""
+"""The shape of one edge table: neighbour lists over node row ids, built once per version and kept."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.engine.read.adjacency import Adjacency, Rows, build
+from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.cache import ByteCache
-from omnigraph.engine.read.entities import ROW_ID, Entities
+from omnigraph.engine.read.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.rowindex import row_ids
+from omnigraph.engine.read.shelf import WORTH_KEEPING, Shelf
 
 _TOPOLOGY_CACHE_BYTES = 2 << 30
 
@@ -24,86 +27,115 @@ class Ends:
     edges: Entities
     tails: Entities
     heads: Entities
+    keep: bool = False  # whether what is built may be written beside the graph
 
     @property
     def key(self) -> Hashable:
         """Names the exact versions; a node table counts too, because it says which row id an endpoint has."""
         return (self.edges.version_key, self.tails.version_key, self.heads.version_key)
 
+    @property
+    def shelf(self) -> Shelf:
+        """Where this topology is kept on disk."""
+        content = (self.edges.content_key, self.tails.content_key, self.heads.content_key)
+        return Shelf.of(self.edges.root, self.edges.entry.location, content)
+
 
 class Topology:
-    """Neighbour lists by source (`out`), by target (`in`), and by either end (`both`); the latter two on demand."""
+    """Neighbour lists by source (`out`), by target (`in`) and by either end (`both`), each on demand."""
 
-    def __init__(self, out: Adjacency, span: int) -> None:
-        self.out = out
-        self.span = span
-        self._derived: dict[str, Adjacency] = {"out": out}
+    def __init__(self, out: Adjacency, shelf: Shelf | None = None) -> None:
+        self._lists: dict[str, Adjacency] = {"out": out}
+        self._shelf = shelf
         self._lock = threading.Lock()
+
+    @property
+    def out(self) -> Adjacency:
+        """Along the edges."""
+        return self._lists["out"]
 
     @property
     def nbytes(self) -> int:
         # What may be derived later is counted from the start: the cache asks only once.
         return self.out.nbytes * 3
 
+    @cached_property
+    def span(self) -> int:
+        """One more than the largest row id of a linked node."""
+        return max(self.out.last_owner, int(self.out.neighbours.max())) + 1 if len(self.out) else 0
+
     def lists(self, direction: str) -> Adjacency:
         """Neighbour lists along the edges (`out`), against them (`in`) or regardless of direction (`both`)."""
         with self._lock:
-            if direction not in self._derived:
-                self._derived[direction] = self._reverse() if direction == "in" else self._merge()
-            return self._derived[direction]
+            if direction not in self._lists:
+                self._lists[direction] = self._kept(direction) or self._derived(direction)
+            return self._lists[direction]
 
-    def _reverse(self) -> Adjacency:
-        sources, targets, edges = self._triples()
-        return build(targets, sources, edges)
+    def _kept(self, direction: str) -> Adjacency | None:
+        return None if self._shelf is None else self._shelf.load(direction)
 
-    def _merge(self) -> Adjacency:
-        sources, targets, edges = self._triples()
-        # A self-loop is one edge at one node, not two.
-        again = sources != targets
-        return build(
-            np.concatenate([sources, targets[again]]),
-            np.concatenate([targets, sources[again]]),
-            np.concatenate([edges, edges[again]]),
-        )
-
-    def _triples(self) -> tuple[Rows, Rows, Rows]:
-        return self.out.owners, self.out.neighbours.astype(np.int64), self.out.edges.astype(np.int64)
+    def _derived(self, direction: str) -> Adjacency:
+        sources, targets = self.out.owners, self.out.neighbours.astype(np.int64)
+        edges = self.out.edges.astype(np.int64)
+        if direction == "in":
+            lists = build(targets, sources, edges)
+        else:
+            # A self-loop is one edge at one node, not two.
+            again = sources != targets
+            both = ([sources, targets[again]], [targets, sources[again]], [edges, edges[again]])
+            lists = build(*(np.concatenate(parts) for parts in both))
+        if self._shelf is not None:
+            self._shelf.save(direction, lists)
+        return lists
 
 
 TOPOLOGIES: ByteCache[Topology] = ByteCache(_TOPOLOGY_CACHE_BYTES, lambda topology: topology.nbytes)
 
 
-def cached_topology(ends: Ends) -> Topology | None:
-    """The topology of these exact versions if this process has it."""
-    return TOPOLOGIES.get(ends.key)
+def topology_at_hand(ends: Ends) -> Topology | None:
+    """The topology of these exact versions if this process has it or can map it from disk."""
+    held = TOPOLOGIES.get(ends.key)
+    if held is not None or ends.edges.row_count < WORTH_KEEPING:
+        return held
+    kept = ends.shelf.load("out")
+    if kept is not None:
+        held = Topology(kept, ends.shelf if ends.keep else None)
+        TOPOLOGIES.put(ends.key, held)
+    return held
 
 
 def topology(ends: Ends) -> Topology:
     """The topology of these exact versions, built if need be."""
-    return TOPOLOGIES.get_or_build(ends.key, lambda: build_topology(ends))
+    return topology_at_hand(ends) or TOPOLOGIES.get_or_build(ends.key, lambda: build_topology(ends))
 
 
 def build_topology(ends: Ends) -> Topology:
-    """One scan of the edges, and one join per endpoint from stored id to row id."""
-    joined = ends.edges.handle.scan([ROW_ID, "src", "dst"]).rename_columns(["edge", "src", "dst"])
-    tails = _ids(ends.tails, "tail")
+    """One scan of the edges, and one look-up per endpoint from stored id to row id."""
+    edges = ends.edges.handle.scan([ROW_ID, "src", "dst"])
+    tails = ends.tails.handle.scan(["id", ROW_ID])
     same = ends.tails.version_key == ends.heads.version_key
-    heads = tails.rename_columns(["id", "head"]) if same else _ids(ends.heads, "head")
-    joined = joined.join(tails, "src", "id", join_type="inner").select(["edge", "dst", "tail"])
-    joined = joined.join(heads, "dst", "id", join_type="inner")
-    edge, tail, head = (row_ids(joined[name]) for name in ("edge", "tail", "head"))
-    return Topology(from_triples(tail, head, edge), _span(tail, head))
+    heads = tails if same else ends.heads.handle.scan(["id", ROW_ID])
+    lists = build(*resolve(edges, tails, heads))
+    shelf = ends.shelf if ends.keep else None
+    if shelf is not None:
+        shelf.save("out", lists)
+    return Topology(lists, shelf)
 
 
-def from_triples(sources: Rows, targets: Rows, edges: Rows) -> Adjacency:
-    """Neighbour lists of edges in any order."""
-    order = np.argsort(edges, kind="stable")
-    return build(sources[order], targets[order], edges[order])
+def resolve(edges: pa.Table, tails: pa.Table, heads: pa.Table) -> tuple[Rows, Rows, Rows]:
+    """(source row, target row, edge row) of each edge; edges come as `src` and `dst`, nodes as `id`."""
+    source, source_known = _rows_of(edges["src"], tails)
+    target, target_known = _rows_of(edges["dst"], heads)
+    edge = row_ids(edges[ROW_ID])
+    known = source_known & target_known
+    return (source, target, edge) if known.all() else (source[known], target[known], edge[known])
 
 
-def _ids(nodes: Entities, name: str) -> pa.Table:
-    return nodes.handle.scan(["id", ROW_ID]).rename_columns(["id", name])
-
-
-def _span(*rows: Rows) -> int:
-    return max((int(part.max()) + 1 for part in rows if len(part)), default=0)
+def _rows_of(ids: pa.ChunkedArray, nodes: pa.Table) -> tuple[Rows, Mask]:
+    # In one piece: Arrow builds its hash table anew for every chunk.
+    place = pc.index_in(one_chunk(ids), value_set=one_chunk(nodes["id"]))
+    known: Mask = place.is_valid().to_numpy(zero_copy_only=False)
+    rows = row_ids(nodes[ROW_ID])
+    if not len(rows):
+        return np.zeros(len(place), np.int64), known
+    return rows[pc.fill_null(place, 0).to_numpy(zero_copy_only=False)], known

@@ -153,6 +153,8 @@ class Attempt:
         handle = self._commit_exactly(table, first)
         hit("mutation.post_table_commit")
         for position in range(1, len(table.steps)):
+            if self.write.writer_kind == "BranchMerge":
+                hit("branch_merge.between_chunks")
             handle = self._commit_exactly(table, self._stage(table, position, handle))
             hit("mutation.post_table_commit")
         return handle

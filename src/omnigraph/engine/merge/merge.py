@@ -1,0 +1,261 @@
+"""Three-way merge of one branch into another, as one commit with two parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from omnigraph.engine.arrow import TableType, table_types, to_stored
+from omnigraph.engine.core import Core
+from omnigraph.engine.history import state_at_commit
+from omnigraph.engine.merge.base import CommitGraph, merge_base
+from omnigraph.engine.merge.combine import TableMerge, combine
+from omnigraph.engine.merge.conflicts import constraint_conflicts, in_order
+from omnigraph.engine.merge.delta import row_delta
+from omnigraph.engine.merge.outcome import MergeOptions, MergeOutcome, MergeResult
+from omnigraph.engine.view import View
+from omnigraph.engine.write.attempt import Hooks
+from omnigraph.engine.write.commit import commit
+from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.validate import find_violations
+from omnigraph.errors import BadRequest, BranchNotFound, MergeConflict, MergeConflicts, OmnigraphError, ReadSetChanged
+from omnigraph.storage import manifest, recovery
+from omnigraph.storage.branches import delete_branch
+from omnigraph.storage.capture import Txn, capture, token_of
+from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.failpoints import hit
+from omnigraph.storage.forks import owned_refs
+from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.rows import VersionRow
+from omnigraph.storage.sidecar import Token
+from omnigraph.storage.snapshot import TableEntry, TableIdentity
+from omnigraph.storage.writeset import Delete, ManifestDelta, Step, TableWrite, Upsert, WriteSet
+
+# One staged transaction holds this many rows at most, so that staging a large merge needs bounded memory.
+CHUNK_ROWS = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCall:
+    """What the caller asked for; None is main."""
+
+    source: str | None
+    target: str | None
+    options: MergeOptions = field(default_factory=MergeOptions)
+    actor: str | None = None
+    delete: bool = False
+
+    def __post_init__(self) -> None:
+        if self.source == self.target:
+            raise BadRequest(f"a merge needs distinct source and target branches, not '{self.source or 'main'}' twice")
+
+
+def merge_branches(core: Core, call: MergeCall) -> MergeResult:
+    """Bring everything the source has since the merge base into the target, or raise MergeConflicts and do nothing."""
+    recovery.sweep(core.store, eager_restore=False)  # a commit whose writer died belongs to the source's history
+    work = _Work(core, call)
+    done = commit(core.store, call.target, work.prepare, hooks=Hooks(before_publish=work.before_publish))
+    return _with_source_deleted(core, call, work.result(done.commit))
+
+
+def preview_merge(core: Core, call: MergeCall) -> MergeResult:
+    """What the merge would do right now, conflicts included; writes nothing."""
+    work = _Work(core, call)
+    plan = work.plan(capture(core.store, call.target))
+    return replace(plan.result(call), conflicts=plan.conflicts, preview=True)
+
+
+def _with_source_deleted(core: Core, call: MergeCall, result: MergeResult) -> MergeResult:
+    if not call.delete:
+        return result
+    try:
+        delete_branch(core.store, call.source or "main", bound=call.target)
+    except OmnigraphError as error:
+        return replace(result, branch_deleted=False, branch_delete_error=str(error))
+    core.tables.clear()
+    return replace(result, branch_deleted=True)
+
+
+# --- planning ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The three views of a merge; ours is the target, theirs the source."""
+
+    base: View
+    ours: View
+    theirs: View
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A merge worked out on one captured state of the target."""
+
+    outcome: MergeOutcome
+    base: str
+    source_head: str
+    merges: Mapping[str, TableMerge] = field(default_factory=dict)
+    pointers: tuple[VersionRow, ...] = ()
+    conflicts: tuple[MergeConflict, ...] = ()
+
+    def result(self, call: MergeCall) -> MergeResult:
+        return MergeResult(
+            source=call.source or "main",
+            target=call.target or "main",
+            outcome=self.outcome,
+            base_commit_id=self.base,
+            source_commit_id=self.source_head,
+            actor_id=call.actor,
+            changes={merge.info.name: merge.counts for merge in self.merges.values() if not merge.is_empty},
+        )
+
+
+class _Work:
+    """One call of merge; what it has planned last is what gets published."""
+
+    def __init__(self, core: Core, call: MergeCall) -> None:
+        self.core = core
+        self.call = call
+        self._plan: _Plan | None = None
+        self._source: Token | None = None
+
+    def result(self, published: GraphCommit | None) -> MergeResult:
+        assert self._plan is not None
+        return replace(self._plan.result(self.call), commit=published)
+
+    def prepare(self, txn: Txn) -> WriteSet | None:
+        """The write set of the merge, None when the target has everything already; raises MergeConflicts."""
+        plan = self._plan = self.plan(txn)
+        if plan.conflicts:
+            raise MergeConflicts(plan.conflicts)
+        hit("branch_merge.post_validation")
+        if plan.outcome is MergeOutcome.ALREADY_UP_TO_DATE:
+            return None
+        pointed = {pointer.table_key for pointer in plan.pointers}
+        written = (merge for key, merge in plan.merges.items() if key not in pointed)
+        return WriteSet(
+            writer_kind="BranchMerge",
+            tables=tuple(TableWrite(merge.info.table_key, tuple(table_steps(merge))) for merge in written),
+            delta=ManifestDelta(pointers=plan.pointers),
+            actor_id=self.call.actor,
+            merged_parent=plan.source_head,
+            lineage_only=True,  # a merge without net changes is still part of the history
+        )
+
+    def plan(self, txn: Txn) -> _Plan:
+        """Work the merge out; reads only."""
+        source = capture(self.core.store, self.call.source)
+        self._source = source.token
+        _require_one_schema(source.token, txn.token)
+        hit("branch_merge.post_capture")
+        heads = _head(source.state), _head(txn.state)
+        base = merge_base(CommitGraph([source.state.lineage, txn.state.lineage]), *heads)
+        if base.graph_commit_id == heads[0]:
+            return _Plan(MergeOutcome.ALREADY_UP_TO_DATE, heads[0], heads[0])
+        forward = base.graph_commit_id == heads[1]
+        outcome = MergeOutcome.FAST_FORWARD if forward else MergeOutcome.MERGED
+        sides = self._sides(source.state, txn.state, None if forward else base)
+        merges = merge_tables(sides, self.call.options)
+        plan = _Plan(outcome, base.graph_commit_id, heads[0], merges)
+        conflicts = row_conflicts(merges.values()) or broken_constraints(merges, sides.ours)
+        return replace(plan, conflicts=tuple(conflicts), pointers=tuple(_pointers(merges, sides, self.call.target)))
+
+    def _sides(self, source: ManifestState, target: ManifestState, base: GraphCommit | None) -> _Sides:
+        ours = self.core.view_of(target)
+        if base is None:
+            return _Sides(ours, ours, self.core.view_of(source))
+        accepted = self.core.schemas.of(target)
+        return _Sides(self.core.view_of(state_at_commit(self.core, base), accepted), ours, self.core.view_of(source))
+
+    def before_publish(self) -> None:
+        """The source may have gone on, but it must still be the branch that was read."""
+        hit("branch_merge.post_effects_pre_publish")
+        assert self._source is not None
+        member = f"branch_identifier:{self.call.source or 'main'}"
+        try:
+            found = token_of(manifest.load(self.core.store.root, self.call.source).state)
+        except BranchNotFound:
+            raise ReadSetChanged(member, expected=self._source.branch_identifier, actual=None) from None
+        if found.branch_identifier != self._source.branch_identifier:
+            raise ReadSetChanged(member, expected=self._source.branch_identifier, actual=found.branch_identifier)
+        _require_one_schema(found, self._source)
+
+
+def _require_one_schema(source: Token, target: Token) -> None:
+    if source.schema_ir_hash != target.schema_ir_hash:
+        raise ReadSetChanged("branch_merge_source_schema", expected=target.schema_ir_hash, actual=source.schema_ir_hash)
+
+
+def _head(state: ManifestState) -> str:
+    assert state.effective_head is not None, "every branch has at least the first commit"
+    return state.effective_head
+
+
+def merge_tables(sides: _Sides, options: MergeOptions) -> dict[str, TableMerge]:
+    """Every table that theirs changed since the base, or that a resolution names, by table key."""
+    types = table_types(sides.ours.catalog)
+    _refuse_unknown_types(types.values(), options)
+    merges = {}
+    for key, info in types.items():
+        base, ours, theirs = (_entry(view, info) for view in (sides.base, sides.ours, sides.theirs))
+        resolved = any(name.startswith(f"{info.name}/") for name in options.resolve)
+        if not resolved and (theirs in (ours, base)):
+            continue
+        opened = sides.ours.tables
+        merges[key] = combine(info, row_delta(opened, base, ours), row_delta(opened, base, theirs), options)
+    return merges
+
+
+def _refuse_unknown_types(types: Iterable[TableType], options: MergeOptions) -> None:
+    known = {info.name for info in types}
+    for name in options.resolve:
+        type_name, separator, _ = name.partition("/")
+        if not separator or type_name not in known:
+            raise BadRequest(f"resolve: '{name}' does not name an entity; write Type/id with a type of the schema")
+
+
+def _entry(view: View, info: TableType) -> TableEntry:
+    found = view.find(info)
+    if found is None:
+        actual = view.snapshot.entries.get(info.table_key)
+        raise ReadSetChanged(
+            f"branch_merge_dataset_identity:{info.table_key}",
+            expected=TableIdentity(info.type_id, info.incarnation_id),
+            actual=None if actual is None else actual.identity,
+        )
+    return found
+
+
+def row_conflicts(merges: Iterable[TableMerge]) -> list[MergeConflict]:
+    """Rows on which the sides disagree, in every table."""
+    return in_order(conflict for merge in merges for conflict in merge.conflicts)
+
+
+def broken_constraints(merges: Mapping[str, TableMerge], ours: View) -> list[MergeConflict]:
+    """Constraints that our rows would break after the merge; only asked once no two rows disagree."""
+    changes = {key: merge.change for key, merge in merges.items() if not merge.is_empty}
+    return constraint_conflicts(find_violations(changes, ours.catalog, PinnedRows(ours)))
+
+
+def _pointers(merges: Mapping[str, TableMerge], sides: _Sides, target: str | None) -> Iterable[VersionRow]:
+    """Tables that the target takes over from main as they are: no row has to be written.
+
+    Only versions of main can be shared, because the files of a branch go away with it, and only towards greater
+    versions, because a snapshot shows the greatest version of a table.
+    """
+    if target is None:
+        return
+    for key, merge in merges.items():
+        base, ours, theirs = (_entry(view, merge.info) for view in (sides.base, sides.ours, sides.theirs))
+        shareable = theirs.ref is None and theirs.version > ours.version and not owned_refs(target, [ours.ref])
+        if merge.as_theirs and base == ours and shareable and not merge.is_empty:
+            yield VersionRow(key, theirs.version, theirs.ref, theirs.row_count, theirs.evidence)
+
+
+def table_steps(merge: TableMerge) -> Iterable[Step]:
+    """The steps that turn our rows into the merged ones."""
+    rows = to_stored(merge.info, merge.rows)
+    for start in range(0, rows.num_rows, CHUNK_ROWS):
+        yield Upsert(rows.slice(start, CHUNK_ROWS))
+    yield Delete(merge.deleted)

@@ -1,0 +1,47 @@
+"""Decisions by hand: the row that a caller wants an entity to have after a merge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.compiler.catalog.model import EdgeType, NodeType
+from omnigraph.engine.arrow import TableType
+from omnigraph.engine.write.values import column_from_json
+from omnigraph.engine.write.violations import Violation
+from omnigraph.errors import BadRequest
+
+_ENDPOINTS = {"from": "src", "to": "dst"}
+
+
+def resolved_row(info: TableType, entity_id: str, row: pa.Table, values: Mapping[str, Any]) -> pa.Table:
+    """One row with some of its values replaced; they are given as JSON and converted like loaded ones."""
+    for name, value in values.items():
+        column = _endpoint(value) if _is_endpoint(info, name) else _value(info, entity_id, name, value)
+        stored = _ENDPOINTS.get(name, name) if _is_endpoint(info, name) else name
+        row = row.set_column(row.column_names.index(stored), row.schema.field(stored), column)
+    return row
+
+
+def _is_endpoint(info: TableType, name: str) -> bool:
+    return isinstance(info, EdgeType) and name in _ENDPOINTS
+
+
+def _endpoint(value: Any) -> pa.Array:
+    if not isinstance(value, str):
+        raise BadRequest(f"resolve: an endpoint is the id of a node, not {value!r}")
+    return pa.array([value], pa.utf8())
+
+
+def _value(info: TableType, entity_id: str, name: str, value: Any) -> pa.Array:
+    kind = info.properties.get(name)
+    if kind is None:
+        raise BadRequest(f"resolve: {info.name} has no property '{name}'")
+    if isinstance(info, NodeType) and info.key is not None and name in info.key:
+        raise BadRequest(f"resolve: '{name}' is the key of {info.name} and cannot change")
+    column, offences = column_from_json(name, kind, [value])
+    for offence in offences:
+        raise Violation(offence.code, offence.message, info.table_key, name, (entity_id,)).error()
+    return column
