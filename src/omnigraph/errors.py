@@ -329,7 +329,7 @@ ConflictKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class MergeConflict:
-    """One reason why two branches do not fit together; `properties` are those that both sides set differently."""
+    """One reason why two branches do not fit together; `properties` are those in which the two rows differ."""
 
     table_key: str
     entity_id: str | None

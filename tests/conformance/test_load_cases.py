@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from omnigraph.engine import export
 from omnigraph.engine.core import Core
 from omnigraph.engine.lifecycle import create_graph, open_graph
 from omnigraph.engine.write.load import LoadMode
+from omnigraph.engine.write.loading import LoadCall, run_load
+from omnigraph.engine.write.ndjson import decode_ndjson
 from omnigraph.errors import BadRequest, KeyConflict, OmnigraphError, ValueViolation
 from omnigraph.storage import branches
 from omnigraph.testing.loads import export_text, load_lines, ndjson
@@ -107,12 +110,25 @@ def test_an_export_filter_selects_types_by_name(g: Core) -> None:
 
 
 def test_an_export_shows_the_snapshot_it_started_on(g: Core) -> None:
-    from omnigraph.engine.export import export_jsonl
-
-    stream = export_jsonl(g.view(None))
+    stream = export.export_jsonl(g.view(None))
     first = next(stream)
     load_lines(g, ndjson([person("Zoe")]), "append")
     assert b"Zoe" not in first + b"".join(stream)
+
+
+@pytest.mark.parametrize(("setting", "value"), [("_SORT_BYTES", 0), ("_BLOB_BYTES", 0), ("_BATCH_ROWS", 2)])
+def test_an_export_is_the_same_however_it_is_cut(
+    setting: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = graph(tmp_path / "g", "node B { name: String @key content: Blob? v: Vector(2)? }")
+    names = [f"n{i * 7 % 10}" for i in range(10)]
+    values = ["base64:SGVsbG8=", "base64:", None]
+    records = [{"type": "B", "data": {"name": n, "content": values[i % 3], "v": [i, 0.5]}} for i, n in enumerate(names)]
+    load_lines(core, ndjson(records), "append")
+    whole = export_text(core)
+    assert [json.loads(line)["data"]["id"] for line in whole.splitlines()] == sorted(names)
+    monkeypatch.setattr(export, setting, value)
+    assert export_text(core) == whole
 
 
 @case(31)
@@ -372,6 +388,16 @@ def test_an_empty_file_is_one_commit_that_touches_nothing(g: Core, number: int) 
     assert done.commit is not None
     assert done.commit.parent_commit_id == head
     assert export_text(g) == before
+
+
+@case(54)
+def test_a_branch_created_for_a_load_that_fails_stays_at_its_base(g: Core, number: int) -> None:
+    head = g.state(None).effective_head
+    call = LoadCall(lambda catalog: decode_ndjson(b"nonsense", catalog), "merge", branch="r", base="main")
+    with pytest.raises(ValueViolation, match="invalid strict JSON at line 1"):
+        run_load(g, call)
+    assert branches.list_branches(g.store) == ["main", "r"]
+    assert g.state("r").effective_head == head
 
 
 def test_a_load_names_its_counts_per_type(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from omnigraph.engine.write.mutate import Effects, Request, execute
 from omnigraph.errors import KeyConflict, OmnigraphError, PreconditionFailed, ReadSetChanged
 from omnigraph.storage import failpoints
 from omnigraph.storage.tables import latest_version
-from omnigraph.testing.image import Image
+from omnigraph.testing.constraints import Image
 from omnigraph.testing.observe import image_of
 
 SCHEMA = """

@@ -17,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 import omnigraph as og
 from omnigraph.errors import OmnigraphError
 from omnigraph.testing import programs
-from omnigraph.testing.image import Image, Outcome, Placeholders, Record, Refused, Statement
+from omnigraph.testing.constraints import Image
+from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
 from omnigraph.testing.model import ModelCommit, ModelGraph, adopt_ids
 from omnigraph.testing.observe import image_of
 

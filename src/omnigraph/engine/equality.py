@@ -25,9 +25,9 @@ def differing_values(left: pa.Array | pa.ChunkedArray, right: pa.Array | pa.Chun
     here, there = _mask(one.is_valid()), _mask(other.is_valid())
     differs: np.ndarray = here != there
     both = np.flatnonzero(here & there)
-    if len(both) == len(one):
-        return differs | _differing(one, other)
-    differs[both] = _differing(one.take(pa.array(both)), other.take(pa.array(both)))
+    if len(both) < len(one):
+        one, other = one.take(pa.array(both)), other.take(pa.array(both))
+    differs[both] = _differing(one, other)
     return differs
 
 
@@ -35,7 +35,8 @@ def _differing(one: pa.Array, other: pa.Array) -> np.ndarray:
     """The same for arrays without nulls at this level."""
     kind = one.type
     if pa.types.is_floating(kind):
-        return _bits(one) != _bits(other)
+        different: np.ndarray = _bits(one) != _bits(other)
+        return different
     if pa.types.is_struct(kind):
         differs = np.zeros(len(one), bool)
         for position in range(kind.num_fields):

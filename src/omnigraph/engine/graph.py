@@ -216,9 +216,9 @@ class Graph(Reader):
     ) -> LoadResult:
         """Load records or a frame as one commit, or not at all.
 
-        `data` is a path, a glob, a directory, a list of paths, records as bytes or lines, or, with `type` or `edge`, an
-        Arrow, pandas or Polars frame whose `columns` may be renamed. `mode` is append, merge or overwrite. With
-        `from_`, a missing branch is created first.
+        `data` is a path, a glob, a directory, a list of paths, records as bytes, lines or dicts, or, with `type` or
+        `edge`, an Arrow, pandas or Polars frame whose `columns` may be renamed. `mode` is append, merge or overwrite.
+        With `from_`, a missing branch is created first.
         """
         self._core.require_writable()
         if runner not in ("auto", "inline"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable
 
 from omnigraph.errors import RecoveryRequired, Retry
 from omnigraph.storage import recovery, sidecar
@@ -17,18 +16,17 @@ _POLL_SECONDS = (0.002, 0.025)
 _MOST_BLOCKERS = 6
 
 
-def clear_way(store: Store, branch: str | None, touched: Iterable[TableAddress] = ()) -> None:
-    """Return when no other process is at work on this branch or on these (location, ref) lineages.
+def clear_way(store: Store, branch: str | None, *, awaited: str | None = None, gated: bool = True) -> None:
+    """Return when no other process is at work on this branch or on the operation `awaited`.
 
     Each live writer is waited for up to `writer_wait_ms`, then RecoveryRequired names it; so does an endless row of
-    them. Operations of this process are left to the gates.
+    them. Operations of this process are left to the gates; `gated=False` is for callers that hold some already.
     """
     patience = store.settings.writer_wait_ms / 1_000
     started = since = time.monotonic()
-    lineages = frozenset(touched)
     waiting_for = None
     while True:
-        blocker = _first_blocker(store, branch, lineages)
+        blocker = _first_blocker(store, branch, awaited, gated=gated)
         if blocker is None:
             return
         now = time.monotonic()
@@ -53,23 +51,23 @@ def older_writer(store: Store, mine: Sidecar) -> str | None:
     return None
 
 
-def _first_blocker(store: Store, branch: str | None, lineages: frozenset[TableAddress]) -> str | None:
+def _first_blocker(store: Store, branch: str | None, awaited: str | None, *, gated: bool) -> str | None:
     for operation_id in sidecar.pending(store.objects):
         other = sidecar.load(store.objects, operation_id)
-        if other is None or not _relevant(other, branch, lineages):
+        if other is None or not (operation_id == awaited or _relevant(other, branch)):
             continue
         if sidecar.is_live(other, skew_ms=store.settings.lease_skew_ms):
             if not sidecar.is_ours(other):
                 return operation_id
             continue
         try:
-            recovery.recover(store, operation_id)
+            recovery.recover(store, operation_id, gated=gated)
         except (Retry, RecoveryRequired):
             return operation_id  # somebody else is busy with it; look again
     return None
 
 
-def _relevant(other: Sidecar, branch: str | None, lineages: frozenset[TableAddress]) -> bool:
+def _relevant(other: Sidecar, branch: str | None, lineages: frozenset[TableAddress] = frozenset()) -> bool:
     if other.branch == branch or other.writer_kind == "SchemaApply":
         return True
     return any((plan.table_path, plan.table_branch) in lineages for plan in other.tables)

@@ -60,12 +60,14 @@ def held(lease: Lease, operation_id: str, *, skew_ms: int) -> bool:
 
 @contextmanager
 def active(operation_id: str) -> Iterator[None]:
-    """Mark an operation as worked on by this process; outside the block its own claims count as abandoned."""
+    """Mark an operation as worked on by this process; outside the (outermost) block its claims count as abandoned."""
+    nested = operation_id in _active
     _active.add(operation_id)
     try:
         yield
     finally:
-        _active.discard(operation_id)
+        if not nested:
+            _active.discard(operation_id)
 
 
 _active: set[str] = set()

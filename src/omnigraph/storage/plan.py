@@ -8,6 +8,7 @@ from omnigraph.errors import NotFound, ReadSetChanged
 from omnigraph.ids import new_ulids
 from omnigraph.storage import fence, steps, tables
 from omnigraph.storage.capture import Txn
+from omnigraph.storage.classify import open_if_exists
 from omnigraph.storage.fence import Recover
 from omnigraph.storage.forks import fork_ref, owned_refs
 from omnigraph.storage.layout import Address
@@ -15,7 +16,7 @@ from omnigraph.storage.sidecar import Fork, PlannedCommit, TablePlan
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import BRANCH, OPERATION_ID, Staged, TableHandle
-from omnigraph.storage.writeset import Create, Delete, Step, TableWrite, WriteSet
+from omnigraph.storage.writeset import Create, Delete, Overwrite, Step, TableWrite, WriteSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +68,19 @@ class Planner:
         return PlannedTable(plan, trunk.on(name), acting, None)
 
     def _unpublished(self, write: TableWrite) -> PlannedTable | None:
-        """A table the snapshot does not show: created, or (when its key was dropped) overwritten on top of its past."""
+        """A table the snapshot does not show: created, or overwritten where an earlier one left its dataset."""
         if write.location is None:
             raise NotFound(f"type '{write.table_key}' does not exist on this branch")
         address, expected = self.store.root.table(write.location), write.expected or 0
         first = write.steps[0]
-        if isinstance(first, Create):
+        if isinstance(first, Create) and open_if_exists(address) is None:
             plan = self._plan(write, address, expected, 0, len(write.steps), create=True)
-            return PlannedTable(plan, address, write.steps, self._owned(steps.stage_first(address, first), plan, 0))
-        state = self.txn.state
-        base = fence.abandoned(self.store, state, address, expected, recover=self.recover)
+            staged = self._owned(steps.stage_first(address, first), plan, 0)
+            return PlannedTable(plan, address, write.steps, staged)
+        if isinstance(first, Create):
+            anew = (Overwrite(first.schema.empty_table()), *write.steps[1:])
+            write = TableWrite(write.table_key, anew, write.location, write.expected)
+        base = fence.abandoned(self.store, self.txn.state, address, expected, recover=self.recover)
         return self._on_base(write, base, pin=expected)
 
     def _on_base(

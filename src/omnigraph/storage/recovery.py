@@ -54,6 +54,7 @@ def sweep(store: Store, *, eager_restore: bool = True) -> list[Recovered]:
     ]
     if eager_restore:
         finish_deletes(store)
+        schema_recovery.clear_stale_lock(store)
     return [outcome for outcome in done if outcome is not None]
 
 
@@ -75,7 +76,12 @@ def recover(store: Store, operation_id: str, *, eager_restore: bool = False, gat
 
 
 def publication_of(intent: Sidecar, versions: tuple[VersionRow, ...]) -> Publication:
-    """The commit an armed operation is going to be, whoever publishes it."""
+    """The commit an armed operation is going to be, whoever publishes it.
+
+    Tables are planned under the keys that are published now; a renamed type's new version goes to its new key.
+    """
+    renamed = {rename.source: rename.target for rename in intent.delta.renames}
+    versions = tuple(replace(row, table_key=renamed.get(row.table_key, row.table_key)) for row in versions)
     return Publication(
         branch=intent.branch,
         commit_id=intent.operation_id,

@@ -1,11 +1,36 @@
-"""The schema side of recovery: staged files, the schema lock and graph control of an interrupted schema change."""
+"""The schema side of a change and of its recovery: staged files, the schema lock and graph control."""
 
 from __future__ import annotations
 
-from omnigraph.storage import control, schema_files
+from omnigraph.storage import control, manifest, schema_files, tables
+from omnigraph.storage.capture import control_is_held
 from omnigraph.storage.layout import MANIFEST, SCHEMA_LOCK_REF, ref_file
 from omnigraph.storage.sidecar import Sidecar
 from omnigraph.storage.store import Store
+
+
+def lock(store: Store) -> None:
+    """Put the schema lock up; called under graph control, so a lock that is there already belongs to nobody."""
+    drop_lock(store)
+    trunk = tables.open_table(store.root.manifest(), control=True)
+    tables.create_ref(trunk, SCHEMA_LOCK_REF, source=None, version=trunk.version)
+
+
+def drop_lock(store: Store) -> None:
+    """Take the schema lock down; called under graph control."""
+    store.objects.delete(f"{MANIFEST}/{ref_file(SCHEMA_LOCK_REF)}")
+    store.objects.delete_prefix(f"{MANIFEST}/tree/{SCHEMA_LOCK_REF}")
+
+
+def clear_stale_lock(store: Store) -> None:
+    """Remove the lock, and release the control, of a schema change that died before it left a sidecar."""
+    if SCHEMA_LOCK_REF not in manifest.refs(store.root):
+        return
+    row = manifest.load(store.root).state.control
+    if row is not None and row.holder is not None and control_is_held(store, row.holder):
+        return
+    with control.hold_control(store, "schema_apply"):
+        drop_lock(store)
 
 
 def can_roll_forward(store: Store, intent: Sidecar) -> bool:
@@ -38,6 +63,5 @@ def unlock(store: Store, operation_id: str) -> None:
     """Remove the schema lock and release control, unless another operation has taken control meanwhile."""
     if not control.holds(store, operation_id):
         return
-    store.objects.delete(f"{MANIFEST}/{ref_file(SCHEMA_LOCK_REF)}")
-    store.objects.delete_prefix(f"{MANIFEST}/tree/{SCHEMA_LOCK_REF}")
+    drop_lock(store)
     control.release(store, operation_id)

@@ -76,7 +76,7 @@ class RestorePin:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create the table's dataset with this schema; the first step of a new type."""
+    """An empty table with this schema; the first step of a new type, whether or not a dropped one left its dataset."""
 
     schema: pa.Schema
 

@@ -26,8 +26,8 @@ from omnigraph.compiler.query.checked import (
 )
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
+from omnigraph.testing.constraints import Image
 from omnigraph.testing.evaluator_values import Assignment, Entity, Values, compare_total
-from omnigraph.testing.image import Image
 
 OutputRow: TypeAlias = dict[str, Any]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
-
-Row: TypeAlias = dict[str, Any]
-Image: TypeAlias = dict[str, dict[str, Row]]  # table key → id → row, values as JSON prints them
+from omnigraph.testing.constraints import Image, Row, row_codes, table_types, violations
 
 KEY_CONFLICT = frozenset({"key_conflict", "W015", "W012"})
 
@@ -196,7 +193,7 @@ class Placeholders:
 
 def empty_image(catalog: Catalog) -> Image:
     """A graph without rows."""
-    return {kind.table_key: {} for kind in _types(catalog)}
+    return {kind.table_key: {} for kind in table_types(catalog)}
 
 
 def copy_image(image: Image) -> Image:
@@ -238,7 +235,7 @@ def load(catalog: Catalog, before: Image, mode: str, records: Sequence[Record], 
     """Land records in one of the three modes; Refused leaves nothing behind."""
     rows = [(type_named(catalog, record.type_name), record) for record in records]
     built = [(kind, _loaded(kind, record, mint)) for kind, record in rows]
-    wrong = {code for kind, row in built for code in _row_codes(kind, row)}
+    wrong = {code for kind, row in built for code in row_codes(kind, row)}
     if wrong:
         raise Refused(*wrong)
     _refuse_repeats(built, mode)
@@ -247,7 +244,7 @@ def load(catalog: Catalog, before: Image, mode: str, records: Sequence[Record], 
         after.update({kind.table_key: {} for kind, _ in built})
     for kind, row in built:
         if mode == "append" and row["id"] in before[kind.table_key]:
-            raise Refused(*KEY_CONFLICT, *_violations(catalog, before, _with(after, built)))
+            raise Refused(*KEY_CONFLICT, *violations(catalog, before, _with(after, built)))
         after[kind.table_key][row["id"]] = row
     validate(catalog, before, after, touched={(kind.table_key, row["id"]) for kind, row in built})
     written = {(isinstance(kind, EdgeType), kind.table_key, row["id"]) for kind, row in built}
@@ -257,7 +254,7 @@ def load(catalog: Catalog, before: Image, mode: str, records: Sequence[Record], 
 
 def validate(catalog: Catalog, before: Image, after: Image, *, touched: Iterable[tuple[str, str]] = ()) -> None:
     """Refuse an image that breaks a constraint; the first broken family decides the code."""
-    codes = _violations(catalog, before, after, touched=touched)
+    codes = violations(catalog, before, after, touched=touched)
     if codes:
         raise Refused(*codes)
 
@@ -274,11 +271,6 @@ def type_named(catalog: Catalog, name: str) -> NodeType | EdgeType:
     """A node type, else an edge type."""
     node = catalog.nodes.get(name)
     return node if node is not None else catalog.edges[name]
-
-
-def _types(catalog: Catalog) -> Iterator[NodeType | EdgeType]:
-    yield from catalog.nodes.values()
-    yield from catalog.edges.values()
 
 
 def _inserted(kind: NodeType | EdgeType, values: Mapping[str, Any], mint: Placeholders) -> Row:
@@ -330,88 +322,6 @@ def _with(image: Image, built: Sequence[tuple[NodeType | EdgeType, Row]]) -> Ima
     for kind, row in built:
         landed[kind.table_key][row["id"]] = row
     return landed
-
-
-# --- constraints -------------------------------------------------------------------------------------
-
-
-def _violations(
-    catalog: Catalog, before: Image, after: Image, *, touched: Iterable[tuple[str, str]] = ()
-) -> frozenset[str]:
-    changed = set(touched) | {
-        (key, name) for key, rows in after.items() for name, row in rows.items() if before[key].get(name) != row
-    }
-    families = (
-        _value_codes(catalog, after, changed),
-        {"W012"} if _repeats_unique(catalog, after, changed) else set(),
-        {"W013"} if _dangles(catalog, after) else set(),
-        {"W014"} if _breaks_cardinality(catalog, before, after, changed) else set(),
-    )
-    return frozenset(next((family for family in families if family), ()))
-
-
-def _value_codes(catalog: Catalog, after: Image, changed: set[tuple[str, str]]) -> set[str]:
-    kinds = {kind.table_key: kind for kind in _types(catalog)}
-    return {code for key, name in changed for code in _row_codes(kinds[key], after[key][name])}
-
-
-def _row_codes(kind: NodeType | EdgeType, row: Row) -> set[str]:
-    codes: set[str] = set()
-    for name, declared in kind.properties.items():
-        if row[name] is None and not declared.nullable:
-            codes.add("W001")
-        if declared.enum is not None and row[name] is not None and row[name] not in declared.enum:
-            codes.add("W006")
-    return codes | _node_codes(kind, row) if isinstance(kind, NodeType) else codes
-
-
-def _node_codes(kind: NodeType, row: Row) -> set[str]:
-    codes: set[str] = set()
-    for limits in kind.ranges:
-        value = row[limits.property]
-        below = value is not None and limits.min is not None and value < limits.min
-        above = value is not None and limits.max is not None and value > limits.max
-        if below or above:
-            codes.add("W010")
-    for check in kind.checks:
-        if row[check.property] is not None and not re.search(check.pattern, row[check.property]):
-            codes.add("W011")
-    return codes
-
-
-def _repeats_unique(catalog: Catalog, after: Image, changed: set[tuple[str, str]]) -> bool:
-    for kind in _types(catalog):
-        for group in kind.unique:
-            holders: dict[tuple[Any, ...], set[str]] = {}
-            for row in after[kind.table_key].values():
-                values = tuple(row[name] for name in group)
-                if None not in values:
-                    holders.setdefault(values, set()).add(row["id"])
-            crowded = [ids for ids in holders.values() if len(ids) > 1]
-            if any((kind.table_key, name) in changed for ids in crowded for name in ids):
-                return True
-    return False
-
-
-def _dangles(catalog: Catalog, after: Image) -> bool:
-    return any(
-        row["src"] not in after[f"node:{edge.from_type}"] or row["dst"] not in after[f"node:{edge.to_type}"]
-        for edge in catalog.edges.values()
-        for row in after[edge.table_key].values()
-    )
-
-
-def _breaks_cardinality(catalog: Catalog, before: Image, after: Image, changed: set[tuple[str, str]]) -> bool:
-    for edge in catalog.edges.values():
-        old, new = before[edge.table_key], after[edge.table_key]
-        affected = {new[name]["src"] for key, name in changed if key == edge.table_key}
-        affected |= {row["src"] for name, row in old.items() if name not in new or new[name]["src"] != row["src"]}
-        counts = Counter(row["src"] for row in new.values())
-        for source in affected & after[f"node:{edge.from_type}"].keys():
-            too_many = edge.card.max is not None and counts[source] > edge.card.max
-            if too_many or counts[source] < edge.card.min:
-                return True
-    return False
 
 
 def _key_text(value: Any) -> str:

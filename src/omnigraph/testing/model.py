@@ -12,7 +12,8 @@ from typing import Any
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.testing import image as images
-from omnigraph.testing.image import Image, Outcome, Placeholders, Record, Refused, Row, Statement
+from omnigraph.testing.constraints import Image, Row
+from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
 
 
 @dataclass(frozen=True, slots=True)

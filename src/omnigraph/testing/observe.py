@@ -6,7 +6,7 @@ from omnigraph.engine.arrow import table_types
 from omnigraph.engine.entity import all_rows
 from omnigraph.engine.json_values import json_rows
 from omnigraph.engine.view import View
-from omnigraph.testing.image import Image
+from omnigraph.testing.constraints import Image
 
 
 def image_of(view: View) -> Image:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.testing.image import Image, Record, empty_image
+from omnigraph.testing.constraints import Image
+from omnigraph.testing.image import Record, empty_image
 
 SCHEMA = """
 node Ant {

@@ -35,7 +35,9 @@ PATTERNS = [
     "$a path $b",
     "$b path{1,3} $c",
     "$a <path>{2,2} $c",
-    "$a $e:path $b",
+    "$a $e:path $b $e.minutes > 0",
+    "$b: Hut $a.alt = $b.rank",
+    "$b: Hut $a = $b",
     "$a path $a",
     "$w guards $a",
     "$b guards $v",
@@ -44,13 +46,12 @@ PATTERNS = [
 ]
 TESTS = [
     "$a: Hut { alt: 1 }",
-    "$e.minutes > 0",
+    "$a.alt = 1 and $a.rank = 1",
     "$a.alt < 2 or $a.rank is null",
     "$a.alt = $b.rank",
     "$a.alt + $b.alt > 2 * 1",
     "$w.age = $a.alt",
     "$a != $b",
-    "$a = $b",
     "2 > 1",
 ]
 NEGATIONS = [

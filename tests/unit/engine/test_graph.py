@@ -130,6 +130,7 @@ def test_records_load_from_files_globs_directories_bytes_and_lines(tmp_path: Pat
         "text": PEOPLE,
         "bytes": PEOPLE.encode(),
         "lines": iter(PEOPLE.splitlines()),
+        "dicts": [json.loads(line) for line in PEOPLE.splitlines()],
         "pieces": [line.encode() for line in PEOPLE.splitlines(keepends=True)],
     }
     for name, source in sources.items():

@@ -36,7 +36,9 @@ def test_renewal_counts_up_and_keeps_the_owner() -> None:
 
 
 def test_a_dead_process_of_this_host_does_not_hold_its_lease() -> None:
-    child = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
     host = process_owner().split("/", maxsplit=1)[0]
     lease = replace(fresh_lease(30_000), owner=f"{host}/{child.stdout.strip()}/x")
     assert expired(lease, skew_ms=10_000)

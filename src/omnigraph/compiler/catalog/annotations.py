@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from omnigraph.compiler.catalog import model
+from omnigraph.compiler.catalog import defaults, model
 from omnigraph.compiler.catalog.expand import Effective
 from omnigraph.compiler.catalog.shape import MARKS, Kind, canonical_annotations
 from omnigraph.compiler.diagnostics import SchemaError, did_you_mean, fail
@@ -72,6 +72,8 @@ def read_property(
                 _check_embed(reader, each, prop, siblings)
             case "metric" if prop.type.is_vector:
                 _check_metric(reader, each)
+            case defaults.NAME if not prop.type.nullable:
+                _check_default(reader, each, prop)
         reader.read(each)
     return reader.finish()
 
@@ -97,6 +99,18 @@ def _check_metric(reader: _Reader, each: ast.Annotation) -> None:
     reader.check_once(each)
     if each.value not in METRICS or each.kwargs or each.value_kind not in ("string", "word"):
         reader.fail("S032", "@metric is one of " + ", ".join(f'"{name}"' for name in METRICS), each)
+
+
+def _check_default(reader: _Reader, each: ast.Annotation, prop: ast.Property) -> None:
+    reader.check_once(each)
+    if not defaults.takes_default(prop.type):
+        reader.fail("S032", f"@default needs a plain scalar; {reader.place} is {prop.type}", each)
+    if each.value is None or each.kwargs or not defaults.spelled_for(prop.type, each.value_kind):
+        reader.fail("S032", f"@default of {reader.place} takes one {prop.type} value", each)
+    try:
+        defaults.parse_default(prop.type, each.value)
+    except ValueError as error:
+        reader.fail("S032", f"@default of {reader.place}: {error}", each)
 
 
 class _Reader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from omnigraph.compiler.catalog.codec import shape_hash
+from omnigraph.compiler.catalog.defaults import Default, default_of
 from omnigraph.compiler.catalog.model import (
     Annotation,
     Catalog,
@@ -54,6 +55,7 @@ def _node(shape: NodeShape) -> NodeType:
         indices=(key, *(each for each in declared if set(each) != set(key))) if key is not None else declared,
         annotations=shape.annotations,
         property_annotations=_annotations(shape.properties),
+        defaults=_defaults(shape.properties),
         type_id=shape.type_id,
         incarnation_id=shape.incarnation_id,
         property_ids=ids,
@@ -74,6 +76,7 @@ def _edge(shape: EdgeShape) -> EdgeType:
         indices=_columns(shape, Index),
         annotations=shape.annotations,
         property_annotations=_annotations(shape.properties),
+        defaults=_defaults(shape.properties),
         type_id=shape.type_id,
         incarnation_id=shape.incarnation_id,
         property_ids=_ids(shape.properties),
@@ -105,6 +108,11 @@ def _ids(properties: Iterable[PropertyShape]) -> Mapping[str, int]:
 
 def _annotations(properties: Iterable[PropertyShape]) -> Mapping[str, tuple[Annotation, ...]]:
     return {each.name: each.annotations for each in properties if each.annotations}
+
+
+def _defaults(properties: Iterable[PropertyShape]) -> dict[str, Default]:
+    found = {each.name: default_of(each.type, each.annotations) for each in properties}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _embeds(properties: Iterable[PropertyShape]) -> dict[str, Embed]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 
 from omnigraph.compiler.catalog.accepted import Accepted
+from omnigraph.compiler.catalog.defaults import NAME as DEFAULT
+from omnigraph.compiler.catalog.defaults import default_of
 from omnigraph.compiler.catalog.model import Annotation, Check, Range
 from omnigraph.compiler.catalog.shape import (
     MARKS,
@@ -29,6 +31,7 @@ from omnigraph.compiler.catalog.steps import (
     DropProperty,
     ExtendEnum,
     Mode,
+    RelaxProperty,
     RenameProperty,
     RenameType,
     Step,
@@ -38,6 +41,7 @@ from omnigraph.compiler.catalog.steps import (
 )
 
 _METADATA = ("description", "instruction")
+_PROPERTY_METADATA = (*_METADATA, DEFAULT)  # a default concerns future writes only
 
 
 class Comparison:
@@ -132,12 +136,12 @@ def _property_annotations(
     kind: Kind, owner: str, old: PropertyShape, new: PropertyShape, ids: tuple[Mapping[str, int], Mapping[str, int]]
 ) -> Iterator[Step]:
     entity = f"{kind}:{owner}.{new.name}"
-    if _named(old.annotations, _METADATA) != _named(new.annotations, _METADATA):
+    if _named(old.annotations, _PROPERTY_METADATA) != _named(new.annotations, _PROPERTY_METADATA):
         yield UpdatePropertyMetadata(kind, owner, new.name, _others(new.annotations, MARKS))
     if _embedding(old, ids[0]) != _embedding(new, ids[1]):
         change = _change_text(_named(old.annotations, ("embed",)), _named(new.annotations, ("embed",)))
         yield UnsupportedChange(entity, f"the embedding of '{owner}.{new.name}' changes: {change}", "OG-VE-101")
-    handled = (*_METADATA, *MARKS, "embed")
+    handled = (*_PROPERTY_METADATA, *MARKS, "embed")
     before, after = _others(old.annotations, handled), _others(new.annotations, handled)
     if before != after:
         reason = f"annotations of '{owner}.{new.name}' change: {_change_text(before, after)}"
@@ -167,11 +171,11 @@ def _change_text(before: tuple[Annotation, ...], after: tuple[Annotation, ...]) 
 
 
 def _added(kind: Kind, owner: str, prop: PropertyShape) -> Step:
-    if prop.type.nullable:
-        return AddProperty(kind, owner, prop.name, prop.type)
-    reason = (
-        f"adding required property '{owner}.{prop.name}' would leave existing rows without a value; make it nullable"
-    )
+    default = default_of(prop.type, prop.annotations)
+    if prop.type.nullable or default is not None:
+        return AddProperty(kind, owner, prop.name, prop.type, default)
+    advice = "make it nullable or give it a @default"
+    reason = f"adding required property '{owner}.{prop.name}' would leave existing rows without a value; {advice}"
     return UnsupportedChange(f"{kind}:{owner}.{prop.name}", reason, "OG-MF-103")
 
 
@@ -183,6 +187,8 @@ def _retyped(kind: Kind, owner: str, old: PropertyShape, new: PropertyShape) -> 
     if widened and before.nullable == after.nullable:
         values = tuple(sorted(set(after.enum or ()) - set(before.enum or ())))
         yield ExtendEnum(kind, owner, new.name, values)
+    elif before.with_nullable(True) == after:
+        yield RelaxProperty(kind, owner, new.name, after)
     else:
         reason = f"the type of '{owner}.{new.name}' changes from {before} to {after}"
         yield UnsupportedChange(f"{kind}:{owner}.{new.name}", reason, "OG-MF-106")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
+from omnigraph.compiler.catalog.defaults import NAME as DEFAULT
 from omnigraph.compiler.catalog.expand import Effective
 from omnigraph.compiler.catalog.model import Check, Range
 from omnigraph.compiler.catalog.shape import Constraint, Index, Key, Kind, Unique, canonical_constraints
@@ -76,6 +77,8 @@ class ConstraintReader:
         place = f"'{self._owner}.{column}'"
         if name == "key" and kind.nullable:
             self._fail("S023", f"key property {place} must not be nullable", span)
+        if name == "key" and any(each.name == DEFAULT for each in self._properties[column].property.annotations):
+            self._fail("S032", f"key property {place} cannot have a @default: rows would share one id", span)
         allowed = kind.is_plain_scalar or (name == "index" and kind.is_vector)
         if not allowed:
             self._fail("S024", f"{place} is {kind}, which cannot be used in @{name}", span)

@@ -10,7 +10,7 @@ from omnigraph.compiler.catalog.accepted import Accepted, accepted_from, draft_o
 from omnigraph.compiler.catalog.compare import Comparison
 from omnigraph.compiler.catalog.identity import match
 from omnigraph.compiler.catalog.shape import KINDS, Constraint, Key, SchemaShape
-from omnigraph.compiler.catalog.steps import AddType, DropType, Mode, Step, UnsupportedChange, step_json
+from omnigraph.compiler.catalog.steps import AddType, DropType, Mode, Step, UnsupportedChange, step_json, step_text
 from omnigraph.compiler.diagnostics import Diagnostic
 from omnigraph.compiler.source import Source
 
@@ -34,8 +34,14 @@ class Plan:
         return tuple(step for step in self.steps if isinstance(step, UnsupportedChange))
 
     def to_json(self) -> dict[str, Any]:
-        """`{supported, steps}`."""
-        return {"supported": self.supported, "steps": [step_json(step) for step in self.steps]}
+        """`{supported, step_count, steps}`."""
+        steps = [step_json(step) for step in self.steps]
+        return {"supported": self.supported, "step_count": len(steps), "steps": steps}
+
+    def __str__(self) -> str:
+        """One line per step, for people."""
+        lines = [f"- {step_text(step)}" for step in self.steps] or ["no schema changes"]
+        return "\n".join([f"supported: {'yes' if self.supported else 'no'}", *lines])
 
 
 def plan_migration(

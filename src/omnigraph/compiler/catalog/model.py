@@ -66,6 +66,7 @@ class TypeInfo:
     indices: tuple[tuple[str, ...], ...] = ()
     annotations: tuple[Annotation, ...] = ()
     property_annotations: Mapping[str, tuple[Annotation, ...]] = field(default_factory=dict)
+    defaults: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # required properties only
     # Stable identity; 0 until the schema is accepted into a graph.
     type_id: int = 0
     incarnation_id: int = 0

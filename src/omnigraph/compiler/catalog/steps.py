@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.compiler.catalog.codec import encode_annotation
 from omnigraph.compiler.catalog.codes import CODES
+from omnigraph.compiler.catalog.defaults import Default
 from omnigraph.compiler.catalog.model import Annotation, Check, Range
 from omnigraph.compiler.catalog.shape import Constraint, Index, Key, Kind, Unique, annotation_text, constraint_text
 from omnigraph.compiler.types import PropType
@@ -33,12 +35,13 @@ class RenameType:
 
 @dataclass(frozen=True, slots=True)
 class AddProperty:
-    """A new nullable property."""
+    """A new property: nullable, or with a default that existing rows get."""
 
     type_kind: Kind
     type_name: str
     property_name: str
     property_type: PropType
+    default: Default | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,16 @@ class RenameProperty:
     type_name: str
     old: str
     new: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxProperty:
+    """A required property that may be null from now on; `property_type` is its new type."""
+
+    type_kind: Kind
+    type_name: str
+    property_name: str
+    property_type: PropType
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,7 @@ Step = (
     | RenameType
     | AddProperty
     | RenameProperty
+    | RelaxProperty
     | AddConstraint
     | ExtendEnum
     | UpdateTypeMetadata
@@ -144,8 +158,11 @@ def step_json(step: Step) -> dict[str, Any]:
             return {"kind": "add_type", "type_kind": kind, "name": name}
         case RenameType(kind, old, new):
             return {"kind": "rename_type", "type_kind": kind, "from": old, "to": new}
-        case AddProperty(_, _, name, added):
-            return {**_owner("add_property", step), "property_name": name, "property_type": type_json(added)}
+        case AddProperty(_, _, name, added, default):
+            filled = {} if default is None else {"default": default}
+            return {**_owner("add_property", step), "property_name": name, "property_type": type_json(added), **filled}
+        case RelaxProperty(_, _, name, relaxed):
+            return {**_owner("relax_property", step), "property_name": name, "property_type": type_json(relaxed)}
         case RenameProperty(_, _, old, new):
             return {**_owner("rename_property", step), "from": old, "to": new}
         case AddConstraint(_, _, constraint):
@@ -174,8 +191,11 @@ def step_text(step: Step) -> str:
             return f"add {kind} type '{name}'"
         case RenameType(kind, old, new):
             return f"rename {kind} type '{old}' -> '{new}'"
-        case AddProperty(kind, owner, name, added):
-            return f"add property '{owner}.{name}' ({type_text(added)}) on {kind} '{owner}'"
+        case AddProperty(kind, owner, name, added, default):
+            filled = "" if default is None else f", existing rows get {json.dumps(default)}"
+            return f"add property '{owner}.{name}' ({type_text(added)}) on {kind} '{owner}'{filled}"
+        case RelaxProperty(kind, owner, name, relaxed):
+            return f"relax property '{owner}.{name}' to {type_text(relaxed)} on {kind} '{owner}'"
         case RenameProperty(kind, owner, old, new):
             return f"rename property '{owner}.{old}' -> '{owner}.{new}' on {kind} '{owner}'"
         case AddConstraint(kind, owner, constraint):
@@ -224,7 +244,14 @@ def constraint_json(constraint: Constraint) -> dict[str, Any]:
 
 
 def _owner(
-    kind: str, step: AddProperty | RenameProperty | AddConstraint | ExtendEnum | UpdatePropertyMetadata | DropProperty
+    kind: str,
+    step: AddProperty
+    | RenameProperty
+    | RelaxProperty
+    | AddConstraint
+    | ExtendEnum
+    | UpdatePropertyMetadata
+    | DropProperty,
 ) -> dict[str, Any]:
     return {"kind": kind, "type_kind": step.type_kind, "type_name": step.type_name}
 

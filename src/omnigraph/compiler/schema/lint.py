@@ -9,7 +9,7 @@ from omnigraph.compiler.diagnostics import Diagnostic
 from omnigraph.compiler.schema.ast import Annotation, Edge, Interface, Node, Schema
 from omnigraph.compiler.types import PropType
 
-KNOWN = ("description", "instruction", "embed", "rename_from", "key", "unique", "index", "metric", "card")
+KNOWN = ("description", "instruction", "embed", "rename_from", "key", "unique", "index", "metric", "card", "default")
 _NEAR = 0.8
 _LONGEST = 32
 
@@ -34,8 +34,8 @@ def _annotation(annotation: Annotation, kind: PropType | None) -> Iterator[Diagn
     if name == "card":
         help_text = "a cardinality is @card(0..1) or @card(1..), directly after the target type of an edge"
         yield Diagnostic("L101", "this @card has no bounds and no effect", span, help_text)
-    elif name == "default":
-        help_text = "there are no default values; make the property nullable, or set it when writing"
+    elif name == "default" and (kind is None or kind.nullable):
+        help_text = "a default is for required properties; what is left out of a nullable one is null"
         yield Diagnostic("L102", "@default has no effect", span, help_text)
     elif name in ("range", "check"):
         help_text = f"write @{name}(property, …) in the body"

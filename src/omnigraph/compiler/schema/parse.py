@@ -261,8 +261,8 @@ def _value(cursor: Cursor, *, words: bool) -> tuple[str, str]:
     """Text and spelling of a literal, or of a bare word where one may stand."""
     if cursor.kind == STRING:
         return cursor.need_string()[0], "string"
-    if cursor.kind in (INT, FLOAT):
-        return cursor.need_number()[0], "number"
+    if cursor.kind in (INT, FLOAT) or cursor.at_punct("-"):
+        return _signed(cursor), "number"
     if cursor.kind == LOWER and cursor.text in ("true", "false"):
         return cursor.need_lower()[0], "bool"
     if words and cursor.kind == LOWER:

@@ -34,7 +34,7 @@ def decide(base: Any, ours: Any, theirs: Any) -> Decision:
     >>> decide("B", "B", "X").name, decide("B", "X", "Y").name, decide("B", None, "X").name
     ('TAKE', 'DIVERGENT_UPDATE', 'DELETE_VS_UPDATE')
     """
-    if ours == theirs or theirs == base:
+    if theirs in (ours, base):
         return Decision.KEEP
     if ours == base:
         return Decision.DELETE if theirs is None else Decision.TAKE

@@ -19,9 +19,9 @@ from omnigraph.engine.write.commit import commit
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.validate import find_violations
 from omnigraph.errors import BadRequest, BranchNotFound, MergeConflict, MergeConflicts, OmnigraphError, ReadSetChanged
-from omnigraph.storage import manifest, recovery
+from omnigraph.storage import recovery
 from omnigraph.storage.branches import delete_branch
-from omnigraph.storage.capture import Txn, capture, token_of
+from omnigraph.storage.capture import Txn, capture
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.failpoints import hit
 from omnigraph.storage.forks import owned_refs
@@ -145,8 +145,7 @@ class _Work:
 
     def plan(self, txn: Txn) -> _Plan:
         """Work the merge out; reads only."""
-        source = capture(self.core.store, self.call.source)
-        self._source = source.token
+        source = self._capture_source()
         _require_one_schema(source.token, txn.token)
         hit("branch_merge.post_capture")
         heads = _head(source.state), _head(txn.state)
@@ -161,6 +160,18 @@ class _Work:
         conflicts = row_conflicts(merges.values()) or broken_constraints(merges, sides.ours)
         return replace(plan, conflicts=tuple(conflicts), pointers=tuple(_pointers(merges, sides, self.call.target)))
 
+    def _capture_source(self) -> Txn:
+        try:
+            found = capture(self.core.store, self.call.source)
+        except BranchNotFound:
+            if self._source is None:
+                raise
+            raise self._source_moved(None) from None
+        if self._source is not None and found.token.branch_identifier != self._source.branch_identifier:
+            raise self._source_moved(found.token)
+        self._source = found.token
+        return found
+
     def _sides(self, source: ManifestState, target: ManifestState, base: GraphCommit | None) -> _Sides:
         ours = self.core.view_of(target)
         if base is None:
@@ -171,15 +182,17 @@ class _Work:
     def before_publish(self) -> None:
         """The source may have gone on, but it must still be the branch that was read."""
         hit("branch_merge.post_effects_pre_publish")
+        captured = self._source
+        assert captured is not None
+        _require_one_schema(self._capture_source().token, captured)
+
+    def _source_moved(self, found: Token | None) -> ReadSetChanged:
         assert self._source is not None
-        member = f"branch_identifier:{self.call.source or 'main'}"
-        try:
-            found = token_of(manifest.load(self.core.store.root, self.call.source).state)
-        except BranchNotFound:
-            raise ReadSetChanged(member, expected=self._source.branch_identifier, actual=None) from None
-        if found.branch_identifier != self._source.branch_identifier:
-            raise ReadSetChanged(member, expected=self._source.branch_identifier, actual=found.branch_identifier)
-        _require_one_schema(found, self._source)
+        return ReadSetChanged(
+            f"branch_identifier:{self.call.source or 'main'}",
+            expected=self._source.branch_identifier,
+            actual=None if found is None else found.branch_identifier,
+        )
 
 
 def _require_one_schema(source: Token, target: Token) -> None:

@@ -42,15 +42,20 @@ class Adjacency:
         owner, entry = spread(start, stop)
         return owner, _wide(self.neighbours[entry]), _wide(self.edges[entry])
 
-    def connect(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
-        """The half-open range of entries that lead from each of `rows` to the target beside it."""
+    def connects(self, rows: Rows, targets: Rows) -> Mask:
+        """Whether each of `rows` has the target beside it as a neighbour."""
+        if not len(self):
+            return np.zeros(len(rows), np.bool_)
         start, stop = self.bounds(rows)
-        first = self._search(start, stop, targets, after=False)
-        return first, self._search(first, stop, targets, after=True)
+        place = self._search(start, stop, targets, after=False)
+        found: Mask = self.neighbours[np.minimum(place, len(self) - 1)] == targets
+        return found & (place < stop)
 
     def edges_between(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
         """(position, edge) of every edge from each of `rows` to the target beside it."""
-        owner, entry = spread(*self.connect(rows, targets))
+        start, stop = self.bounds(rows)
+        first = self._search(start, stop, targets, after=False)
+        owner, entry = spread(first, self._search(first, stop, targets, after=True))
         return owner, _wide(self.edges[entry])
 
     def bounds(self, rows: Rows) -> tuple[Rows, Rows]:
@@ -103,24 +108,27 @@ class Adjacency:
         return np.unique(self.owners[self.neighbours == self.owners])
 
     def _search(self, low: Rows, high: Rows, targets: Rows, *, after: bool) -> Rows:
-        low, high = low.copy(), high.copy()
-        open_ = np.flatnonzero(low < high)
-        while len(open_):
-            middle = (low[open_] + high[open_]) >> 1
-            seen = self.neighbours[middle]
-            right = seen <= targets[open_] if after else seen < targets[open_]
-            low[open_[right]] = middle[right] + 1
-            high[open_[~right]] = middle[~right]
-            open_ = open_[low[open_] < high[open_]]
+        """Binary search in every list at once: where the target begins, or where it ends."""
+        unsettled = low < high
+        while unsettled.any():
+            middle = (low + high) >> 1
+            seen = self.neighbours[np.where(unsettled, middle, 0)]
+            right = unsettled & ((seen <= targets) if after else (seen < targets))
+            low = np.where(right, middle + 1, low)
+            high = np.where(unsettled & ~right, middle, high)
+            unsettled = low < high
         return low
 
 
-def build(sources: Rows, neighbours: Rows, edges: Rows) -> Adjacency:
-    """Neighbour lists from one entry per (source, neighbour, edge), in any order."""
+def build(sources: Rows, neighbours: Rows, edges: Rows, *, settled: bool = False) -> Adjacency:
+    """Neighbour lists from one entry per (source, neighbour, edge), in any order.
+
+    `settled` says that parallel edges come in ascending order already; then input that is mostly sorted costs little.
+    """
     if not len(sources):
         empty = np.empty(0, np.int64)
         return Adjacency(np.zeros(2, np.int64), empty, empty, 0)
-    order = sorted_order(sources, neighbours, edges)
+    order = _sorted_order(sources, neighbours, edges, settled=settled)
     sources = sources[order]
     low, high = int(sources[0]), int(sources[-1])
     width = high - low + 1
@@ -133,15 +141,6 @@ def build(sources: Rows, neighbours: Rows, edges: Rows) -> Adjacency:
     return Adjacency(offsets, _narrow(neighbours[order]), _narrow(edges[order]), keys)
 
 
-def sorted_order(major: Rows, minor: Rows, last: Rows) -> Rows:
-    """Positions that sort by major, then minor, then last."""
-    width = int(minor.max()) + 1
-    if (int(major.max()) + 1) * width >= 1 << 62 or bool((last[1:] < last[:-1]).any()):
-        return np.lexsort((last, minor, major))
-    # `last` ascends already, so one stable sort of a packed key is enough and several times cheaper.
-    return np.argsort(major * width + minor, kind="stable")
-
-
 def spread(start: Rows, stop: Rows) -> tuple[Rows, Rows]:
     """Flatten ranges: (which range, position inside the whole) of every element."""
     counts = stop - start
@@ -150,6 +149,16 @@ def spread(start: Rows, stop: Rows) -> tuple[Rows, Rows]:
     total = int(ends[-1]) if len(ends) else 0
     entry = np.arange(total) + np.repeat(start - (ends - counts), counts)
     return owner, entry
+
+
+def _sorted_order(major: Rows, minor: Rows, last: Rows, *, settled: bool) -> Rows:
+    """Positions that sort by major, then minor, then last."""
+    width = int(minor.max()) + 1
+    settled = settled or not bool((last[1:] < last[:-1]).any())
+    if not settled or (int(major.max()) + 1) * width >= 1 << 62:
+        return np.lexsort((last, minor, major))
+    # Ties stand in order already, so one stable sort of a packed key is enough and several times cheaper.
+    return np.argsort(major * width + minor, kind="stable")
 
 
 def _narrow(values: Rows) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate
 from omnigraph.engine.arrow import arrow_type
 from omnigraph.engine.read.adjacency import Rows
-from omnigraph.engine.read.frame import Frame, combine
+from omnigraph.engine.read.frame import Frame, combine, first_places
 from omnigraph.engine.read.numbering import Numbered, number_expr, per_entity
 from omnigraph.engine.read.order import dense_ranks
 from omnigraph.engine.read.project import output_columns
@@ -24,8 +24,7 @@ from omnigraph.engine.read.run import Run
 def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     """One row per group, in the order of first rows; without keys there is one group, also over no rows."""
     group, count = _groups(run, frame, op)
-    first = np.full(count, frame.length, np.int64)
-    np.minimum.at(first, group, np.arange(frame.length))
+    first = first_places(group, count)
     by_first = np.argsort(first, kind="stable")
     place = np.empty(count, np.int64)
     place[by_first] = np.arange(count)

@@ -28,7 +28,7 @@ from omnigraph.compiler.ir.ops import (
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.engine.read.aggregate import aggregate
 from omnigraph.engine.read.expand import expand, expand_test
-from omnigraph.engine.read.frame import START, Bound, Frame, combine, numpy_of
+from omnigraph.engine.read.frame import START, Bound, Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.negation import anti_join
 from omnigraph.engine.read.numbering import number
 from omnigraph.engine.read.order import order
@@ -104,8 +104,7 @@ def _distinct(frame: Frame) -> Frame:
     code, count = np.zeros(frame.length, np.int64), 1
     for column in frame.outputs.values():
         code, count = combine(code, count, *number(column))
-    _, first = np.unique(code, return_index=True)
-    return frame.take(np.sort(first))
+    return frame.take(np.sort(first_places(code, count if frame.length else 0)))
 
 
 def _limit(run: Run, frame: Frame, limit: ir.Const | ir.Param | None, offset: ir.Const | ir.Param | None) -> Frame:

@@ -15,7 +15,8 @@ from omnigraph.engine.read.indexed import edges_around
 from omnigraph.engine.read.reach import reach
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.topology import Ends, topology, topology_at_hand
+from omnigraph.engine.read.topologies import topology, topology_at_hand
+from omnigraph.engine.read.topology import Ends
 from omnigraph.errors import BadRequest
 
 TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
@@ -68,8 +69,7 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     direction = "both" if link.undirected else "in" if backward else "out"
     lists = _lists(run, link, direction, starts, backward=backward)
     if link.edge_var is None:
-        first, stop = lists.connect(near, far)
-        return frame.where(stop > first)
+        return frame.where(lists.connects(near, far))
     owner, edges = lists.edges_between(near, far)
     wider = frame.take(owner).bind(link.edge_var, f"edge:{link.edge}", edges)
     if op.edge_predicates:

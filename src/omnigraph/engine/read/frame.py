@@ -70,8 +70,7 @@ class Frame:
         code, count = self.codes(self.bound)
         if count == self.length and self.bound:
             return self
-        _, first = np.unique(code, return_index=True)
-        return self.take(np.sort(first))
+        return self.take(np.sort(first_places(code, count)))
 
 
 START = Frame(1)
@@ -83,6 +82,14 @@ def combine(code: Rows, count: int, more: Rows, more_count: int) -> tuple[Rows, 
         return more, more_count
     found, inverse = distinct(code * max(more_count, 1) + more)
     return inverse, len(found)
+
+
+def first_places(code: Rows, count: int) -> Rows:
+    """For each of the numbers 0 … count - 1, all of which occur, the first place where it stands."""
+    first = np.zeros(count, np.int64)
+    # Of several values assigned to one slot the last one stays, so going backwards leaves the first.
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    return first
 
 
 def concatenate(frames: list[Frame]) -> Frame:

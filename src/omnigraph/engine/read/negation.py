@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from omnigraph.compiler.ir.ops import AntiJoin, MatchOp
-from omnigraph.engine.read.frame import Frame
+from omnigraph.engine.read.frame import Frame, first_places
 from omnigraph.engine.read.run import Run
 
 # No variable can have this name, so it can ride along in the inner frame.
@@ -21,9 +21,7 @@ def anti_join(run: Run, frame: Frame, op: AntiJoin, pipeline: Pipeline) -> Frame
     if not frame.length:
         return frame
     code, count = frame.codes(op.outer)
-    first = np.full(count, frame.length, np.int64)
-    np.minimum.at(first, code, np.arange(frame.length))
-    inner = frame.only(op.outer).take(first).bind(MARK, "", np.arange(count))
+    inner = frame.only(op.outer).take(first_places(code, count)).bind(MARK, "", np.arange(count))
     extended = pipeline(run, inner, op.ops, frozenset({MARK}))
     matched = np.zeros(count, np.bool_)
     matched[extended.rows(MARK)] = True

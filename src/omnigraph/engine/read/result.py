@@ -71,7 +71,9 @@ class Result:
             import polars
         except ImportError as error:
             raise BadRequest("to_polars() needs polars; install it with: pip install polars") from error
-        return polars.from_arrow(self.table)
+        frame = polars.from_arrow(self.table)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
 
     def to_json(self, *, js_safe: bool = False) -> str:
         """The rows as a JSON array of objects."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,17 +34,32 @@ class Shelf:
 
     def load(self, direction: str) -> Adjacency | None:
         """The lists that were kept, or None when they are absent or not what they should be."""
-        found = load_arrays(self.root, f"{self.prefix}/{self.digest}.{direction}")
-        if found is None or set(found) != {"offsets", "neighbours", "edges", "keys"}:
+        found = load_arrays(self.root, self._name(direction))
+        if found is None or set(found) != {"offsets", "neighbours", "edges", "keys", "origin"}:
             return None
-        offsets, neighbours, edges, keys = (found[name] for name in ("offsets", "neighbours", "edges", "keys"))
+        offsets, neighbours, edges, keys = (found[part] for part in ("offsets", "neighbours", "edges", "keys"))
         whole = len(offsets) >= 2 and int(offsets[-1]) == len(neighbours) == len(edges)
         if not whole or (keys.ndim and len(keys) != len(offsets) - 1):
             return None
         return Adjacency(offsets, neighbours, edges, keys if keys.ndim else int(keys))
 
-    def save(self, direction: str, lists: Adjacency) -> None:
-        """Keep lists that are large enough to be worth it; older ones of the same table make room."""
+    def origin(self) -> str:
+        """What was said about the origin of the lists along the edges."""
+        found = load_arrays(self.root, self._name("out")) or {}
+        return found["origin"].tobytes().decode(errors="replace") if "origin" in found else ""
+
+    def others(self) -> Iterator[Shelf]:
+        """Where lists of the same table at other versions are kept, newest first."""
+        for name in reversed(names_under(self.root, self.prefix)):
+            digest, _, direction = name.removeprefix(f"{self.prefix}/").partition(".")
+            if direction == "out" and digest != self.digest:
+                yield Shelf(self.root, self.prefix, digest)
+
+    def save(self, direction: str, lists: Adjacency, origin: str = "") -> None:
+        """Keep lists that are large enough to be worth it; older ones of the same table make room.
+
+        `origin` says in the words of whoever saves it what the lists were built from.
+        """
         if len(lists) < WORTH_KEEPING:
             return
         arrays = {
@@ -51,7 +67,11 @@ class Shelf:
             "neighbours": lists.neighbours,
             "edges": lists.edges,
             "keys": np.asarray(lists.keys),
+            "origin": np.frombuffer(origin.encode(), np.uint8),
         }
-        save_arrays(self.root, f"{self.prefix}/{self.digest}.{direction}", arrays)
+        save_arrays(self.root, self._name(direction), arrays)
         for name in names_under(self.root, self.prefix)[:-_KEPT_PER_TABLE]:
             drop_arrays(self.root, name)
+
+    def _name(self, direction: str) -> str:
+        return f"{self.prefix}/{self.digest}.{direction}"

@@ -1,23 +1,24 @@
-"""The shape of one edge table: neighbour lists over node row ids, built once per version and kept."""
+"""The shape of one edge table at one version: neighbour lists over node row ids."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
-from omnigraph.engine.read.cache import ByteCache
 from omnigraph.engine.read.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.rowindex import row_ids
-from omnigraph.engine.read.shelf import WORTH_KEEPING, Shelf
+from omnigraph.engine.read.shelf import Shelf
 
-_TOPOLOGY_CACHE_BYTES = 2 << 30
+DIRECTIONS = ("out", "in", "both")
+Triples: TypeAlias = tuple[Rows, Rows, Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class Ends:
 class Topology:
     """Neighbour lists by source (`out`), by target (`in`) and by either end (`both`), each on demand."""
 
-    def __init__(self, out: Adjacency, shelf: Shelf | None = None) -> None:
-        self._lists: dict[str, Adjacency] = {"out": out}
+    def __init__(self, lists: Mapping[str, Adjacency], shelf: Shelf | None = None) -> None:
+        self._lists = dict(lists)
         self._shelf = shelf
         self._lock = threading.Lock()
 
@@ -71,42 +72,37 @@ class Topology:
                 self._lists[direction] = self._kept(direction) or self._derived(direction)
             return self._lists[direction]
 
+    def known(self) -> dict[str, Adjacency]:
+        """The lists that exist already, in memory or on disk."""
+        with self._lock:
+            for direction in DIRECTIONS:
+                if direction not in self._lists and (kept := self._kept(direction)) is not None:
+                    self._lists[direction] = kept
+            return dict(self._lists)
+
     def _kept(self, direction: str) -> Adjacency | None:
         return None if self._shelf is None else self._shelf.load(direction)
 
     def _derived(self, direction: str) -> Adjacency:
-        sources, targets = self.out.owners, self.out.neighbours.astype(np.int64)
-        edges = self.out.edges.astype(np.int64)
-        if direction == "in":
-            lists = build(targets, sources, edges)
-        else:
-            # A self-loop is one edge at one node, not two.
-            again = sources != targets
-            both = ([sources, targets[again]], [targets, sources[again]], [edges, edges[again]])
-            lists = build(*(np.concatenate(parts) for parts in both))
+        triples = (self.out.owners, self.out.neighbours.astype(np.int64), self.out.edges.astype(np.int64))
+        lists = build(*oriented(triples, direction))
         if self._shelf is not None:
             self._shelf.save(direction, lists)
         return lists
 
 
-TOPOLOGIES: ByteCache[Topology] = ByteCache(_TOPOLOGY_CACHE_BYTES, lambda topology: topology.nbytes)
-
-
-def topology_at_hand(ends: Ends) -> Topology | None:
-    """The topology of these exact versions if this process has it or can map it from disk."""
-    held = TOPOLOGIES.get(ends.key)
-    if held is not None or ends.edges.row_count < WORTH_KEEPING:
-        return held
-    kept = ends.shelf.load("out")
-    if kept is not None:
-        held = Topology(kept, ends.shelf if ends.keep else None)
-        TOPOLOGIES.put(ends.key, held)
-    return held
-
-
-def topology(ends: Ends) -> Topology:
-    """The topology of these exact versions, built if need be."""
-    return topology_at_hand(ends) or TOPOLOGIES.get_or_build(ends.key, lambda: build_topology(ends))
+def oriented(triples: Triples, direction: str) -> Triples:
+    """(node, neighbour, edge) entries of a direction from (source, target, edge) of each edge."""
+    sources, targets, edges = triples
+    if direction == "out":
+        return triples
+    if direction == "in":
+        return targets, sources, edges
+    # A self-loop is one edge at one node, not two.
+    again = sources != targets
+    both = ([sources, targets[again]], [targets, sources[again]], [edges, edges[again]])
+    near, far, through = (np.concatenate(parts) for parts in both)
+    return near, far, through
 
 
 def build_topology(ends: Ends) -> Topology:
@@ -115,14 +111,10 @@ def build_topology(ends: Ends) -> Topology:
     tails = ends.tails.handle.scan(["id", ROW_ID])
     same = ends.tails.version_key == ends.heads.version_key
     heads = tails if same else ends.heads.handle.scan(["id", ROW_ID])
-    lists = build(*resolve(edges, tails, heads))
-    shelf = ends.shelf if ends.keep else None
-    if shelf is not None:
-        shelf.save("out", lists)
-    return Topology(lists, shelf)
+    return Topology({"out": build(*resolve(edges, tails, heads))}, ends.shelf if ends.keep else None)
 
 
-def resolve(edges: pa.Table, tails: pa.Table, heads: pa.Table) -> tuple[Rows, Rows, Rows]:
+def resolve(edges: pa.Table, tails: pa.Table, heads: pa.Table) -> Triples:
     """(source row, target row, edge row) of each edge; edges come as `src` and `dst`, nodes as `id`."""
     source, source_known = _rows_of(edges["src"], tails)
     target, target_known = _rows_of(edges["dst"], heads)

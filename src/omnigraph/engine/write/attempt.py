@@ -42,7 +42,9 @@ class Hooks:
     """What a control operation adds to an attempt: its own id, and work around the moment of publication."""
 
     operation_id: str | None = None
+    gated: bool = False  # the caller holds the branch gate already, because it comes before graph control
     after_arm: Callable[[], None] = lambda: None
+    after_table: Callable[[], None] = lambda: None
     before_publish: Callable[[], None] = lambda: None
     after_publish: Callable[[], None] = lambda: None
 
@@ -152,6 +154,7 @@ class Attempt:
     def _commit_table(self, table: PlannedTable, first: Staged) -> TableHandle:
         handle = self._commit_exactly(table, first)
         hit("mutation.post_table_commit")
+        self.hooks.after_table()
         for position in range(1, len(table.steps)):
             if self.write.writer_kind == "BranchMerge":
                 hit("branch_merge.between_chunks")

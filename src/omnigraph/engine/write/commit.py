@@ -73,16 +73,16 @@ class _Loop:
         self.hooks = hooks
         self.failure: Retry | RecoveryRequired | None = None
         self._pinned: Token | None = None
-        self._deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
 
     def turn(self) -> Committed | None:
         """One whole attempt; None asks for another one."""
-        clear_way(self.store, self.branch)
+        blocker = self.failure.operation_id if isinstance(self.failure, RecoveryRequired) else None
+        clear_way(self.store, self.branch, awaited=blocker, gated=not self.hooks.gated)
         with ExitStack() as held:
             # After a first loss the branch gate is held from the capture on: threads of one process can only win
             # one after the other, and so do not invalidate each other for ever.
-            insistent = self.failure is not None
-            if insistent:
+            insistent = self.failure is not None or self.hooks.gated
+            if insistent and not self.hooks.gated:
                 held.enter_context(self.store.gates.branches([self.branch]))
             txn = self._capture()
             write = self.prepare(txn)
@@ -119,7 +119,7 @@ class _Loop:
             self.failure = error
         except RecoveryRequired as error:
             # An attempt that could not be decided may yet be published by its recovery: a second one would repeat it.
-            if error.operation_id == attempt.operation_id or time.monotonic() > self._deadline:
+            if error.operation_id == attempt.operation_id:
                 raise
             self.failure = error
         return None

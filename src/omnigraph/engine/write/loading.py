@@ -12,6 +12,7 @@ from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.load import LoadCounts, LoadMode, prepare_load
 from omnigraph.engine.write.records import Decoded
 from omnigraph.engine.write.sources import Decode
+from omnigraph.errors import Conflict
 from omnigraph.storage.branches import create_branch, list_branches
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.writeset import WriteSet
@@ -50,7 +51,12 @@ def run_load(core: Core, call: LoadCall) -> LoadResult:
 def _create_missing(core: Core, call: LoadCall) -> bool:
     if call.branch is None or call.branch in list_branches(core.store):
         return False
-    create_branch(core.store, call.branch, source=call.base)
+    try:
+        create_branch(core.store, call.branch, source=call.base)
+    except Conflict:
+        if call.branch not in list_branches(core.store):
+            raise
+        return False  # another writer was faster, and its branch will do
     return True
 
 

@@ -120,9 +120,22 @@ def _typed_columns(raw: RawRows) -> tuple[dict[str, pa.Array], list[Named]]:
         if values is None:
             values = pa.nulls(len(raw.lines))
         convert = column_from_arrow if isinstance(values, pa.Array) else column_from_json
-        columns[name], found = convert(name, kind, values)
+        column, found = convert(name, kind, values)
+        columns[name] = _completed(raw.info, name, column)
         offences += [(name, offence) for offence in found]
     return columns, offences
+
+
+def _completed(info: TableType, name: str, column: pa.Array) -> pa.Array:
+    """The column with its declared default in place of what is absent."""
+    if not column.null_count or name not in info.defaults:
+        return column
+    return pc.fill_null(column, default_scalar(info, name))
+
+
+def default_scalar(info: TableType, name: str) -> pa.Scalar:
+    """The declared default of a property as a stored value."""
+    return column_from_json(name, info.properties[name], [info.defaults[name]])[0][0]
 
 
 def _missing(info: TableType, columns: Mapping[str, pa.Array], known: list[Named]) -> list[Named]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -51,17 +52,20 @@ def _text_or_files(data: str | os.PathLike[str]) -> Decode:
 
 
 def _paths_or_lines(items: list[Any]) -> Decode:
-    """A list of paths, or an iterator over pieces of records; a path never starts with a brace."""
+    """A list of paths, or an iterator over records, as lines or as dicts; a path never starts with a brace."""
     if items and all(isinstance(item, os.PathLike) or _is_path(item) for item in items):
         return _files([file for item in items for file in _expand(item)])
-    pieces = []
-    for item in items:
-        if not isinstance(item, str | bytes):
-            raise BadRequest(f"cannot load a sequence of {item.__class__.__qualname__}; give paths or lines")
-        piece = item.encode() if isinstance(item, str) else item
-        pieces.append(piece if piece.endswith(b"\n") else piece + b"\n")
-    whole = b"".join(pieces)
+    whole = b"".join(_line(item) for item in items)
     return lambda catalog: decode_ndjson(whole, catalog)
+
+
+def _line(item: Any) -> bytes:
+    if isinstance(item, Mapping):
+        item = json.dumps(item, ensure_ascii=False)
+    if not isinstance(item, str | bytes):
+        raise BadRequest(f"cannot load a sequence of {item.__class__.__qualname__}; give paths, records or lines")
+    piece = item.encode() if isinstance(item, str) else item
+    return piece if piece.endswith(b"\n") else piece + b"\n"
 
 
 def _is_path(item: Any) -> bool:

@@ -30,7 +30,9 @@ def test_every_query_has_the_rows_that_its_definition_gives(records: list[Record
         image = image_of(catalog, records)
         for text in texts:
             note(text)
-            expected = evaluate(compile_query(text, catalog).checked, catalog, image, {}, DateTime(now_micros() // 1000))
+            expected = evaluate(
+                compile_query(text, catalog).checked, catalog, image, {}, DateTime(now_micros() // 1000)
+            )
             for mode in ("csr", "indexed"):
                 with patch.dict(os.environ, {"OMNIGRAPH_TRAVERSAL_MODE": mode}):
                     found = graph.query(text)

@@ -83,7 +83,7 @@ def _require_properties(insert: ast.Insert, target: TypeInfo, scope: Scope) -> N
     for name, kind in target.properties.items():
         # A vector that is embedded from a property of the same row may be left to the engine.
         embedded = name in embeds and embeds[name].source in given
-        if not kind.nullable and name not in given and not embedded:
+        if not kind.nullable and name not in given and not embedded and name not in target.defaults:
             raise scope.error("T12", f"a {target.name} needs '{name}', which is {kind}", insert.span)
 
 

@@ -1,0 +1,1 @@
+"""The command line: one table of commands, a parser that reads it, and one module per group of verbs."""

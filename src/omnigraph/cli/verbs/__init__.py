@@ -1,0 +1,1 @@
+"""What the commands do, one module per group; nothing here is imported before its command is called."""

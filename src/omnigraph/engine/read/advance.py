@@ -1,0 +1,183 @@
+"""A topology from an older one: only the edges that came, went or changed in between are looked at."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
+from omnigraph.engine.read.entities import ROW_ID, Entities
+from omnigraph.engine.read.rowindex import row_ids
+from omnigraph.engine.read.topology import Ends, Topology, Triples, oriented, resolve
+from omnigraph.errors import OmnigraphError
+from omnigraph.storage.tables import open_table
+
+UPDATED = "_row_last_updated_at_version"
+CREATED = "_row_created_at_version"
+# Beyond this share of changed edges a rebuild is as cheap and leaves nothing to doubt.
+_MOST_CHANGED = 0.2
+_FEW_IDS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One table at one version; `stamp` tells a re-created lineage from the one that was seen."""
+
+    location: str
+    ref: str | None
+    version: int
+    stamp: str
+
+    @classmethod
+    def of(cls, table: Entities) -> Mark:
+        """The table as it is now."""
+        return cls(table.entry.location, table.entry.ref, table.entry.version, table.handle.stamp)
+
+    def precedes(self, table: Entities) -> bool:
+        """Whether the table descends from this mark: the same lineage, the marked version still part of it."""
+        entry = table.entry
+        if (entry.location, entry.ref) != (self.location, self.ref) or entry.version < self.version:
+            return False
+        if entry.version == self.version:
+            return table.handle.stamp == self.stamp
+        try:
+            return open_table(table.handle.address, self.version).stamp == self.stamp
+        except OmnigraphError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What an older topology was built from."""
+
+    edges: Mark
+    tails: Mark
+    heads: Mark
+
+    @classmethod
+    def of(cls, ends: Ends) -> Origin:
+        """The versions that a topology of these ends is built from."""
+        return cls(Mark.of(ends.edges), Mark.of(ends.tails), Mark.of(ends.heads))
+
+    def text(self) -> str:
+        """The form in which it is kept beside the lists."""
+        return json.dumps([astuple(mark) for mark in (self.edges, self.tails, self.heads)])
+
+    @classmethod
+    def parse(cls, text: str) -> Origin | None:
+        """The origin that `text` wrote; None for anything else."""
+        try:
+            return cls(*(Mark(*fields) for fields in json.loads(text)))
+        except (TypeError, ValueError):
+            return None
+
+
+def advance(older: Topology, origin: Origin, ends: Ends) -> Topology | None:
+    """The topology of `ends`, or None when it has to be built from scratch."""
+    marks = ((origin.edges, ends.edges), (origin.tails, ends.tails), (origin.heads, ends.heads))
+    if not all(mark.precedes(table) for mark, table in marks):
+        return None
+    change = _change(older.out, origin, ends)
+    if change is None:
+        return None
+    kept = change.keeps(older.out)
+    if not _stay(origin.tails, ends.tails, older.out.owners[kept]):
+        return None
+    if not _stay(origin.heads, ends.heads, older.out.neighbours[kept]):
+        return None
+    return Topology({direction: change.apply(lists, direction) for direction, lists in older.known().items()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Between two versions: which edges are the same (a flag per row id), and which are new."""
+
+    same: Mask
+    news: Triples
+
+    def keeps(self, lists: Adjacency) -> Mask:
+        return self.same[lists.edges]
+
+    def apply(self, lists: Adjacency, direction: str) -> Adjacency:
+        """The lists of one direction with the change worked in."""
+        kept = self.keeps(lists)
+        near, far, edges = oriented(self.news, direction)
+        if kept.all() and not len(edges):
+            return lists
+        older = lists.edges[kept]
+        return build(
+            np.concatenate([lists.owners[kept], near]),
+            np.concatenate([lists.neighbours[kept].astype(np.int64), far]),
+            np.concatenate([older.astype(np.int64), edges]),
+            # A new edge has a higher row id than every older one; one that moved may stand before its parallels.
+            settled=not len(edges) or (_width(older) <= int(edges.min()) and _ascends(edges)),
+        )
+
+
+def _change(base: Adjacency, origin: Origin, ends: Ends) -> _Change | None:
+    """What happened to the edges since; None when it is so much that starting over is as good."""
+    handle = ends.edges.handle
+    changed = handle.scan([ROW_ID, "src", "dst"], f"{UPDATED} > {origin.edges.version}")
+    if changed.num_rows > _MOST_CHANGED * max(len(base), 1):
+        return None
+    tails, heads = (_nodes(table, changed, end) for table, end in ((ends.tails, "src"), (ends.heads, "dst")))
+    sources, targets, edges = resolve(changed, tails, heads)
+    order = np.argsort(edges, kind="stable")
+    news = (sources[order], targets[order], edges[order])
+    same = np.ones(_width(base.edges), np.bool_)
+    touched = row_ids(changed[ROW_ID])
+    same[touched[touched < len(same)]] = False
+    same, news = _without_repeats(base, same, news)
+    if int(same[base.edges].sum()) + len(news[2]) != handle.count_rows():
+        same &= _flags(row_ids(handle.scan([ROW_ID])[ROW_ID]), len(same))
+    return _Change(same, news)
+
+
+def _without_repeats(base: Adjacency, same: Mask, news: Triples) -> tuple[Mask, Triples]:
+    """An edge that was rewritten with the ends it had is still the same."""
+    sources, targets, edges = news
+    rewritten = np.flatnonzero(~same[base.edges])
+    if not len(edges) or not len(rewritten):
+        return same, news
+    place = np.minimum(np.searchsorted(edges, base.edges[rewritten]), len(edges) - 1)
+    equal = (edges[place] == base.edges[rewritten]) & (sources[place] == base.owners[rewritten])
+    equal &= targets[place] == base.neighbours[rewritten]
+    same[base.edges[rewritten[equal]]] = True
+    fresh = np.ones(len(edges), np.bool_)
+    fresh[place[equal]] = False
+    return same, (sources[fresh], targets[fresh], edges[fresh])
+
+
+def _stay(mark: Mark, table: Entities, rows: npt.NDArray[Any]) -> bool:
+    """Whether each of these nodes still has the row id it had."""
+    if table.entry.version == mark.version or not len(rows):
+        return True
+    stored = table.handle.scan([ROW_ID], f"{CREATED} <= {mark.version}")
+    return bool(_flags(row_ids(stored[ROW_ID]), _width(rows))[rows].all())
+
+
+def _width(rows: npt.NDArray[Any]) -> int:
+    return int(rows.max()) + 1 if len(rows) else 0
+
+
+def _flags(rows: Rows, width: int) -> Mask:
+    flags = np.zeros(width, np.bool_)
+    flags[rows[rows < width]] = True
+    return flags
+
+
+def _nodes(table: Entities, changed: pa.Table, end: str) -> pa.Table:
+    """Ids and row ids of at least the nodes at one end of the changed edges."""
+    wanted = changed[end].unique()
+    if len(wanted) > _FEW_IDS:
+        return table.handle.scan(["id", ROW_ID])
+    return table.handle.take_ids(wanted, ["id", ROW_ID])
+
+
+def _ascends(rows: Rows) -> bool:
+    return not bool((rows[1:] < rows[:-1]).any())

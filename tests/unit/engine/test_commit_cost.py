@@ -1,0 +1,63 @@
+"""The price of a commit in storage requests: a regression here is a regression of every write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph.storage import manifest, tables
+from omnigraph.storage.objects import Objects
+from omnigraph.storage.store import Store
+from omnigraph.testing.tiny import A, B, create_tiny, inserting, write
+
+
+class CountingObjects:
+    """Passes everything on and counts it."""
+
+    def __init__(self, inner: Objects) -> None:
+        self._inner = inner
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        def counted(*arguments: Any) -> Any:
+            self.calls[name] += 1
+            return method(*arguments)
+
+        return counted
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = create_tiny(tmp_path / "graph")
+    write(made, inserting(["seed"]))
+    return made
+
+
+@pytest.mark.parametrize("keys", [(A,), (A, B)], ids=["one-table", "two-tables"])
+def test_an_undisturbed_commit_makes_few_requests(
+    store: Store, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting = CountingObjects(store.objects)
+    opened: Counter[str] = Counter()
+    real = tables.open_table
+
+    def open_table(address: Any, version: int | None = None, *, control: bool = False) -> Any:
+        opened[address.location] += 1
+        return real(address, version, control=control)
+
+    monkeypatch.setattr(tables, "open_table", open_table)
+    scans: Counter[str] = Counter()
+    decode = manifest.decode_state
+    monkeypatch.setattr(manifest, "decode_state", lambda *a, **k: (scans.update(["scan"]), decode(*a, **k))[1])
+    write(replace(store, objects=counting), inserting(["x"], *keys))  # type: ignore[arg-type]
+    assert counting.calls == {"list_dir": 2, "write_if_absent": 1, "stat": len(keys), "delete": 1}
+    assert scans == {}
+    assert opened.pop("__manifest") == 2
+    assert set(opened.values()) == {1}
+    assert len(opened) == len(keys)
