@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NewType
 
 CommitId = NewType("CommitId", str)
@@ -41,6 +44,7 @@ class UlidMinter:
 
 
 _minter = UlidMinter()
+_planned: ContextVar[list[int] | None] = ContextVar("planned_ulids", default=None)
 
 
 def new_ulid() -> str:
@@ -55,7 +59,21 @@ def new_ulids(count: int) -> list[str]:
 
 def reserve_ulids(count: int) -> int:
     """The first of `count` consecutive 128-bit ULID values; for callers that spell them by the column."""
-    return _minter.reserve(count)
+    planned = _planned.get()
+    if planned is None:
+        return _minter.reserve(count)
+    first, planned[0] = planned[0], planned[0] + count
+    return first
+
+
+@contextmanager
+def minting_from(first: int) -> Iterator[None]:
+    """Reservations inside the block are consecutive from `first`, so that repeating the work gives the same ids."""
+    token = _planned.set([first])
+    try:
+        yield
+    finally:
+        _planned.reset(token)
 
 
 def is_ulid(text: str) -> bool:

@@ -102,7 +102,7 @@ class Graph(Reader):
     @property
     def schema(self) -> Schema:
         """The accepted schema."""
-        return Schema(self._core, self._branch)
+        return Schema(self._core, self._branch, self.actor)
 
     # --- other places and times ------------------------------------------------------------------
 

@@ -1,17 +1,21 @@
-"""`graph.schema`: the accepted schema of a branch."""
+"""`graph.schema`: the accepted schema of a branch, and its successor."""
 
 from __future__ import annotations
 
+from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.core import Core
+from omnigraph.engine.evolve import SchemaApplied, apply_schema, plan_schema
+from omnigraph.engine.lifecycle import StrPath, read_source
 
 
 class Schema:
     """The schema that the graph accepts right now."""
 
-    def __init__(self, core: Core, branch: str | None) -> None:
+    def __init__(self, core: Core, branch: str | None, actor: str | None = None) -> None:
         self._core = core
         self._branch = branch
+        self._actor = actor
 
     @property
     def source(self) -> str:
@@ -27,3 +31,18 @@ class Schema:
     def hash(self) -> str:
         """Identifies the accepted schema, identities included."""
         return self.catalog.ir_hash
+
+    def plan(self, desired: StrPath, *, allow_data_loss: bool = False) -> Plan:
+        """The steps from the accepted schema to a desired one (text, or the path of a `.pg` file); changes nothing.
+
+        `print(plan)` is for people, `plan.to_json()` for programs.
+        """
+        return plan_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss)
+
+    def apply(self, desired: StrPath, *, allow_data_loss: bool = False) -> SchemaApplied:
+        """Change the schema in one commit, or not at all; refused while other branches than `main` exist.
+
+        What the new schema leaves out stays readable in older commits, unless `allow_data_loss` reclaims it at once.
+        """
+        self._core.require_writable()
+        return apply_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss, actor=self._actor)

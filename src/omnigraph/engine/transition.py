@@ -13,11 +13,9 @@ from omnigraph.storage.capture import Txn
 from omnigraph.storage.layout import table_location
 from omnigraph.storage.rows import SchemaRow, TableRow, TombstoneRow
 from omnigraph.storage.snapshot import TableEntry, TableIdentity
-from omnigraph.storage.tables import dataset_exists
 from omnigraph.storage.writeset import (
     Create,
     ManifestDelta,
-    Overwrite,
     Rename,
     RestorePin,
     Seed,
@@ -97,22 +95,21 @@ class _Transition:
         return WriteSet(writer_kind="SchemaApply", tables=tuple(self.tables), delta=delta, actor_id=actor)
 
     def _dataset_for(self, info: TableType, taken: dict[str, TableEntry]) -> tuple[str, Step]:
-        root, schema = self.core.store.root, stored_schema(info)
-        plain = table_location(info.table_key)
-        if plain not in taken:
-            # What an aborted attempt, or the dropped type of this name, left there is replaced.
-            exists = dataset_exists(root.table(plain))
-            return plain, Overwrite(schema.empty_table()) if exists else Create(schema)
-        occupant = taken[plain]
-        location = self._free(info, {plain: occupant.table_key})
-        hidden = self.txn.state.tombstones.get(info.table_key, 0)
-        # The occupant was renamed away from this name, so its version is not below the one that hides the name.
-        seed = Seed(occupant.location, occupant.version) if hidden else None
-        return location, Create(schema, seed)
+        schema = stored_schema(info)
+        known = self.txn.state.registrations.get(info.table_key)
+        wanted = table_location(info.table_key) if known is None else known.location
+        if wanted not in taken:
+            return wanted, Create(schema)
+        occupant = taken[wanted]
+        # A known name's dataset went to the occupant by renaming, so the occupant's version is not below the one that
+        # hides the name.
+        seed = None if known is None else Seed(occupant.location, occupant.ref, occupant.version)
+        return self._free(info), Create(schema, seed)
 
-    def _free(self, info: TableType, taken: dict[str, str]) -> str:
-        """The directory for a type whose own is taken; one that an aborted attempt has used is left to rot."""
-        wanted = table_location(info.table_key, taken=taken, incarnation=info.incarnation_id)
+    def _free(self, info: TableType) -> str:
+        """A directory for a type whose own is taken; one that an aborted attempt has used is left alone."""
+        plain = table_location(info.table_key)
+        wanted = table_location(info.table_key, taken={plain: ""}, incarnation=info.incarnation_id)
         location, number = wanted, 1
         while self.core.store.objects.exists(location):
             number += 1

@@ -13,6 +13,7 @@ from omnigraph.ids import fnv1a64
 
 MANIFEST = "__manifest"
 RECOVERY_DIR = "__recovery"
+LOADS_DIR = "__loads"
 RECOVERY_AUDIT = "_graph_commit_recoveries.lance"
 INIT_CLAIM = "__init_claim.json"
 PROBE_PREFIX = "__create_if_absent_probe_"

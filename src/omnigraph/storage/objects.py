@@ -68,6 +68,10 @@ class Objects(Protocol):
         """Move an object over the target; on S3 a crash may leave both."""
         ...
 
+    def copy(self, source: str, target: str) -> None:
+        """Give an immutable object a second name; the bytes may be shared."""
+        ...
+
     def delete_prefix(self, name: str) -> None:
         """Delete everything below a directory, and the directory; idempotent, not atomic."""
         ...

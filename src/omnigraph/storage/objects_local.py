@@ -104,6 +104,17 @@ class LocalObjects:
             os.replace(self._path(source), self._path(target))
             self._sync_directory(target)
 
+    def copy(self, source: str, target: str) -> None:
+        with self._translated(source):
+            os.makedirs(os.path.dirname(self._path(target)), exist_ok=True)
+            _remove(self._path(target))
+            try:
+                os.link(self._path(source), self._path(target))
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    raise
+                shutil.copyfile(self._path(source), self._path(target))  # a file system without hard links
+
     def delete_prefix(self, name: str) -> None:
         with self._translated(name):
             try:

@@ -100,6 +100,10 @@ class S3Objects:
             obstore.copy(self._store, source, target)
             obstore.delete(self._store, source)
 
+    def copy(self, source: str, target: str) -> None:
+        with self._translated(source):
+            obstore.copy(self._store, source, target)
+
     def delete_prefix(self, name: str) -> None:
         paths = self.list_tree(name)
         with self._translated(name):

@@ -21,7 +21,7 @@ from omnigraph.storage.writeset import Create, Delete, Overwrite, Step, TableWri
 
 @dataclass(frozen=True, slots=True)
 class PlannedTable:
-    """One table ready to be committed; `first` is None when its ref has to be forked before anything is staged."""
+    """One table ready to be committed; `first` is None when its ref, or its dataset, has to exist before staging."""
 
     plan: TablePlan
     address: Address
@@ -73,6 +73,9 @@ class Planner:
             raise NotFound(f"type '{write.table_key}' does not exist on this branch")
         address, expected = self.store.root.table(write.location), write.expected or 0
         first = write.steps[0]
+        if isinstance(first, Create) and first.seed is not None:
+            plan = self._plan(write, address, expected, first.seed.version, len(write.steps), create=True)
+            return PlannedTable(plan, address, write.steps, None)
         if isinstance(first, Create) and open_if_exists(address) is None:
             plan = self._plan(write, address, expected, 0, len(write.steps), create=True)
             staged = self._owned(steps.stage_first(address, first), plan, 0)

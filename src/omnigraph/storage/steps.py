@@ -7,17 +7,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, KeyConflict
-from omnigraph.storage import tables
+from omnigraph.storage import parts, tables
 from omnigraph.storage.layout import Address
 from omnigraph.storage.tables import Staged, TableHandle
 from omnigraph.storage.writeset import (
     AppendFragments,
+    AppendParts,
     Create,
     Delete,
     KnownUpdate,
     Overwrite,
     OverwriteFragments,
+    OverwriteParts,
     RestorePin,
+    Seed,
     Step,
     StrictInsert,
     Upsert,
@@ -41,8 +44,14 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return tables.stage_append(base, fragments)
         case OverwriteFragments(schema, fragments):
             return tables.stage_overwrite(base, schema, fragments=fragments)
+        case AppendParts(locations):
+            return tables.stage_append(base, parts.adopt(base, locations))
+        case OverwriteParts(schema, locations):
+            return tables.stage_overwrite(base, schema, fragments=parts.adopt(base, locations, renumber=False))
         case RestorePin():
             return tables.stage_restore(base, pin)
+        case Create(schema, seed) if seed is not None:
+            return tables.stage_overwrite(base, schema)
         case Create():
             raise BadRequest(f"'{table_key}' exists already; only the first step of a new table creates it")
 
@@ -50,6 +59,12 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
 def stage_first(address: Address, step: Create) -> Staged:
     """The creation of a table's dataset."""
     return tables.stage_create(address, step.schema)
+
+
+def plant(address: Address, seed: Seed) -> TableHandle:
+    """A new dataset that stands at its seed's version number; the creating step replaces everything in it."""
+    source = tables.open_table(address.root.table(seed.location, seed.ref), seed.version)
+    return tables.clone(source, address)
 
 
 def last_per_id(rows: pa.Table) -> pa.Table:

@@ -33,7 +33,7 @@ from omnigraph.storage.version_files import newest_local_version
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
-    "Unknown", "blob_array", "blob_field", "commit", "compact", "create_ref", "dataset_exists", "delete_ref",
+    "Unknown", "blob_array", "blob_field", "clone", "commit", "compact", "create_ref", "dataset_exists", "delete_ref",
     "in_list", "key_field", "latest_version", "list_refs", "locate", "merge_rows", "open_table",
     "preserves_content", "quote", "stage_append", "stage_create", "stage_delete", "stage_index", "stage_insert",
     "stage_overwrite", "stage_restore", "stage_update", "stage_upsert", "write_fragments",
@@ -105,6 +105,15 @@ def stage_create(address: Address, schema: pa.Schema, rows: pa.Table | None = No
             fragments = _write(rows, schema, address, mode="create")
         transaction = Transaction(read_version=0, operation=LanceOperation.Overwrite(schema, fragments))
     return Staged(address, 0, transaction, address.uri, inserted=0 if rows is None else rows.num_rows)
+
+
+def clone(source: TableHandle, address: Address) -> TableHandle:
+    """A new dataset at `address` with the content and the version number of `source`, by reference."""
+    with translated(address.uri):
+        dataset = source.dataset.shallow_clone(
+            address.uri, (source.address.ref, source.version), storage_options=address.root.storage_options
+        )
+    return TableHandle(address, dataset)
 
 
 def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:

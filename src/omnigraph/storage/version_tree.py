@@ -47,7 +47,10 @@ def _line(refs: Mapping[str, Ref], point: Point) -> Iterator[Point]:
 
 @dataclass(frozen=True, slots=True)
 class LineChanges:
-    """Rows that a descendant wrote after its ancestor, and the ancestor's rows that it replaced or removed."""
+    """Rows that a descendant wrote after its ancestor, and the ancestor's rows that it replaced or removed.
+
+    The column with the version of the last update is filled in `after` only.
+    """
 
     before: pa.Table
     after: pa.Table
@@ -94,11 +97,13 @@ def _row_ids(table: TableHandle, fragments: list[Any]) -> np.ndarray:
 
 def _taken(table: TableHandle, row_ids: np.ndarray, columns: Sequence[str], blobs: Sequence[str]) -> pa.Table:
     plain = [name for name in columns if name not in blobs]
-    rows = table.take_rows(row_ids.tolist(), [*plain, UPDATED])
+    rows = table.take_rows(row_ids.tolist(), plain)
     for name in blobs:
         data = table.read_blobs(name, row_ids.tolist()) if len(row_ids) else []
         rows = rows.append_column(name, pa.array(data, pa.large_binary()))
-    return rows.select([*columns, UPDATED])
+    # Lance 14 fails when a take by row id asks for a version column and the rows lie in several fragments.
+    unknown = pa.nulls(rows.num_rows, pa.uint64())
+    return rows.select(list(columns)).append_column(UPDATED, unknown)
 
 
 def _fresh(old: TableHandle, new: TableHandle) -> list[Any]:

@@ -70,15 +70,46 @@ class OverwriteFragments:
 
 
 @dataclass(frozen=True, slots=True)
+class AppendParts:
+    """Add scratch parts that executors have written (`storage.parts`); the caller has proved the ids new and distinct."""
+
+    locations: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OverwriteParts:
+    """Replace the whole table by scratch parts that executors have written."""
+
+    schema: pa.Schema
+    locations: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class RestorePin:
     """Commit the published content once more, so that the published version grows (rename back and forth)."""
 
 
 @dataclass(frozen=True, slots=True)
+class Seed:
+    """A published version whose number a new dataset continues."""
+
+    location: str
+    ref: str | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Create:
-    """An empty table with this schema; the first step of a new type, whether or not a dropped one left its dataset."""
+    """An empty table with this schema; the first step of a new type, whether or not a dropped one left its dataset.
+
+    Versions of a key only grow. A name that was hidden at some version, and whose old dataset now belongs to a renamed
+    type, gets a new dataset that starts above that version: it continues the numbers of its `seed`.
+    """
 
     schema: pa.Schema
+    seed: Seed | None = None
 
 
 Step = (
@@ -89,6 +120,8 @@ Step = (
     | Overwrite
     | AppendFragments
     | OverwriteFragments
+    | AppendParts
+    | OverwriteParts
     | RestorePin
     | Create
 )
@@ -170,5 +203,7 @@ def _acts(step: Step) -> bool:
             return len(ids) > 0
         case AppendFragments(fragments):
             return bool(fragments)
+        case AppendParts(locations):
+            return bool(locations)
         case _:
             return True

@@ -8,16 +8,18 @@ import os
 import signal
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage import failpoints
 from omnigraph.storage.settings import Settings
 from omnigraph.testing import invariants, tiny
 
-__all__ = ["Outcome", "WritingChild", "children", "invariants", "tiny"]
+__all__ = ["Child", "Outcome", "WritingChild", "answer_file", "children", "invariants", "tiny"]
 
 # Lance warns on every fork; the fork server only imports it and never starts its runtime.
 warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
@@ -55,32 +57,12 @@ class Job:
     answer: str
 
 
-class WritingChild:
-    """A process that performs one write under failpoints; it may be killed, or stop and be resumed."""
+class Child:
+    """A process that does one thing under failpoints and writes its answer; it may be killed, or stop and be resumed."""
 
-    def __init__(
-        self,
-        directory: Path,
-        settings: Settings,
-        spec: str,
-        ids: tuple[str, ...],
-        keys: tuple[str, ...] = (),
-        *,
-        verb: str = "inserting",
-        branch: str | None = None,
-    ) -> None:
-        self._answer = directory / f"answer-{time.monotonic_ns()}"
-        job = Job(
-            root=str(directory),
-            settings=settings,
-            failpoints=spec,
-            verb=verb,
-            ids=ids,
-            keys=keys,
-            branch=branch,
-            answer=str(self._answer),
-        )
-        self.process: ForkServerProcess = children().Process(target=_perform, args=(job,))
+    def __init__(self, target: Callable[..., None], job: Any, answer: Path) -> None:
+        self._answer = answer
+        self.process: ForkServerProcess = children().Process(target=target, args=(job,))
         self.process.start()
 
     def wait_stopped(self) -> None:
@@ -112,6 +94,39 @@ class WritingChild:
             return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             return "gone"
+
+
+class WritingChild(Child):
+    """A process that performs one write on a tiny graph."""
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: Settings,
+        spec: str,
+        ids: tuple[str, ...],
+        keys: tuple[str, ...] = (),
+        *,
+        verb: str = "inserting",
+        branch: str | None = None,
+    ) -> None:
+        answer = answer_file(directory)
+        job = Job(
+            root=str(directory),
+            settings=settings,
+            failpoints=spec,
+            verb=verb,
+            ids=ids,
+            keys=keys,
+            branch=branch,
+            answer=str(answer),
+        )
+        super().__init__(_perform, job, answer)
+
+
+def answer_file(directory: Path) -> Path:
+    """A new place beside the graph for a child's answer."""
+    return directory / f"answer-{time.monotonic_ns()}"
 
 
 def _perform(job: Job) -> None:

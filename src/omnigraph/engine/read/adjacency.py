@@ -154,11 +154,13 @@ def spread(start: Rows, stop: Rows) -> tuple[Rows, Rows]:
 def _sorted_order(major: Rows, minor: Rows, last: Rows, *, settled: bool) -> Rows:
     """Positions that sort by major, then minor, then last."""
     width = int(minor.max()) + 1
-    settled = settled or not bool((last[1:] < last[:-1]).any())
-    if not settled or (int(major.max()) + 1) * width >= 1 << 62:
+    if (int(major.max()) + 1) * width >= 1 << 62:
         return np.lexsort((last, minor, major))
-    # Ties stand in order already, so one stable sort of a packed key is enough and several times cheaper.
-    return np.argsort(major * width + minor, kind="stable")
+    packed = major * width + minor
+    if settled or not bool((last[1:] < last[:-1]).any()):
+        return np.argsort(packed, kind="stable")
+    order = np.argsort(last, kind="stable")
+    return order[np.argsort(packed[order], kind="stable")]
 
 
 def _narrow(values: Rows) -> npt.NDArray[Any]:

@@ -101,21 +101,23 @@ class _Change:
     news: Triples
 
     def keeps(self, lists: Adjacency) -> Mask:
-        return self.same[lists.edges]
+        kept: Mask = self.same[lists.edges]
+        return kept
 
     def apply(self, lists: Adjacency, direction: str) -> Adjacency:
         """The lists of one direction with the change worked in."""
         kept = self.keeps(lists)
         near, far, edges = oriented(self.news, direction)
+        order = np.argsort(edges, kind="stable")
         if kept.all() and not len(edges):
             return lists
         older = lists.edges[kept]
         return build(
-            np.concatenate([lists.owners[kept], near]),
-            np.concatenate([lists.neighbours[kept].astype(np.int64), far]),
-            np.concatenate([older.astype(np.int64), edges]),
+            np.concatenate([lists.owners[kept], near[order]]),
+            np.concatenate([lists.neighbours[kept].astype(np.int64), far[order]]),
+            np.concatenate([older.astype(np.int64), edges[order]]),
             # A new edge has a higher row id than every older one; one that moved may stand before its parallels.
-            settled=not len(edges) or (_width(older) <= int(edges.min()) and _ascends(edges)),
+            settled=not len(edges) or _width(older) <= int(edges.min()),
         )
 
 
@@ -177,7 +179,3 @@ def _nodes(table: Entities, changed: pa.Table, end: str) -> pa.Table:
     if len(wanted) > _FEW_IDS:
         return table.handle.scan(["id", ROW_ID])
     return table.handle.take_ids(wanted, ["id", ROW_ID])
-
-
-def _ascends(rows: Rows) -> bool:
-    return not bool((rows[1:] < rows[:-1]).any())

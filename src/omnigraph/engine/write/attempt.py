@@ -25,10 +25,10 @@ from omnigraph.storage.plan import PlannedTable, Planner, owned
 from omnigraph.storage.publication import Publication, Published
 from omnigraph.storage.rows import VersionRow
 from omnigraph.storage.sidecar import Sidecar
-from omnigraph.storage.steps import stage_step
+from omnigraph.storage.steps import plant, stage_step
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import Landed, Refused, Staged, TableHandle
-from omnigraph.storage.writeset import WriteSet
+from omnigraph.storage.writeset import Create, WriteSet
 
 _log = logging.getLogger(__name__)
 
@@ -143,7 +143,7 @@ class Attempt:
     def _effect(self, planned: list[PlannedTable]) -> tuple[VersionRow, ...]:
         hit("mutation.post_sidecar_pre_fork")
         # Everything that can fail without effect (forking, staging on the forks) comes before the first commit.
-        first = [table.first or self._stage(table, 0, create_fork(table.plan, table.address)) for table in planned]
+        first = [table.first or self._stage(table, 0, _rooted(table)) for table in planned]
         hit("mutation.post_fork_pre_commit")
         for table, staged in zip(planned, first, strict=True):
             self._handles.append(self._commit_table(table, staged))
@@ -236,3 +236,11 @@ class Attempt:
 
     def _recover(self, operation_id: str) -> None:
         recovery.recover(self.store, operation_id, gated=False)
+
+
+def _rooted(table: PlannedTable) -> TableHandle:
+    """The lineage that a table's first step is staged on, made now that the intent is durable."""
+    step = table.steps[0]
+    if isinstance(step, Create) and step.seed is not None:
+        return plant(table.address, step.seed)
+    return create_fork(table.plan, table.address)

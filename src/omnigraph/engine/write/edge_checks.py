@@ -19,7 +19,7 @@ _NO_IDS = pa.array([], pa.utf8())
 
 def endpoint_violations(edge: EdgeType, changes: ChangeSet, view: CommittedView, limit: int | None) -> list[Violation]:
     """Changed edges that name a missing node, and surviving edges whose node goes away; by edge id, src first."""
-    found = [*_missing_endpoints(edge, changes, view, limit), *_dangling(edge, changes, view, limit)]
+    found = [*_missing_endpoints(edge, changes, view, limit), *dangling_edges(edge, changes, view, limit)]
     return sorted(found, key=lambda violation: (violation.ids[0], violation.property_name != "src"))[:limit]
 
 
@@ -67,21 +67,32 @@ def _ends(edge: EdgeType) -> tuple[tuple[EdgeColumn, str], tuple[EdgeColumn, str
 
 
 def _missing_endpoints(edge: EdgeType, changes: ChangeSet, view: CommittedView, limit: int | None) -> list[Violation]:
+    return [finding for column, _ in _ends(edge) for finding in missing_ends(edge, column, changes, view, limit)]
+
+
+def missing_ends(
+    edge: EdgeType, column: EdgeColumn, changes: ChangeSet, view: CommittedView, limit: int | None
+) -> list[Violation]:
+    """Changed edges whose one end names a node that will not exist, by edge id."""
     change = changes.get(edge.table_key)
     if change is None or not change.final.num_rows:
         return []
-    found = []
-    for column, node_type in _ends(edge):
-        values = one_array(change.final[column])
-        missing = _missing_nodes(f"node:{node_type}", pc.unique(values), changes, view)
-        if not len(missing):
-            continue
-        rows = np.flatnonzero(pc.is_in(values, value_set=missing).to_numpy(zero_copy_only=False))
-        for row in smallest(change.ids, rows, limit):
-            place = place_of(change, int(change.final_positions[row]))
-            ends = (change.ids[row].as_py(), values[row].as_py())
-            found.append(_endpoint_violation(edge, column, node_type, ends, place))
-    return found
+    node_type = edge.from_type if column == "src" else edge.to_type
+    values = one_array(change.final[column])
+    missing = _missing_nodes(f"node:{node_type}", pc.unique(values), changes, view)
+    if not len(missing):
+        return []
+    rows = np.flatnonzero(pc.is_in(values, value_set=missing).to_numpy(zero_copy_only=False))
+    return [
+        _endpoint_violation(
+            edge,
+            column,
+            node_type,
+            (change.ids[row].as_py(), values[row].as_py()),
+            place_of(change, int(change.final_positions[row])),
+        )
+        for row in smallest(change.ids, rows, limit)
+    ]
 
 
 def _missing_nodes(node_key: str, ids: pa.Array, changes: ChangeSet, view: CommittedView) -> pa.Array:
@@ -99,7 +110,8 @@ def _missing_nodes(node_key: str, ids: pa.Array, changes: ChangeSet, view: Commi
     return ids.filter(pc.invert(pc.is_in(ids, value_set=present)))
 
 
-def _dangling(edge: EdgeType, changes: ChangeSet, view: CommittedView, limit: int | None) -> list[Violation]:
+def dangling_edges(edge: EdgeType, changes: ChangeSet, view: CommittedView, limit: int | None) -> list[Violation]:
+    """Surviving edges that name a node which the change makes disappear."""
     change = changes.get(edge.table_key, TableChange(edge))
     if change.replaced:
         return []

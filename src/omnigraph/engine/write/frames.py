@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,19 +35,22 @@ def decode_frame(
     edge: str | None = None,
     columns: Mapping[str, str] | None = None,
     fill: Fill | None = None,
+    first_row: int = 1,
+    file: str | None = None,
 ) -> Decoded:
     """Rows of one node type or one edge type; `columns` maps property names, `id`, `from` and `to` to frame columns.
 
     Without a mapping every column must be a field of the type. With one, further columns are used when they are
-    called like a field and ignored otherwise. Row numbers, from 1, stand in for lines.
+    called like a field and ignored otherwise. Row numbers stand in for lines; a piece of a larger frame says which
+    is its first, and `file` which file it was read from.
     """
     info = _named_type(catalog, type, edge)
     table = _selected(arrow_table(frame), info, columns)
     parts: list[TypeRows] = []
     violations: list[Violation] = []
-    first = 1
+    first = first_row
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        rows, found = _decode_batch(info, batch, first, fill)
+        rows, found = _decode_batch(info, batch, first, file, fill)
         parts.append(rows)
         violations += found
         first += batch.num_rows
@@ -114,7 +118,7 @@ def _is_field(info: TableType, name: str) -> bool:
 
 
 def _decode_batch(
-    info: TableType, batch: pa.RecordBatch, first: int, fill: Fill | None
+    info: TableType, batch: pa.RecordBatch, first: int, file: str | None, fill: Fill | None
 ) -> tuple[TypeRows, list[Violation]]:
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     lines = np.arange(first, first + batch.num_rows, dtype=np.int64)
@@ -125,7 +129,7 @@ def _decode_batch(
     keep = np.ones(batch.num_rows, bool)
     for name, values in identity.items():
         identity[name], found = _id_texts(info, name, values, lines, required=name != "id")
-        violations += found
+        violations += [replace(violation, file=file) for violation in found]
         keep[[violation.line - first for violation in found if violation.line is not None]] = False
     if violations:
         mask = pa.array(keep)
@@ -133,7 +137,7 @@ def _decode_batch(
         lines = lines[keep]
     ids = identity.get("id", pa.nulls(len(lines), pa.utf8()))
     endpoints = (identity["from"], identity["to"]) if isinstance(info, EdgeType) else None
-    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines), fill)
+    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines, file), fill)
     return rows, sorted([*violations, *found], key=place_order)
 
 

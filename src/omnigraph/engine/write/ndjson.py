@@ -6,6 +6,7 @@ reader meets anything doubtful is read again line by line with the full rules, s
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 
 import numpy as np
@@ -43,18 +44,37 @@ def decode_ndjson(
 
 
 def _decode_block(data: bytes, catalog: Catalog, first: int, file: str | None, fill: Fill | None) -> Decoded:
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        line = first + data.count(b"\n", 0, error.start)
-        return Decoded({}, (Violation("W019", f"line {line}: invalid UTF-8 text", line=line, file=file),))
+    data, garbled = _without_garbled_lines(data)
     lines = split_lines(data, first)
     raw: list[RawRows] = []
     rest = np.arange(len(lines))
     if len(lines) >= _FEW_LINES:
         raw, rest = read_usual_lines(lines, catalog, file)
     slow, violations = read_lines(_indexed(lines, rest), catalog, file)
+    for line in (first + before for before in garbled):
+        violations.append(Violation("W019", f"line {line}: invalid UTF-8 text", line=line, file=file))
     return _typed([*raw, *slow], violations, fill)
+
+
+def _without_garbled_lines(data: bytes) -> tuple[bytes, list[int]]:
+    """The input with every line that is not UTF-8 blanked out, and how many lines come before each of those."""
+    found: list[int] = []
+    blanked: bytearray | None = None
+    start = before = 0
+    while True:
+        try:
+            codecs.utf_8_decode(memoryview(data)[start:], "strict", True)
+        except UnicodeDecodeError as error:
+            at = start + error.start
+            begin, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            before += data.count(b"\n", start, begin)
+            found.append(before)
+            blanked = bytearray(data) if blanked is None else blanked
+            blanked[begin:end] = b" " * (end - begin)
+            start = end
+        else:
+            return (data if blanked is None else bytes(blanked)), found
 
 
 def _indexed(lines: Lines, indices: np.ndarray) -> Iterator[tuple[int, bytes]]:

@@ -46,11 +46,15 @@ class RawRows:
 
 @dataclass(frozen=True, slots=True)
 class TypeRows:
-    """Typed rows of one type in the row schema, and where each came from (columns `line` and `file`)."""
+    """Typed rows of one type in the row schema, and where each came from (columns `line` and `file`).
+
+    `fresh` says that every id was generated while decoding, so none of them can be held by another row.
+    """
 
     info: TableType
     rows: pa.Table
     places: pa.Table
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,8 @@ def concat_rows(parts: Sequence[TypeRows]) -> TypeRows:
     if len(parts) == 1:
         return parts[0]
     rows = pa.concat_tables([part.rows for part in parts])
-    return TypeRows(parts[0].info, rows, pa.concat_tables([part.places for part in parts]))
+    places = pa.concat_tables([part.places for part in parts])
+    return TypeRows(parts[0].info, rows, places, fresh=all(part.fresh for part in parts))
 
 
 def in_line_order(rows: TypeRows) -> TypeRows:
@@ -100,7 +105,7 @@ def in_line_order(rows: TypeRows) -> TypeRows:
     if len(lines) < 2 or (np.diff(lines) >= 0).all():
         return rows
     order = pa.array(np.argsort(lines, kind="stable"))
-    return TypeRows(rows.info, rows.rows.take(order), rows.places.take(order))
+    return TypeRows(rows.info, rows.rows.take(order), rows.places.take(order), rows.fresh)
 
 
 def place_order(violation: Violation) -> tuple[int, str]:
@@ -157,7 +162,8 @@ def _table(raw: RawRows, ids: pa.Array, columns: Mapping[str, pa.Array]) -> Type
     # Nulls in required columns belong to rows that are about to be left out, so the schema is applied without a check.
     rows = pa.Table.from_arrays(arrays, schema=schema)
     places = pa.table({LINE: pa.array(raw.lines, pa.int64()), FILE: _repeated(raw.file, len(raw.lines))})
-    return TypeRows(raw.info, rows, places)
+    keyed = isinstance(raw.info, NodeType) and raw.info.key is not None
+    return TypeRows(raw.info, rows, places, fresh=not keyed and raw.ids.null_count == len(raw.ids))
 
 
 def _repeated(file: str | None, count: int) -> pa.Array:
@@ -169,7 +175,7 @@ def _without(rows: TypeRows, dropped: set[int]) -> TypeRows:
     keep = np.ones(rows.rows.num_rows, bool)
     keep[list(dropped)] = False
     mask = pa.array(keep)
-    return TypeRows(rows.info, rows.rows.filter(mask), rows.places.filter(mask))
+    return TypeRows(rows.info, rows.rows.filter(mask), rows.places.filter(mask), rows.fresh)
 
 
 def _violation(raw: RawRows, name: str | None, offence: Offence, ids: pa.Array) -> Violation:

@@ -1,0 +1,51 @@
+"""The command table: every command with its arguments and options, in the order in which help lists them."""
+
+from __future__ import annotations
+
+from omnigraph.cli.commands.direct import DIRECT
+from omnigraph.cli.commands.local import LOCAL
+from omnigraph.cli.commands.reads import READS
+from omnigraph.cli.commands.writes import SERVED, WRITES
+from omnigraph.cli.model import Command
+
+COMMANDS: tuple[Command, ...] = (*READS, *WRITES, *SERVED, *DIRECT, *LOCAL)
+
+GROUPS = {
+    "branch": "Create, list, delete and merge branches",
+    "commit": "Look at commits",
+    "graphs": "The graphs of a server",
+    "profile": "Profiles of the operator config",
+    "schema": "Show the schema and change it",
+}
+
+# Spellings that older documents show → what to write today.
+FORMER_COMMANDS = {
+    "read": "query",
+    "change": "mutate",
+    "ingest": "load",
+    "check": "lint",
+    "config": "profile",
+}
+FORMER_OPTIONS = {
+    "--alias": "use `omnigraph alias NAME`",
+    "--name": "give the query's name as an argument: `omnigraph query NAME`",
+    "--target": "say which graph with --server, --store or --profile",
+    "--config": "say which graph with --server, --store or --profile",
+    "--reembed_all": "write --reembed-all",
+    "--uri": "give the URI as an argument",
+    "--table": "select types with --type",
+}
+
+
+def find(path: tuple[str, ...]) -> Command | None:
+    """The command at a path, by its name or its other name."""
+    for command in COMMANDS:
+        same_group = command.path[:-1] == path[:-1]
+        if command.path == path or (same_group and command.also == path[-1]):
+            return command
+    return None
+
+
+def members(group: str) -> tuple[Command, ...]:
+    """The commands of a group."""
+    return tuple(command for command in COMMANDS if command.path[0] == group and len(command.path) > 1)

@@ -1,0 +1,38 @@
+"""Options that several commands declare alike."""
+
+from __future__ import annotations
+
+from omnigraph.cli.model import Argument, Option
+
+READ_SCOPE = frozenset({"--server", "--graph", "--store", "--profile"})
+WRITE_SCOPE = READ_SCOPE | {"--as"}
+DIRECT_SCOPE = frozenset({"--graph", "--store", "--cluster", "--profile"})
+
+FORMATS = ("table", "kv", "csv", "jsonl", "json")
+
+URI = Argument("URI", "the graph: a path, file:// or s3://")
+JSON = Option("--json", "print one JSON document")
+BRANCH = Option("--branch", "the branch to use", "BRANCH", default="main")
+URI_OPTION = Option("--uri", "the graph: a path, file:// or s3://", "URI")
+SNAPSHOT = Option("--snapshot", "read as of this graph commit", "COMMIT_ID")
+FORMAT = Option("--format", "how rows are printed", "FORMAT", choices=FORMATS)
+
+SOURCE_OPTIONS = (
+    Option("--query", "a file of queries", "FILE"),
+    Option("--query-string", "query text", "GQ", short="-e"),
+)
+PARAMS_OPTIONS = (
+    Option("--params", "parameters as a JSON object", "JSON"),
+    Option("--params-file", "a file that holds the parameters as a JSON object", "PATH"),
+)
+PARAM = Option("--param", "one parameter; the value is JSON, or else plain text", "NAME=VALUE", short="-p", repeats=True)
+SOURCE_CONFLICTS = (("--query", "--query-string"), ("--params", "--params-file"))
+
+CHANGE_FILTERS = (
+    Option("--kind", "only nodes or only edges", "KIND", choices=("node", "edge"), repeats=True),
+    Option("--type", "only this type", "TYPE", repeats=True),
+    Option("--op", "only this operation", "OP", choices=("insert", "update", "delete"), repeats=True),
+)
+LIMIT = Option("--limit", "changes per page, at most 8192", "N", number=True, default="1000")
+SCHEMA_FILE = Option("--schema", "a schema file (.pg)", "FILE", required=True)
+DATA_LOSS = Option("--allow-data-loss", "drop for good what a soft drop would keep")

@@ -1,0 +1,65 @@
+"""How a failure looks on stderr and which exit code it becomes."""
+
+from __future__ import annotations
+
+import re
+
+from omnigraph.cli import output
+from omnigraph.errors import MergeConflict, MergeConflicts, OmnigraphError, ParameterError, PreconditionFailed
+
+INTERRUPTED = 130
+READER_GONE = 141
+_CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def report(error: Exception, *, json: bool) -> int:
+    """Print a failure and return the exit code."""
+    if isinstance(error, PreconditionFailed):
+        return _precondition(error, json=json)
+    head, *causes = message_of(error).splitlines() or [""]
+    output.note("\n".join([f"error: {head}", *(f"  {cause}" for cause in causes)]))
+    return error.exit_code if isinstance(error, OmnigraphError) else 1
+
+
+def message_of(error: Exception) -> str:
+    """The sentence for a failure, with details on further lines."""
+    match error:
+        case MergeConflicts():
+            count = len(error.conflicts)
+            found = f"{count} merge conflict{'' if count == 1 else 's'}; nothing was written"
+            return "\n".join([found, *map(conflict_text, error.conflicts)])
+        case ParameterError() if error.parameter is not None:
+            return f"param '{error.parameter}': {error.message}"
+        case OmnigraphError():
+            return error.message
+        case OSError() if error.strerror is not None:
+            return f"{error.strerror}: '{error.filename}'" if error.filename is not None else error.strerror
+        case _:
+            return f"internal error ({type(error).__name__}): {error}"
+
+
+def conflict_text(conflict: MergeConflict) -> str:
+    """One conflict on one line: what, which entity, which kind, why."""
+    entity = "" if conflict.entity_id is None else f" '{conflict.entity_id}'"
+    return f"{subject(conflict.table_key)}{entity}: {conflict_kind(conflict)}: {conflict.message}"
+
+
+def conflict_kind(conflict: MergeConflict) -> str:
+    """The kind as the contract spells it: `divergent_update`."""
+    return _CAMEL.sub("_", conflict.kind).lower()
+
+
+def subject(type_key: str) -> str:
+    """A table key for people: `node type 'Person'`."""
+    kind, separator, name = type_key.partition(":")
+    return f"{kind} type '{name}'" if separator else f"dataset '{type_key}'"
+
+
+def _precondition(error: PreconditionFailed, *, json: bool) -> int:
+    actual = {} if error.actual is None else {"actual": error.actual}
+    message = f"precondition failed on branch '{error.branch}': expected {error.expected}, actual {error.actual}"
+    if json:
+        output.document({"error": message, "precondition_failure": {"expected": error.expected, **actual}})
+    else:
+        output.note(f"error: {message}")
+    return 4

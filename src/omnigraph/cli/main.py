@@ -1,0 +1,67 @@
+"""The console entry: parse, guard, dispatch; every failure becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import cast
+
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+from omnigraph.cli.failure import INTERRUPTED, READER_GONE, report
+from omnigraph.cli.help import help_text, usage
+from omnigraph.cli.parse import Help, UsageError, Version, parse
+from omnigraph.cli.scope import guard
+
+Handler = Callable[[Call], int | None]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    try:
+        status = _run(sys.argv[1:] if argv is None else argv)
+        output.finish()
+    except BrokenPipeError:
+        output.abandon_stdout()
+        return READER_GONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return status
+
+
+def _run(argv: Sequence[str]) -> int:
+    try:
+        parsed = parse(argv)
+    except UsageError as error:
+        hint = [f"  hint: {error.hint}"] if error.hint else []
+        output.note("\n".join([f"error: {error.message}", *hint, "", usage(error.path), "Try '--help'."]))
+        return 2
+    match parsed:
+        case Version():
+            output.line(release())
+            return 0
+        case Help(path, asked):
+            (output.write if asked else sys.stderr.write)(help_text(path))
+            return 0 if asked else 2
+    call = Call(parsed)
+    try:
+        guard(call)
+        return handler_of(call.command.handler)(call) or 0
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return report(error, json=call.json)
+
+
+def handler_of(name: str) -> Handler:
+    """The function behind a command; importing it is what makes a command slow, so only one ever is."""
+    module, _, function = name.partition(".")
+    return cast("Handler", getattr(import_module(f"omnigraph.cli.verbs.{module}"), function))
+
+
+def release() -> str:
+    """`omnigraph 1.2.3`."""
+    from importlib.metadata import version
+
+    return f"omnigraph {version('omnigraph')}"
