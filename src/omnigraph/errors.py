@@ -8,14 +8,16 @@ OmnigraphError
 │   ├── ValueViolation           W…, a value or constraint rejected at write time
 │   ├── EmbeddingMismatch        R003, EmbedderMissing (R004): text cannot be turned into this vector
 │   ├── QueryCancelled           the caller stopped the query
+│   ├── ChangeCursorRejected     a page token or cursor that does not belong here
 │   └── ResourceLimitExceeded    send less at once
 ├── NotFound                     name something that exists
 │   ├── BranchNotFound, CommitNotFound, QueryNotFound (R001)
-│   └── HistoricalVersionReclaimed
+│   └── HistoricalVersionReclaimed, ChangeFeedGap
 ├── Retry                        the world moved; start again from fresh state
 │   ├── ReadSetChanged, ExpectedVersionMismatch, RowLevelCasContention
 ├── Conflict                     decide between two things that cannot both hold
 │   ├── KeyConflict, PreconditionFailed, MergeConflicts
+│   ├── CommitHasNoParent, ChangeSchemaBoundary
 │   └── AlreadyInitialized, InitializationClaimed
 ├── RecoveryNeeded               an interrupted operation must be resolved first
 │   ├── RecoveryRequired, OperationAborted
@@ -166,6 +168,19 @@ class QueryCancelled(InputError):
         super().__init__("the query was cancelled")
 
 
+class ChangeCursorRejected(InputError):
+    """A page token or cursor is damaged, or was made for something else."""
+
+    code = "change_cursor_rejected"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"change cursor rejected: {reason}")
+        self.reason = reason
+
+    def details(self) -> dict[str, Any]:
+        return {"reason": self.reason}
+
+
 # --- name something real ---------------------------------------------------------------------
 
 
@@ -223,6 +238,23 @@ class HistoricalVersionReclaimed(NotFound):
         super().__init__(f"historical published dataset version {version}{where} was reclaimed")
         self.version = version
         self.table = table
+
+
+class ChangeFeedGap(NotFound):
+    """Cleanup removed history that a reader of changes still needed; start over from a baseline."""
+
+    code = "change_feed_gap"
+    http_status = 410
+
+    def __init__(self, first_unreadable_commit_id: str, cursor: str | None = None) -> None:
+        super().__init__(
+            f"the changes of commit {first_unreadable_commit_id} were reclaimed by cleanup; capture a new baseline"
+        )
+        self.first_unreadable_commit_id = first_unreadable_commit_id
+        self.cursor = cursor
+
+    def details(self) -> dict[str, Any]:
+        return {"cursor": self.cursor, "first_unreadable_commit_id": self.first_unreadable_commit_id}
 
 
 # --- try again from fresh state --------------------------------------------------------------
@@ -305,6 +337,7 @@ class PreconditionFailed(Conflict):
 
     code = "precondition_failed"
     http_status = 412
+    exit_code = 4
 
     def __init__(self, branch: str, *, expected: str, actual: str | None) -> None:
         super().__init__(f"branch '{branch}' is at commit {actual}, not at the expected {expected}")
@@ -367,6 +400,35 @@ class MergeConflicts(Conflict):
 
     def details(self) -> dict[str, Any]:
         return {"merge_conflicts": [item.to_dict() for item in self.conflicts]}
+
+
+class CommitHasNoParent(Conflict):
+    """The first commit has nothing to be compared with."""
+
+    code = "commit_has_no_parent"
+
+    def __init__(self, graph_commit_id: str) -> None:
+        super().__init__(f"commit {graph_commit_id} is the first one and has no parent to be compared with")
+        self.graph_commit_id = graph_commit_id
+
+    def details(self) -> dict[str, Any]:
+        return {"graph_commit_id": self.graph_commit_id}
+
+
+class ChangeSchemaBoundary(Conflict):
+    """The schema of a type changed, so rows on the two sides cannot be compared."""
+
+    code = "change_schema_boundary"
+
+    def __init__(self, graph_commit_id: str, type_name: str) -> None:
+        super().__init__(
+            f"commit {graph_commit_id} changed the schema of '{type_name}'; capture a new baseline after it"
+        )
+        self.graph_commit_id = graph_commit_id
+        self.type_name = type_name
+
+    def details(self) -> dict[str, Any]:
+        return {"graph_commit_id": self.graph_commit_id, "type_name": self.type_name}
 
 
 class AlreadyInitialized(Conflict):

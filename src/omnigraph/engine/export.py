@@ -31,7 +31,7 @@ _ROW_ID = "_rowid"
 def export_jsonl(view: View, types: Sequence[str] = ()) -> Iterator[bytes]:
     """The selected types (all when none is named) as whole lines: edge types before node types, entities by id."""
     for info in export_types(view.catalog, types):
-        yield from _export_type(view, info)
+        yield from export_type(view, info)
 
 
 def export_types(catalog: Catalog, names: Sequence[str] = ()) -> list[TableType]:
@@ -60,7 +60,8 @@ def _head(info: TableType) -> str:
     return f'{{"type":{json.dumps(info.name)},"data":{{"id":'
 
 
-def _export_type(view: View, info: TableType) -> Iterator[bytes]:
+def export_type(view: View, info: TableType) -> Iterator[bytes]:
+    """The entities of one type by id."""
     entry = view.find(info)
     if entry is None or not entry.row_count:
         return

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine.branches_api import Branches
 from omnigraph.engine.commits_api import Commits
@@ -19,7 +19,6 @@ from omnigraph.engine.past import Past
 from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.result import Result
-from omnigraph.engine.read.run import Embedder
 from omnigraph.engine.reader import Reader
 from omnigraph.engine.result import LoadResult, MutationResult
 from omnigraph.engine.schema_api import Schema
@@ -33,6 +32,9 @@ from omnigraph.storage import recovery
 from omnigraph.storage.branches import branch_name
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.settings import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 
 def init(
@@ -176,12 +178,18 @@ class Graph(Reader):
         limits: Limits | None = None,
         embedder: Embedder | None = None,
         cancel: threading.Event | None = None,
+        node_ids: bool = False,
     ) -> Result:
-        """Run a read on this branch, on another one, or as of a commit (`snapshot`)."""
+        """Run a read on this branch, on another one, or as of a commit (`snapshot`).
+
+        `limits` bounds time and rows; setting `cancel` from another thread stops it. A returned node is an object,
+        with `node_ids` only its id.
+        """
         here = self if branch is None else self.branch(branch)
         view = here.view() if snapshot is None else here.at(snapshot).view()
         keep = not self.read_only
-        return run_query(view, ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep))
+        call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
+        return run_query(view, call)
 
     # --- writing ---------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine.core import Core
 from omnigraph.engine.entity import entity_at
@@ -14,9 +14,11 @@ from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.explain import Explanation
 from omnigraph.engine.read.query import ReadCall, explain_query, run_query
 from omnigraph.engine.read.result import Result
-from omnigraph.engine.read.run import Embedder
 from omnigraph.engine.view import View
 from omnigraph.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 
 class Reader:
@@ -51,13 +53,15 @@ class Reader:
         limits: Limits | None = None,
         embedder: Embedder | None = None,
         cancel: threading.Event | None = None,
+        node_ids: bool = False,
     ) -> Result:
         """Run a read (text, or the path of a `.gq` file) on what this sees right now.
 
         `name` picks one query of several. `limits` bounds time and rows; setting `cancel` from another thread stops it.
+        A returned node is an object, with `node_ids` only its id.
         """
         keep = not self._core.read_only
-        call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep)
+        call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
         return run_query(self.view(), call)
 
     def explain(self, source: StrPath, name: str | None = None, params: Mapping[str, Any] | None = None) -> Explanation:

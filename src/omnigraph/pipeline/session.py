@@ -109,7 +109,8 @@ def _started(sessions: Any, master: str, *, quiet: bool) -> Any:
     try:
         spark = builder.getOrCreate()
     except Exception as error:
-        raise StorageError(f"Spark did not start on {master}: {error}; see {log_file()}", kind="Configuration") from error
+        told = f"Spark did not start on {master}: {error}; see {log_file()}"
+        raise StorageError(told, kind="Configuration") from error
     _log.info("Spark %s on %s started in %.1f s", spark.version, master, time.monotonic() - begin)
     if announce:
         print(f" ready after {time.monotonic() - begin:.1f} s", file=sys.stderr)

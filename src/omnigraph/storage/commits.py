@@ -68,6 +68,13 @@ class Lineage:
         """The maximum by lineage key: the head of a branch that has not committed yet."""
         return next(self.newest_first(1), None)
 
+    def oldest(self) -> GraphCommit | None:
+        """The commit with which the graph began."""
+        if not len(self):
+            return None
+        first = pc.min(self.table["manifest_version"])
+        return self._decode(int(pc.index(self.table["manifest_version"], first).as_py()))
+
     def first_parents(self, commit_id: str) -> Iterator[GraphCommit]:
         """The commit, its parent, the parent's parent, …; ends at genesis or where the branch's knowledge ends."""
         columns = [self.table[name].to_pylist() for name in LINEAGE_SCHEMA.names]

@@ -25,7 +25,7 @@ from omnigraph.storage.tables import CommitOutcome, Landed, Staged, TableHandle
 __all__ = [
     "CACHED_STATES", "Decision", "Loaded", "ManifestState", "advance", "cached_states", "compact_manifest",
     "compaction_due", "decode_state", "fold", "forget_decoded", "load", "load_version", "newest", "peek",
-    "publish_rows", "refs", "stage_genesis",
+    "publish_rows", "refresh", "refs", "stage_genesis",
 ]  # fmt: skip
 
 _log = logging.getLogger("omnigraph.storage")
@@ -53,6 +53,21 @@ def load(root: Root, branch: str | None = None, *, allow_sealed: bool = False) -
     check_stamp(handle.schema, root.uri)
     loaded = Loaded(handle, _state_of(handle, branch, identifier))
     _check_incarnation(loaded.state, allow_sealed=allow_sealed)
+    return loaded
+
+
+def refresh(loaded: Loaded) -> Loaded:
+    """The same when its branch is still at that version and incarnation, else the newest state; for use within seconds.
+
+    A probe costs much less than a load: a version file holds the row ids and versions of the whole dataset.
+    """
+    address, state = loaded.handle.address, loaded.state
+    if loaded.handle.latest_version() != state.version:
+        return load(address.root, state.branch)
+    if state.branch is not None:
+        ref = read_ref(address.trunk, state.branch)
+        if ref is None or ref.identifier != state.identifier:
+            return load(address.root, state.branch)
     return loaded
 
 

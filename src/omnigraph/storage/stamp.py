@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import FormatRefused
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # the command line prints the stamp, and Arrow would take most of its time
 
 STAMP_KEY = "omnigraph:internal_schema_version"
 CURRENT_STAMP = 4

@@ -71,7 +71,7 @@ class OverwriteFragments:
 
 @dataclass(frozen=True, slots=True)
 class AppendParts:
-    """Add scratch parts that executors have written (`storage.parts`); the caller has proved the ids new and distinct."""
+    """Add scratch parts that executors have written; the caller has proved the ids new and distinct."""
 
     locations: tuple[str, ...]
     row_count: int

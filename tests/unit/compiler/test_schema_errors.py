@@ -202,5 +202,5 @@ def test_a_sound_schema_has_no_warnings():
 
 
 def test_lint_warnings_come_in_the_order_of_the_text():
-    warnings = lint_schema(parse_schema("node A @default(1) { a: I32 @default(2) } edge P: A -> A @card"))
+    warnings = lint_schema(parse_schema("node A @default(1) { a: I32? @default(2) } edge P: A -> A @card"))
     assert [warning.code for warning in warnings] == ["L102", "L102", "L101"]

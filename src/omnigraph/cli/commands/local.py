@@ -63,7 +63,10 @@ LOCAL = (
         options=(JSON,),
     ),
     Command(
-        ("profile", "list"), Capability.LOCAL, "List the profiles of the operator config", "profile.list_profiles",
+        ("profile", "list"),
+        Capability.LOCAL,
+        "List the profiles of the operator config",
+        "profile.list_profiles",
         options=(JSON,),
     ),
     Command(

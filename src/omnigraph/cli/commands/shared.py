@@ -25,7 +25,9 @@ PARAMS_OPTIONS = (
     Option("--params", "parameters as a JSON object", "JSON"),
     Option("--params-file", "a file that holds the parameters as a JSON object", "PATH"),
 )
-PARAM = Option("--param", "one parameter; the value is JSON, or else plain text", "NAME=VALUE", short="-p", repeats=True)
+PARAM = Option(
+    "--param", "one parameter; the value is JSON, or else plain text", "NAME=VALUE", short="-p", repeats=True
+)
 SOURCE_CONFLICTS = (("--query", "--query-string"), ("--params", "--params-file"))
 
 CHANGE_FILTERS = (

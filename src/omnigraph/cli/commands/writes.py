@@ -109,6 +109,15 @@ WRITES = (
         (("--preview", "--delete-branch"),),
         label="branch",
     ),
+    Command(
+        ("schema", "apply"),
+        Capability.DATA,
+        "Change the schema in one commit",
+        "schema.apply",
+        WRITE_SCOPE,
+        (URI,),
+        (shared.SCHEMA_FILE, shared.DATA_LOSS, JSON),
+    ),
 )
 
 SERVED = (

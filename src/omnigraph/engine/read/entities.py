@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.arrow import TableType, row_schema
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.cache import ByteCache
 from omnigraph.engine.read.rowindex import RowIndex, distinct, row_ids
-from omnigraph.engine.view import OpenTables
+from omnigraph.engine.view import View
 from omnigraph.storage.layout import Root
-from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.tables import TableHandle
 
 ROW_ID = "_rowid"
 # Measured: fetching rows one by one costs about as much as scanning two hundred times as many.
 _SCAN_RATIO = 200
 _WIDE_SCAN_RATIO = 20
-_SMALL_TABLE = 4_096
+SMALL_TABLE = 4_096
+_LARGEST_IN_MEMORY = 1 << 20
 _COLUMN_CACHE_BYTES = 512 << 20
 _NARROW_TEXT = 1 << 31
 
@@ -46,13 +47,35 @@ def _held_bytes(held: Held) -> int:
 HOT_COLUMNS: ByteCache[Held] = ByteCache(_COLUMN_CACHE_BYTES, _held_bytes)
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a type as the catalog has them, and the names they are stored under at one version."""
+
+    schema: pa.Schema
+    stored: Mapping[str, str | None]
+    as_named: bool
+
+    @classmethod
+    def of(cls, view: View, info: TableType) -> Layout:
+        """Compare the catalog with what is stored."""
+        schema, found, stored = row_schema(info), view.table(info).schema, view.columns(info)
+        plain = (field for field in schema if field.name not in info.blobs)
+        same = all(stored[field.name] == field.name and found.field(field.name).type == field.type for field in plain)
+        return cls(schema, stored, same)
+
+
+_LAYOUTS: dict[Hashable, Layout] = {}
+_REMEMBERED_LAYOUTS = 1_024
+
+
 class Entities:
     """One table at the view's version; opens it on first use and reads no column twice."""
 
-    def __init__(self, entry: TableEntry, tables: OpenTables) -> None:
-        self.entry = entry
-        self.row_count = entry.row_count
-        self._tables = tables
+    def __init__(self, view: View, info: TableType) -> None:
+        self.entry = view.entry(info)
+        self.row_count = self.entry.row_count
+        self._view = view
+        self._info = info
         self._held: dict[str, list[Held]] = {}
         self.rows_read = 0
         self.bytes_read = 0
@@ -60,12 +83,27 @@ class Entities:
     @cached_property
     def handle(self) -> TableHandle:
         """The table, opened now if it was not yet."""
-        return self._tables.get(self.entry)
+        return self._view.table(self._info)
 
     @property
     def root(self) -> Root:
         """The graph this table belongs to."""
-        return self._tables.root
+        return self._view.tables.root
+
+    @cached_property
+    def _layout(self) -> Layout:
+        key = (self.version_key, self._view.catalog.ir_hash, self._info.table_key)
+        found = _LAYOUTS.get(key)
+        if found is None:
+            if len(_LAYOUTS) >= _REMEMBERED_LAYOUTS:
+                _LAYOUTS.clear()
+            found = _LAYOUTS[key] = Layout.of(self._view, self._info)
+        return found
+
+    @property
+    def as_named(self) -> bool:
+        """Whether the stored columns are exactly those of the catalog; not so at a view from before a schema change."""
+        return self._layout.as_named
 
     @cached_property
     def content_key(self) -> Hashable:
@@ -97,19 +135,53 @@ class Entities:
             self._scan(missing)
         else:
             # Ascending order keeps the reads sequential.
-            self.keep(wanted, self.handle.take_rows(pa.array(wanted), missing))
+            stored = self.handle.take_rows(pa.array(wanted), [*self._stored_names(missing), ROW_ID])
+            self._hold(missing, stored)
 
-    def keep(self, rows: Rows, columns: pa.Table) -> None:
-        """Hold columns that were read for these ascending rows."""
+    def scan(self, names: Iterable[str], filter: str | None = None) -> Rows:
+        """Read columns of the rows that a filter over stored columns keeps, hold them, and return those rows."""
+        wanted = list(dict.fromkeys(names))
+        return self._hold(wanted, self.handle.scan([*self._stored_names(wanted), ROW_ID], filter))
+
+    def _stored_names(self, names: Iterable[str]) -> list[str]:
+        return [stored for name in names if (stored := self._layout.stored[name]) is not None]
+
+    def _hold(self, names: list[str], table: pa.Table) -> Rows:
+        rows, table = _ascending(table)
         self.rows_read += len(rows)
-        self.bytes_read += columns.nbytes
+        self.bytes_read += table.nbytes
         index = RowIndex(rows)
-        for name in columns.column_names:
-            self._held.setdefault(name, []).append(Held(index, one_chunk(columns[name])))
+        for name in names:
+            self._held.setdefault(name, []).append(Held(index, self._column(name, table)))
+        return rows
+
+    def _column(self, name: str, table: pa.Table) -> pa.Array:
+        """A column under its current name and type; null where it did not exist yet."""
+        kind, stored = self._layout.schema.field(name).type, self._layout.stored[name]
+        if stored is None:
+            return pa.nulls(table.num_rows, kind)
+        column = one_chunk(table[stored])
+        return column if self.as_named or column.type == kind else column.cast(kind)
+
+    def all_rows(self) -> Rows:
+        """Ascending row ids of every row."""
+        held = self._hot(ROW_ID)
+        if held is None:
+            rows = self.scan(())
+            held = Held(RowIndex(rows), pa.nulls(len(rows)))
+            if self.as_named:
+                HOT_COLUMNS.put((self.version_key, ROW_ID), held)
+        return held.index.rows
+
+    def at_hand(self, names: Iterable[str]) -> bool:
+        """Whether looking at every row of these columns in memory beats asking storage for some of them."""
+        if self.row_count <= SMALL_TABLE:
+            return True
+        return self.row_count <= _LARGEST_IN_MEMORY and all(self._hot(name) is not None for name in names)
 
     def whole(self, name: str) -> Held:
         """The whole column, from the process-wide cache when it is there."""
-        held = HOT_COLUMNS.get((self.version_key, name))
+        held = self._hot(name)
         if held is None:
             self._scan([name])
             held = self._held[name][-1]
@@ -119,27 +191,28 @@ class Entities:
         for held in self._held.get(name, ()):
             if held.index.covers(rows):
                 return held
-        held_everywhere = HOT_COLUMNS.get((self.version_key, name))
-        if held_everywhere is not None:
-            self._held.setdefault(name, []).insert(0, held_everywhere)
-        return held_everywhere
+        hot = self._hot(name)
+        if hot is not None:
+            self._held.setdefault(name, []).insert(0, hot)
+        return hot
+
+    def _hot(self, name: str) -> Held | None:
+        # Under another schema the same stored column may have another name and type here.
+        return HOT_COLUMNS.get((self.version_key, name)) if self.as_named else None
 
     def _scan_is_cheaper(self, names: Sequence[str], wanted: int) -> bool:
-        if self.row_count <= _SMALL_TABLE:
+        if self.row_count <= SMALL_TABLE:
             return True
-        schema = self.handle.schema
-        wide = any(pa.types.is_nested(schema.field(name).type) for name in names)
+        wide = any(pa.types.is_nested(self._layout.schema.field(name).type) for name in names)
         return wanted * (_WIDE_SCAN_RATIO if wide else _SCAN_RATIO) >= self.row_count
 
     def _scan(self, names: list[str]) -> None:
-        table = self.handle.scan([*names, ROW_ID])
-        rows, table = ascending(table)
-        self.keep(rows, table)
-        for name in names:
+        self.scan(names)
+        for name in names if self.as_named else ():
             HOT_COLUMNS.put((self.version_key, name), self._held[name][-1])
 
 
-def ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
+def _ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
     """A scanned table without its `_rowid` column, and those row ids; both in ascending order of row id."""
     rows = row_ids(table[ROW_ID])
     table = table.drop_columns([ROW_ID])

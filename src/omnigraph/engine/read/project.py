@@ -43,6 +43,8 @@ def result_table(run: Run, frame: Frame, columns: tuple[ResultColumn, ...]) -> p
 def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:
     """The Arrow type of a result value; a node is a struct of its id and its properties."""
     if isinstance(kind, ir.NodeObject):
+        if run.node_ids:
+            return pa.utf8()
         info = run.view.catalog.nodes[kind.type_name]
         names = [name for name in info.properties if name not in info.blobs]
         return pa.struct([("id", pa.utf8()), *((name, arrow_type(info.properties[name])) for name in names)])
@@ -56,7 +58,8 @@ def _load(run: Run, frame: Frame, outputs: tuple[Output, ...]) -> None:
     needed: dict[str, list[str]] = {}
     for output in outputs:
         for var, name in properties(output.expr):
-            if not isinstance(output.expr, ir.RankCall):
+            whole_node = isinstance(output.expr, ir.Node)
+            if not isinstance(output.expr, ir.RankCall) and not (run.node_ids and whole_node and name != "id"):
                 needed.setdefault(var, []).append(name)
     for var, names in needed.items():
         bound = frame.bound[var]
@@ -69,6 +72,8 @@ def _objects(run: Run, frame: Frame, expr: ir.Node) -> pa.Array:
         return pa.array([], kind)
     bound = frame.bound[expr.var]
     entities = run.entities(bound.table_key)
+    if run.node_ids:
+        return entities.values("id", bound.rows)
     parts = [entities.values(field.name, bound.rows) for field in kind]
     return pa.StructArray.from_arrays(parts, fields=list(kind))
 

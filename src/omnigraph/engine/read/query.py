@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.compiler.compile import CompiledQuery, compile_query
 from omnigraph.compiler.ir.ops import ReadPlan
@@ -21,10 +21,13 @@ from omnigraph.engine.read.expand import traversal_mode
 from omnigraph.engine.read.explain import Explanation
 from omnigraph.engine.read.leaves import frame_leaf
 from omnigraph.engine.read.result import Result
-from omnigraph.engine.read.run import Embedder, Run
+from omnigraph.engine.read.run import Run
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
 from omnigraph.ids import now_micros
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 RUNNERS = ("auto", "inline")
 
@@ -41,6 +44,7 @@ class ReadCall:
     embedder: Embedder | None = None
     cancel: threading.Event | None = None
     keep_derived: bool = False  # whether derived state may be written beside the graph
+    node_ids: bool = False  # whether a returned node is its id instead of an object
 
     def __post_init__(self) -> None:
         if self.runner not in RUNNERS:
@@ -53,7 +57,7 @@ def run_query(view: View, call: ReadCall) -> Result:
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     plan = _plan(view, compiled, bindings)
     budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
-    run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived)
+    run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
     table = execute(run, plan)
     explanation = Explanation(plan, run.profile, run.reads())
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation)

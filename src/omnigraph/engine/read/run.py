@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,16 +18,8 @@ from omnigraph.engine.read.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.view import View
 
-
-class Embedder(Protocol):
-    """Turns query text into a vector."""
-
-    @property
-    def model(self) -> str:
-        """The name of the active model."""
-
-    def embed(self, text: str, dim: int) -> list[float]:
-        """The vector of a text, `dim` numbers long."""
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 
 @dataclass
@@ -41,6 +33,7 @@ class Run:
     embedder: Embedder | None = None
     traversal: str = "auto"
     keep_derived: bool = False
+    node_ids: bool = False
     profile: Profile = field(default_factory=Profile)
     _tables: dict[str, Entities] = field(default_factory=dict)
 
@@ -50,7 +43,7 @@ class Run:
             kind, _, name = table_key.partition(":")
             catalog = self.view.catalog
             info = catalog.nodes[name] if kind == "node" else catalog.edges[name]
-            self._tables[table_key] = Entities(self.view.entry(info), self.view.tables)
+            self._tables[table_key] = Entities(self.view, info)
         return self._tables[table_key]
 
     def reads(self) -> tuple[TableReads, ...]:

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import NodeScan
 from omnigraph.compiler.ir.walk import properties, variables
-from omnigraph.engine.pushdown import push
+from omnigraph.engine.pushdown import Pushed, push
 from omnigraph.engine.read.adjacency import Rows, build, spread
-from omnigraph.engine.read.entities import ROW_ID, Entities, ascending
+from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_of
 from omnigraph.engine.read.run import Run
 
@@ -55,12 +55,16 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     pushed = push(ir.And(op.predicates), run.bindings)
     if pushed.keeps_nothing or not entities.row_count:
         return np.empty(0, np.int64)
+    read = [name for predicate in op.predicates for _, name in properties(predicate)]
+    if entities.at_hand(read):
+        rows = entities.all_rows()
+        return rows[run.matching(op.var, _table_key(op), rows, op.predicates)] if op.predicates else rows
+    if not entities.as_named:
+        pushed = Pushed(None, ir.And(op.predicates))  # a filter speaks about stored names
     wanted = [] if pushed.rest is None else [name for _, name in properties(pushed.rest)]
     if pushed.filter is not None:
         wanted += _worth_reading(run, op, entities)
-    columns = list(dict.fromkeys(wanted))
-    rows, table = ascending(entities.handle.scan([*columns, ROW_ID], pushed.filter))
-    entities.keep(rows, table)
+    rows = entities.scan(wanted, pushed.filter)
     if pushed.rest is None:
         return rows
     return rows[run.matching(op.var, _table_key(op), rows, (pushed.rest,))]

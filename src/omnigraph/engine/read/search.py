@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,10 @@ from omnigraph.engine.read.order import id_ranks
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.vectors import distances
-from omnigraph.errors import EmbedderMissing, EmbeddingMismatch
+from omnigraph.errors import BadRequest, EmbedderMissing, EmbeddingMismatch
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 Scores = npt.NDArray[np.float64]
 
@@ -78,11 +82,21 @@ def _query_vector(run: Run, call: ir.Nearest) -> Sequence[float] | None:
     value = run.constant(call.query)
     if value is None or not call.embeds:
         return cast("Sequence[float] | None", value)
-    if run.embedder is None:
-        raise EmbedderMissing(call.name)
-    if call.model is not None and call.model != run.embedder.model:
-        raise EmbeddingMismatch(call.name, recorded=call.model, active=run.embedder.model)
-    return run.embedder.embed(str(value), call.dim)
+    embedder = run.embedder if run.embedder is not None else _configured_embedder(call)
+    if call.model is not None and call.model != embedder.model:
+        raise EmbeddingMismatch(call.name, recorded=call.model, active=embedder.model)
+    return embedder.embed([str(value)], call.dim, "query")[0]
+
+
+def _configured_embedder(call: ir.Nearest) -> Embedder:
+    """The provider that the environment names; only text queries need one, so only they load the package."""
+    from omnigraph.embeddings.config import resolve_config
+    from omnigraph.embeddings.provider import make_embedder
+
+    try:
+        return make_embedder(resolve_config(os.environ))
+    except BadRequest as error:
+        raise EmbedderMissing(call.name) from error
 
 
 def _fuse(run: Run, entities: Entities, rows: Rows, call: ir.Rrf, limit: int | None) -> Scores:

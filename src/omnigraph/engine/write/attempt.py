@@ -125,7 +125,7 @@ class Attempt:
         if older is not None:
             raise RecoveryRequired(older, "it was armed first and is still at work")
         # Whoever arms after this sees our sidecar; whoever published before this has moved the head.
-        self._captured = manifest.load(self.store.root, self.txn.branch)
+        self._captured = manifest.refresh(self.txn.loaded)
         require_token(self._captured.state, self.txn.token)
         self.hooks.after_arm()
 

@@ -44,7 +44,7 @@ def decode_frame(
     called like a field and ignored otherwise. Row numbers stand in for lines; a piece of a larger frame says which
     is its first, and `file` which file it was read from.
     """
-    info = _named_type(catalog, type, edge)
+    info = named_type(catalog, type, edge)
     table = _selected(arrow_table(frame), info, columns)
     parts: list[TypeRows] = []
     violations: list[Violation] = []
@@ -71,7 +71,8 @@ def arrow_table(frame: Any) -> pa.Table:
     raise BadRequest(f"cannot load a {name}; give an Arrow table, or a pandas or Polars data frame")
 
 
-def _named_type(catalog: Catalog, type_name: str | None, edge: str | None) -> TableType:
+def named_type(catalog: Catalog, type_name: str | None, edge: str | None) -> TableType:
+    """The type whose rows a frame holds."""
     if (type_name is None) == (edge is None):
         raise BadRequest("loading a frame needs exactly one of type= (nodes) or edge= (edges)")
     info: TableType | None = catalog.nodes.get(type_name) if type_name is not None else catalog.edge(edge or "")

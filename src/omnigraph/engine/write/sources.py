@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputFile, list_files, open_stream
 from omnigraph.engine.write.frames import decode_frame
 from omnigraph.engine.write.ndjson import decode_ndjson
 from omnigraph.engine.write.records import Decoded, merge_decoded
-from omnigraph.errors import BadRequest, NotFound
+from omnigraph.engine.write.tabular import FrameShape, decode_table_file
+from omnigraph.errors import BadRequest
 
 Decode: TypeAlias = Callable[[Catalog], Decoded]
 """Decodes one input under a catalog; called once more when the schema has changed in between."""
-
-_RECORD_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
-_GLOB_CHARACTERS = frozenset("*?[")
 
 
 def decoder_of(
@@ -29,34 +26,51 @@ def decoder_of(
 ) -> Decode:
     """How to decode what a caller handed to `load`; `type` or `edge` says that it is a frame."""
     if type is not None or edge is not None:
+        if is_paths(data):
+            return _tables(input_files(data, TABLE_SUFFIXES), FrameShape(type, edge, columns))
         return lambda catalog: decode_frame(data, catalog, type=type, edge=edge, columns=columns)
     if columns is not None:
         raise BadRequest("columns= belongs to a frame; say type= or edge= as well")
+    data = given(data)
+    if is_paths(data):
+        return _files(input_files(data))
+    whole = record_bytes(data)
+    return lambda catalog: decode_ndjson(whole, catalog)
+
+
+def given(data: Any) -> Any:
+    """What a caller handed over, fit to be looked at more than once: an iterator becomes a list."""
+    if isinstance(data, str | os.PathLike | bytes | bytearray | memoryview) or hasattr(data, "__arrow_c_stream__"):
+        return data
+    return list(data) if isinstance(data, Iterable) and not isinstance(data, pa.RecordBatch) else data
+
+
+def record_bytes(data: Any) -> bytes:
+    """Records given as bytes, as text, or one by one as lines or dicts."""
     if isinstance(data, bytes | bytearray | memoryview):
-        whole = bytes(data)
-        return lambda catalog: decode_ndjson(whole, catalog)
-    if isinstance(data, str | os.PathLike):
-        return _text_or_files(data)
+        return bytes(data)
+    if isinstance(data, str):
+        return data.encode()
     if hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.RecordBatch):
         raise BadRequest("loading a frame needs exactly one of type= (nodes) or edge= (edges)")
-    if isinstance(data, Iterable):
-        return _paths_or_lines(list(data))
+    if isinstance(data, list):
+        return b"".join(_line(item) for item in data)
     raise BadRequest(f"cannot load a {data.__class__.__qualname__}; give paths, records or a frame")
 
 
-def _text_or_files(data: str | os.PathLike[str]) -> Decode:
-    if isinstance(data, str) and (data.lstrip().startswith("{") or "\n" in data):
-        text = data.encode()
-        return lambda catalog: decode_ndjson(text, catalog)
-    return _files(_expand(data))
+def input_files(data: Any, suffixes: Sequence[str] = RECORD_SUFFIXES) -> list[InputFile]:
+    """The files behind a path or a list of paths."""
+    paths = [data] if isinstance(data, str | os.PathLike) else list(data)
+    return [file for path in paths for file in list_files(path, suffixes)]
 
 
-def _paths_or_lines(items: list[Any]) -> Decode:
-    """A list of paths, or an iterator over records, as lines or as dicts; a path never starts with a brace."""
-    if items and all(isinstance(item, os.PathLike) or _is_path(item) for item in items):
-        return _files([file for item in items for file in _expand(item)])
-    whole = b"".join(_line(item) for item in items)
-    return lambda catalog: decode_ndjson(whole, catalog)
+def is_paths(data: Any) -> bool:
+    """Whether a caller handed over places to read from, not data; a path never starts with a brace."""
+    if isinstance(data, str | os.PathLike):
+        return isinstance(data, os.PathLike) or _is_path(data)
+    if not isinstance(data, list | tuple) or not data:
+        return False
+    return all(isinstance(item, os.PathLike) or _is_path(item) for item in data)
 
 
 def _line(item: Any) -> bytes:
@@ -72,32 +86,23 @@ def _is_path(item: Any) -> bool:
     return isinstance(item, str) and bool(item.strip()) and not item.lstrip().startswith("{") and "\n" not in item
 
 
-def _expand(path: str | os.PathLike[str]) -> list[Path]:
-    """The files behind one path: itself, the record files of a directory, or what a glob matches, by name."""
-    place = Path(path)
-    if place.is_dir():
-        found = sorted(file for file in place.iterdir() if file.name.endswith(_RECORD_SUFFIXES))
-    elif not place.exists() and _GLOB_CHARACTERS & set(str(place)):
-        found = sorted(Path(name) for name in glob.glob(str(place), recursive=True) if os.path.isfile(name))
-    else:
-        found = [place]
-    if not found:
-        raise NotFound(f"'{place}' holds no record files ({', '.join(_RECORD_SUFFIXES[:2])})")
-    return found
-
-
-def _files(paths: list[Path]) -> Decode:
+def _files(files: list[InputFile]) -> Decode:
     def decode(catalog: Catalog) -> Decoded:
-        return merge_decoded([decode_ndjson(_read(path), catalog, file=str(path)) for path in paths])
+        return merge_decoded([decode_ndjson(_read(file.path), catalog, file=file.path) for file in files])
 
     return decode
 
 
-def _read(path: Path) -> bytes:
-    try:
-        with pa.input_stream(str(path), compression="detect") as stream:
+def _read(path: str) -> bytes:
+    with open_stream(path) as stream:
+        try:
             return bytes(stream.read())
-    except FileNotFoundError:
-        raise NotFound(f"there is no file '{path}'") from None
-    except OSError as error:
-        raise BadRequest(f"'{path}' cannot be read: {error}") from error
+        except OSError as error:
+            raise BadRequest(f"'{path}' cannot be read: {error}") from error
+
+
+def _tables(files: list[InputFile], frame: FrameShape) -> Decode:
+    def decode(catalog: Catalog) -> Decoded:
+        return merge_decoded([part for file in files for part in decode_table_file(file.path, catalog, frame)])
+
+    return decode

@@ -1,0 +1,28 @@
+"""Commits as JSON and as lines of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnigraph.storage.commits import GraphCommit
+
+
+def commit_json(commit: GraphCommit) -> dict[str, Any]:
+    """A commit in the shape of the contract; main is null."""
+    return {
+        "graph_commit_id": commit.graph_commit_id,
+        "graph_branch": commit.manifest_branch,
+        "graph_manifest_version": commit.manifest_version,
+        "parent_commit_id": commit.parent_commit_id,
+        "merged_parent_commit_id": commit.merged_parent_commit_id,
+        "actor_id": commit.actor_id,
+        "created_at": commit.created_at,
+    }
+
+
+def commit_line(commit: GraphCommit) -> str:
+    """A commit on one line."""
+    branch = commit.manifest_branch or "main"
+    actor = f" actor={commit.actor_id}" if commit.actor_id is not None else ""
+    return f"{commit.graph_commit_id} graph_branch={branch} graph_manifest_version={commit.manifest_version}{actor}"

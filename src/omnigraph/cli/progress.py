@@ -1,0 +1,59 @@
+"""A progress bar on stderr, only for a person at a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from omnigraph.cli.call import Call
+
+_WIDTH = 24
+_REDRAW_SECONDS = 0.1
+
+
+@contextmanager
+def progress(call: Call, label: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """Draw a bar that moves by what the caller reports; scripts and logs see nothing of it."""
+    if not _wanted(call) or not total:
+        yield lambda amount: None
+        return
+    bar = _Bar(label, total, unit)
+    try:
+        yield bar.advance
+    finally:
+        bar.erase()
+
+
+def _wanted(call: Call) -> bool:
+    return sys.stderr.isatty() and not call.json and not call.given("--quiet")
+
+
+class _Bar:
+    """One line that is drawn again and again, and gone at the end."""
+
+    def __init__(self, label: str, total: int, unit: str) -> None:
+        self.label, self.total, self.unit = label, total, unit
+        self.done = 0
+        self._started = time.monotonic()
+        self._drawn = 0.0
+
+    def advance(self, amount: int) -> None:
+        self.done += amount
+        now = time.monotonic()
+        if now - self._drawn >= _REDRAW_SECONDS or self.done >= self.total:
+            self._drawn = now
+            sys.stderr.write(f"\r\x1b[K{self._text(now)}")
+            sys.stderr.flush()
+
+    def erase(self) -> None:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+    def _text(self, now: float) -> str:
+        filled = min(_WIDTH, _WIDTH * self.done // self.total)
+        spent = now - self._started
+        left = f", {spent * (self.total - self.done) / self.done:.0f} s left" if self.done else ""
+        bar = "━" * filled + "─" * (_WIDTH - filled)
+        return f"{self.label} {bar} {self.done:,}/{self.total:,} {self.unit}{left}"

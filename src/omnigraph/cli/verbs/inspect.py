@@ -1,0 +1,68 @@
+"""`snapshot` and `get`: looking at what is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+from omnigraph.cli.target import read_target
+from omnigraph.errors import NotFound
+
+
+def snapshot(call: Call) -> None:
+    """Which dataset versions a branch publishes."""
+    from omnigraph.storage.stamp import CURRENT_STAMP  # a graph with another stamp does not open
+
+    branch = call.value("--branch")
+    with read_target(call).reader() as graph:
+        seen = graph.branch(branch).snapshot()
+    datasets = [_dataset(entry) for entry in seen]
+    if call.json:
+        output.document(
+            {
+                "graph_branch": branch,
+                "graph_manifest_version": seen.manifest_version,
+                "internal_schema_version": CURRENT_STAMP,
+                "datasets": datasets,
+            }
+        )
+        return
+    lines = [
+        f"graph_branch: {branch}",
+        f"graph_manifest_version: {seen.manifest_version}",
+        f"internal_schema_version: {CURRENT_STAMP}",
+        *map(_dataset_line, datasets),
+    ]
+    output.write("".join(f"{text}\n" for text in lines))
+
+
+def get(call: Call) -> None:
+    """One entity as JSON."""
+    kind, entity_id, snapshot_id = call.required("TYPE"), call.required("ID"), call.text("--snapshot")
+    with read_target(call).reader() as graph:
+        branch = None if snapshot_id is not None else call.value("--branch")
+        found = graph.get(kind, entity_id, at=snapshot_id, branch=branch)
+    if found is None:
+        raise NotFound(f"{kind} '{entity_id}' not found")
+    output.document(found)
+
+
+def _dataset(entry: Any) -> dict[str, Any]:
+    kind, _, name = entry.table_key.partition(":")
+    return {
+        "entity_kind": kind,
+        "type_name": name,
+        "dataset_path": entry.location,
+        "published_dataset_version": entry.version,
+        "native_dataset_branch": entry.ref,
+        "entity_count": entry.row_count,
+    }
+
+
+def _dataset_line(dataset: dict[str, Any]) -> str:
+    return (
+        f"{dataset['entity_kind']} type '{dataset['type_name']}' "
+        f"published_dataset_version={dataset['published_dataset_version']} "
+        f"native_dataset_branch={dataset['native_dataset_branch'] or 'main'} entities={dataset['entity_count']}"
+    )

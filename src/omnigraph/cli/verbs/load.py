@@ -1,0 +1,89 @@
+"""`init`, `load` and `export`: graphs from files and back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+from omnigraph.cli.commits import commit_json
+from omnigraph.cli.consent import echo, require_consent
+from omnigraph.cli.files import read_stdin, source_file
+from omnigraph.cli.target import read_target, write_target
+from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
+
+
+def init(call: Call) -> None:
+    """A new graph."""
+    import omnigraph as og
+
+    uri = call.required("URI")
+    if uri.lower().startswith(("http://", "https://")):
+        raise BadRequest(
+            "`init` is a direct (storage-native) command and needs direct storage access, "
+            f"but '{uri}' is a remote server"
+        )
+    refuse_cluster_layout(uri)
+    schema = source_file(call.value("--schema"))
+    try:
+        og.init(uri, schema, force=call.given("--force")).close()
+    except AlreadyInitialized as error:
+        if not call.given("--force"):
+            raise
+        raise Conflict(f"force init refuses '{uri}': it holds a graph, which init never overwrites") from error
+    output.line(f"initialized {uri}")
+
+
+def load(call: Call) -> None:
+    """Records become one commit."""
+    target, mode, branch = write_target(call), call.value("--mode"), call.value("--branch")
+    if mode == "overwrite":
+        require_consent(call, target, "load --mode overwrite")
+    echo(call, target)
+    path, base = call.value("--data"), call.text("--from")
+    data: bytes | Path = read_stdin() if path == "-" else Path(path)
+    with target.writer() as graph:
+        done = graph.load(data, mode, branch=branch, from_=base, runner=call.value("--runner"))
+    if call.json:
+        output.document(
+            {
+                "uri": target.uri,
+                "branch": done.branch,
+                "mode": done.mode,
+                **({} if base is None else {"base_branch": base}),
+                "branch_created": done.branch_created,
+                "nodes": _counts(done.nodes),
+                "edges": _counts(done.edges),
+                "total_entities": done.total_entities,
+                "commit": None if done.commit is None else commit_json(done.commit),
+                "runner": done.runner,
+            }
+        )
+        return
+    types = f"{len(done.nodes)} node types and {len(done.edges)} edge types"
+    output.line(
+        f"loaded {target.uri} on branch {done.branch} with {done.mode}: {done.total_entities} entities across {types}"
+    )
+    if done.branch_created:
+        output.line(f"branch {done.branch} created from {base}")
+
+
+def export(call: Call) -> None:
+    """Every entity of a branch as JSON lines."""
+    target = read_target(call)
+    with target.reader() as graph:
+        graph.export(sys.stdout.buffer, call.many("--type"), branch=call.value("--branch"))
+
+
+def refuse_cluster_layout(uri: str) -> None:
+    """Graphs of a cluster are created and evolved by the cluster, never directly."""
+    place = Path(uri.removeprefix("file://"))
+    root = place.parent.parent
+    if place.suffix == ".omni" and place.parent.name == "graphs" and (root / "__cluster" / "state.json").exists():
+        raise BadRequest(f"'{uri}' belongs to the cluster at '{root}'; change its config and run `cluster apply`")
+
+
+def _counts(by_type: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "entities_loaded": count} for name, count in sorted(by_type.items())]

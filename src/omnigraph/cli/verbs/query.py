@@ -1,0 +1,142 @@
+"""`query` and `mutate`: running text that the user wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+from omnigraph.cli.commits import commit_json
+from omnigraph.cli.files import read_stdin, source_file
+from omnigraph.cli.params import params_of
+from omnigraph.cli.rows import Envelope, Layout, render
+from omnigraph.cli.scope import ServerScope, resolve_scope
+from omnigraph.cli.target import read_target, served, write_target
+from omnigraph.errors import BadRequest, QueryNotFound
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.read.explain import Explanation
+
+
+def query(call: Call) -> None:
+    """Rows of a read, its plan, or its plan with measurements."""
+    source = _source(call)
+    if source is None:
+        _stored_query(call, write=False)
+    params = params_of(call)
+    with read_target(call).reader() as graph:
+        try:
+            if call.given("--explain"):
+                _print_plan(call, _explain(call, graph, source, params))
+                return
+            result = _run(call, graph, source, params)
+        except QueryNotFound as error:
+            raise _ambiguous(error) from error
+    if call.given("--analyze"):
+        _print_plan(call, result.explanation)
+        return
+    snapshot = call.text("--snapshot")
+    branch = None if snapshot is not None else call.value("--branch")
+    envelope = Envelope(result.query_name, branch, snapshot, result.columns, result.rows(), result.commit_id)
+    print_rows(call, envelope)
+
+
+def mutate(call: Call) -> None:
+    """One mutation, one commit."""
+    source = _source(call)
+    if source is None:
+        _stored_query(call, write=True)
+    params = params_of(call)
+    with write_target(call).writer() as graph:
+        try:
+            done = graph.mutate(
+                source, call.argument("NAME"), params, branch=call.value("--branch"), if_commit=call.text("--if-commit")
+            )
+        except QueryNotFound as error:
+            raise _ambiguous(error) from error
+    if call.json:
+        output.document(
+            {
+                "branch": done.branch,
+                "query_name": done.query_name,
+                "affected_nodes": done.affected_nodes,
+                "affected_edges": done.affected_edges,
+                "actor_id": done.actor_id,
+                "commit": None if done.commit is None else commit_json(done.commit),
+            }
+        )
+        return
+    counts = f"{done.affected_nodes} nodes, {done.affected_edges} edges"
+    output.line(f"changed {done.branch} via {done.query_name}: {counts}")
+    if done.actor_id is not None:
+        output.line(f"actor_id: {done.actor_id}")
+
+
+def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> None:
+    """Rows in the format that was asked for, else in `preferred`, else in the configured one."""
+    format = "json" if call.json else call.text("--format") or preferred or call.config.defaults.output or "table"
+    defaults = call.config.defaults
+    layout = Layout(defaults.table_max_column_width, defaults.table_cell_layout == "wrap")
+    output.write(render(envelope, format, layout))
+
+
+def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Any:
+    snapshot = call.text("--snapshot")
+    if snapshot is not None:
+        return graph.query(source, call.argument("NAME"), params, snapshot=snapshot)
+    return graph.query(source, call.argument("NAME"), params, branch=call.value("--branch"))
+
+
+def _explain(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Explanation:
+    snapshot = call.text("--snapshot")
+    place = graph.at(snapshot) if snapshot is not None else graph.branch(call.value("--branch"))
+    return place.explain(source, call.argument("NAME"), params or None)
+
+
+def _print_plan(call: Call, explanation: Explanation) -> None:
+    if call.json or call.text("--format") == "json":
+        output.document(explanation.to_dict())
+    else:
+        output.line(str(explanation))
+
+
+def _source(call: Call) -> str | Path | None:
+    """Query text or the path of a query file; None asks for a stored query."""
+    path, text = call.text("--query"), call.text("--query-string")
+    if path == "-":
+        text = read_stdin().decode("utf-8", "surrogateescape")
+    elif path is not None:
+        return source_file(path)
+    if text is None:
+        return None
+    if not text.strip():
+        raise BadRequest("the query text must not be empty")
+    if "{" not in text:
+        _refuse_text(text)
+    return text
+
+
+def _refuse_text(text: str) -> NoReturn:
+    """No query lacks a brace, and the SDK would take such a text for a path: let the parser say what is missing."""
+    from omnigraph.compiler.query.parse import parse_queries
+
+    parse_queries(text)
+    raise BadRequest("the query text holds no query")
+
+
+def _stored_query(call: Call, *, write: bool) -> NoReturn:
+    if call.argument("NAME") is None:
+        raise BadRequest("say what to run: --query FILE, -e TEXT, or the NAME of a stored query of a server")
+    scope = resolve_scope(call)
+    if isinstance(scope, ServerScope):
+        raise served(call, scope, write=write)
+    raise BadRequest("a stored query needs a server: use --server, or give the source with --query or -e")
+
+
+def _ambiguous(error: QueryNotFound) -> Exception:
+    """Which query was meant, in the words of this command line."""
+    if error.name is not None or not error.available:
+        return error
+    return BadRequest(f"the source holds multiple queries; name one of: {', '.join(error.available)}", code=error.code)

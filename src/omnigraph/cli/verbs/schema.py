@@ -1,0 +1,75 @@
+"""`schema show`, `schema plan` and `schema apply`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+from omnigraph.cli.consent import echo
+from omnigraph.cli.files import source_file
+from omnigraph.cli.target import read_target, write_target
+from omnigraph.cli.verbs.load import refuse_cluster_layout
+from omnigraph.compiler.catalog.steps import step_text
+
+if TYPE_CHECKING:
+    from omnigraph.compiler.catalog.migrate import Plan
+
+
+def show(call: Call) -> None:
+    """The accepted schema as it was written."""
+    with read_target(call).reader() as graph:
+        source = graph.schema.source
+    if call.json:
+        output.document({"schema_source": source})
+    else:
+        output.line(source)
+
+
+def plan(call: Call) -> None:
+    """What would change; nothing does."""
+    target, schema = read_target(call), source_file(call.value("--schema"))
+    with target.reader() as graph:
+        steps = graph.schema.plan(schema, allow_data_loss=call.given("--allow-data-loss"))
+    if call.json:
+        output.document({"uri": target.uri, **steps.to_json()})
+        return
+    output.line(f"schema plan for {target.uri}")
+    output.line(f"supported: {_yes_no(steps.supported)}")
+    output.write(_step_lines(steps))
+
+
+def apply(call: Call) -> None:
+    """The schema changes in one commit."""
+    target, schema = write_target(call), source_file(call.value("--schema"))
+    refuse_cluster_layout(target.uri)
+    echo(call, target)
+    with target.writer() as graph:
+        done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
+    steps = done.plan.to_json()
+    if call.json:
+        output.document(
+            {
+                "uri": target.uri,
+                "supported": steps["supported"],
+                "applied": done.applied,
+                "step_count": steps["step_count"],
+                "graph_manifest_version": done.version,
+                "steps": steps["steps"],
+            }
+        )
+        return
+    output.line(f"schema apply for {target.uri}")
+    output.line(f"supported: {_yes_no(done.plan.supported)}")
+    output.line(f"applied: {_yes_no(done.applied)}")
+    output.line(f"graph_manifest_version: {done.version}")
+    output.write(_step_lines(done.plan))
+
+
+def _step_lines(steps: Plan) -> str:
+    lines = [f"- {step_text(step)}" for step in steps.steps] or ["no schema changes"]
+    return "".join(f"{text}\n" for text in lines)
+
+
+def _yes_no(answer: bool) -> str:
+    return "yes" if answer else "no"

@@ -1,0 +1,89 @@
+"""Baselines: everything a branch holds at one moment, and the cursor with which its changes continue from there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from omnigraph.engine.arrow import TableType
+from omnigraph.engine.core import Core
+from omnigraph.engine.export import export_type
+from omnigraph.engine.feed.poll import Feed
+from omnigraph.engine.feed.scope import ChangeScope
+from omnigraph.engine.view import View
+from omnigraph.errors import BadRequest
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Which commit was written out, where its changes continue, and how many bytes it took."""
+
+    snapshot_commit_id: str
+    resume_cursor: str
+    bytes_written: int
+
+
+def capture_baseline(core: Core, branch: str | None, scope: ChangeScope, target: StrPath | BinaryIO) -> Baseline:
+    """Write every entity in scope as JSON lines, then one line that makes the stream valid.
+
+    A file appears under its name only when it is complete and on disk. `ops` of the scope bind the cursor only.
+    """
+    feed = Feed(core, branch, scope)
+    view = core.view_of(feed.state)
+    types = _types(view, scope)
+    if isinstance(target, str | os.PathLike):
+        return _into_file(feed, view, types, Path(target))
+    return _into_stream(feed, view, types, target)
+
+
+def _into_stream(feed: Feed, view: View, types: list[TableType], stream: BinaryIO) -> Baseline:
+    written = 0
+    for chunk in _records(view, types):
+        stream.write(chunk)
+        written += len(chunk)
+    feed.prove()
+    cursor = feed.cursor(feed.head)
+    end = {"baseline": {"snapshot_commit_id": feed.head, "resume_cursor": cursor}}
+    last = json.dumps(end, separators=(",", ":")).encode() + b"\n"
+    stream.write(last)
+    return Baseline(feed.head, cursor, written + len(last))
+
+
+def _into_file(feed: Feed, view: View, types: list[TableType], path: Path) -> Baseline:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with unfinished.open("wb") as file:
+            done = _into_stream(feed, view, types, file)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)  # only now does the name itself survive a power cut
+    finally:
+        os.close(directory)
+    return done
+
+
+def _records(view: View, types: list[TableType]) -> Iterator[bytes]:
+    for info in types:
+        yield from export_type(view, info)
+
+
+def _types(view: View, scope: ChangeScope) -> list[TableType]:
+    """Node types, then edge types, each by name."""
+    catalog = view.catalog
+    for name in scope.type_names:
+        if name not in catalog.nodes and name not in catalog.edges:
+            raise BadRequest(f"unknown type '{name}' in a change filter")
+    nodes = [catalog.nodes[name] for name in sorted(catalog.nodes)] if scope.has_kind("node") else []
+    edges = [catalog.edges[name] for name in sorted(catalog.edges)] if scope.has_kind("edge") else []
+    return [info for info in (*nodes, *edges) if scope.has_type(info.name)]

@@ -1,0 +1,103 @@
+"""Who runs a load: this process, or a package above the engine that has registered itself under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from omnigraph.engine.core import Core
+from omnigraph.engine.result import LoadResult
+from omnigraph.engine.write.files import TABLE_SUFFIXES
+from omnigraph.engine.write.load import LoadMode
+from omnigraph.engine.write.loading import LoadCall, run_load
+from omnigraph.engine.write.sources import decoder_of, given, input_files, is_paths
+from omnigraph.errors import BadRequest
+
+OnError = Literal["stop", "skip"]
+
+# A JVM start would dwarf anything smaller.
+INLINE_BYTES = 32 << 20
+# Runners outside the engine are imported by name when they are first asked for; importing one registers it.
+_HOMES = {"spark": ("omnigraph.pipeline", "pyspark")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest:
+    """One call of `load` as the caller made it.
+
+    With `base`, a missing branch is created from it first. `on_error="skip"` loads the good rows and counts the rest;
+    `rejects` is a directory for what was refused, as JSON lines; `max_errors` ends the reading early.
+    """
+
+    data: Any
+    mode: LoadMode
+    type: str | None = None
+    edge: str | None = None
+    columns: Mapping[str, str] | None = None
+    branch: str | None = None
+    base: str | None = None
+    actor: str | None = None
+    if_commit: str | None = None
+    on_error: OnError = "stop"
+    rejects: str | None = None
+    max_errors: int | None = None
+    dry_run: bool = False
+    progress: Callable[[Any], None] | None = None
+    spark: Any = None
+
+
+Runner = Callable[[Core, LoadRequest], LoadResult]
+_registered: dict[str, Runner] = {}
+
+
+def register(name: str, runner: Runner) -> None:
+    """Make a runner available under a name."""
+    _registered[name] = runner
+
+
+def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
+    """Run a load where the caller said, or where its size belongs (`auto`)."""
+    if runner == "auto":
+        runner = _chosen(request)
+    if runner == "inline":
+        return _inline(core, request)
+    if runner not in _HOMES:
+        raise BadRequest(f"unknown runner '{runner}' (expected auto, inline or {', '.join(_HOMES)})")
+    home, package = _HOMES[runner]
+    if find_spec(package) is None:
+        raise BadRequest(f"the {runner} runner needs {package}: install omnigraph[{runner}]")
+    if runner not in _registered:
+        import_module(home)
+    return _registered[runner](core, request)
+
+
+def _chosen(request: LoadRequest) -> str:
+    if request.spark is not None or _beyond_inline(request):
+        return "spark"
+    if not is_paths(request.data) or find_spec("pyspark") is None:
+        return "inline"
+    suffixes = {} if request.type is None and request.edge is None else {"suffixes": TABLE_SUFFIXES}
+    size = sum(file.size for file in input_files(request.data, **suffixes))
+    return "inline" if size <= INLINE_BYTES else "spark"
+
+
+def _beyond_inline(request: LoadRequest) -> bool:
+    return request.on_error == "skip" or request.rejects is not None or request.max_errors is not None
+
+
+def _inline(core: Core, request: LoadRequest) -> LoadResult:
+    if _beyond_inline(request):
+        raise BadRequest("on_error, rejects and max_errors need the spark runner")
+    decode = decoder_of(request.data, type=request.type, edge=request.edge, columns=request.columns)
+    call = LoadCall(decode, request.mode, request.branch, request.base, request.actor, request.if_commit)
+    return run_load(core, call, dry_run=request.dry_run)
+
+
+def prepared(request: LoadRequest) -> LoadRequest:
+    """The request with its data fit to be looked at more than once."""
+    from dataclasses import replace
+
+    return replace(request, data=given(request.data))

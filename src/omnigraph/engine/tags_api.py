@@ -1,0 +1,69 @@
+"""`graph.tags`: names for commits."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from omnigraph.engine.core import Core
+from omnigraph.engine.history import state_at_commit
+from omnigraph.engine.targets import commit_named
+from omnigraph.errors import Conflict, NotFound
+from omnigraph.ids import is_ulid, now_micros
+from omnigraph.storage import tags
+from omnigraph.storage.branches import list_branches
+from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.tags import Tag
+
+Listing: TypeAlias = list[Tag]  # the method `list` hides the builtin inside the class
+
+
+class Tags:
+    """Named commits; a tag never moves, and cleanup keeps what it needs."""
+
+    def __init__(self, core: Core, branch: str | None, actor: str | None) -> None:
+        self._core = core
+        self._branch = branch
+        self._actor = actor
+
+    def create(self, name: str, commit: str | GraphCommit | None = None, *, message: str | None = None) -> Tag:
+        """Name a commit (by default the head of the bound branch); it is read once to prove that it is still whole."""
+        self._core.require_writable()
+        reference = commit if commit is not None else str(self._core.state(self._branch).effective_head)
+        found = commit_named(self._core, reference, self._branch)
+        checked = tags.tag_name(name)
+        if checked in list_branches(self._core.store) or is_ulid(checked):
+            raise Conflict(f"'{checked}' names a branch or a commit already; choose another name for the tag")
+        tag = Tag(
+            name=checked,
+            graph_commit_id=found.graph_commit_id,
+            branch=found.manifest_branch,
+            manifest_version=found.manifest_version,
+            created_at=now_micros(),
+            actor_id=self._actor,
+            message=message,
+        )
+        tags.create_tag(self._core.store, tag)
+        try:
+            state_at_commit(self._core, found)
+        except NotFound:
+            tags.delete_tag(self._core.store, checked)  # reclaimed before the tag could protect it
+            raise
+        return tag
+
+    def list(self) -> Listing:
+        """Every tag by name."""
+        self._core.require_open()
+        return tags.list_tags(self._core.store)
+
+    def show(self, name: str) -> Tag:
+        """One tag."""
+        self._core.require_open()
+        found = tags.find_tag(self._core.store, name)
+        if found is None:
+            raise NotFound(f"tag '{name}' not found")
+        return found
+
+    def delete(self, name: str) -> None:
+        """Remove a tag; its commit stays in the history."""
+        self._core.require_writable()
+        tags.delete_tag(self._core.store, name)

@@ -1,0 +1,157 @@
+"""Columnar files as Arrow tables, a piece at a time: Parquet by row groups, ORC by stripes, CSV as a stream.
+
+CSV cells are text. Each is turned into the value its property would have in JSON; a cell that is none is left as text,
+so that the ordinary rules refuse it by row.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.types import FLOATING, INTEGER, PropType
+from omnigraph.engine.arrow import TableType
+from omnigraph.engine.write.files import open_input, open_stream
+from omnigraph.engine.write.frames import decode_frame, named_type
+from omnigraph.engine.write.records import Decoded
+from omnigraph.errors import BadRequest
+
+_CSV_BLOCK = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FrameShape:
+    """What the rows of a columnar input are: a node type or an edge type, and which column is which field."""
+
+    type: str | None = None
+    edge: str | None = None
+    columns: Mapping[str, str] | None = None
+
+
+def decode_table_file(
+    path: str, catalog: Catalog, frame: FrameShape, *, groups: range | None = None, first_row: int = 1
+) -> Iterator[Decoded]:
+    """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through."""
+    info = named_type(catalog, frame.type, frame.edge)
+    for table in _pieces(path, info, frame.columns, groups):
+        yield decode_frame(
+            table,
+            catalog,
+            type=frame.type,
+            edge=frame.edge,
+            columns=frame.columns,
+            first_row=first_row,
+            file=path,
+        )
+        first_row += table.num_rows
+
+
+def _pieces(path: str, info: TableType, columns: Mapping[str, str] | None, groups: range | None) -> Iterator[pa.Table]:
+    kind = path.rpartition(".")[2] if path.endswith((".parquet", ".orc")) else "csv"
+    try:
+        match kind:
+            case "parquet":
+                yield from _parquet(path, info, columns, groups)
+            case "orc":
+                yield from _orc(path)
+            case _:
+                yield from _csv(path, info, columns)
+    except pa.ArrowInvalid as error:
+        raise BadRequest(f"'{path}' cannot be read: {error}") from error
+
+
+def group_rows(path: str) -> list[int]:
+    """How many rows each row group of a Parquet file has."""
+    with open_input(path) as file:
+        try:
+            found = pq.ParquetFile(file).metadata
+        except pa.ArrowInvalid as error:
+            raise BadRequest(f"'{path}' is not a Parquet file: {error}") from error
+        return [found.row_group(at).num_rows for at in range(found.num_row_groups)]
+
+
+def _parquet(path: str, info: TableType, columns: Mapping[str, str] | None, groups: range | None) -> Iterator[pa.Table]:
+    with open_input(path) as file:
+        parquet = pq.ParquetFile(file)
+        wanted = _needed(parquet.schema_arrow.names, info, columns)
+        for at in range(parquet.num_row_groups) if groups is None else groups:
+            yield parquet.read_row_group(at, columns=wanted)
+
+
+def _needed(names: list[str], info: TableType, columns: Mapping[str, str] | None) -> list[str] | None:
+    """With a mapping, the columns it names or that are called like a field; the rest is not even read."""
+    if columns is None:
+        return None
+    fields = {"id", *info.properties} | ({"from", "to", "src", "dst"} if isinstance(info, EdgeType) else set())
+    return [name for name in names if name in fields or name in columns.values()]
+
+
+def _orc(path: str) -> Iterator[pa.Table]:
+    from pyarrow import orc
+
+    with open_input(path) as file:
+        stripes = orc.ORCFile(file)
+        for at in range(stripes.nstripes):
+            yield pa.Table.from_batches([stripes.read_stripe(at)])
+
+
+def _csv(path: str, info: TableType, columns: Mapping[str, str] | None) -> Iterator[pa.Table]:
+    sources = {source: target for target, source in (columns or {}).items()}
+    with open_stream(path) as file:
+        first = pcsv.open_csv(file, pcsv.ReadOptions(block_size=_CSV_BLOCK), pcsv.ParseOptions(newlines_in_values=True))
+        names = first.schema.names
+    convert = pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.utf8()), strings_can_be_null=True)
+    convert.null_values, convert.quoted_strings_can_be_null = [""], False
+    with open_stream(path) as file:
+        reader = pcsv.open_csv(
+            file, pcsv.ReadOptions(block_size=_CSV_BLOCK), pcsv.ParseOptions(newlines_in_values=True), convert
+        )
+        for batch in reader:
+            yield from _typed_runs(batch, {name: info.properties.get(sources.get(name, name)) for name in names})
+
+
+def _typed_runs(batch: pa.RecordBatch, kinds: Mapping[str, PropType | None]) -> Iterator[pa.Table]:
+    """The rows with typed cells; rows with a cell that does not convert come in runs of their own, it as text."""
+    columns = {name: _from_text(kind, batch.column(name)) for name, kind in kinds.items()}
+    failed = [name for name, values in columns.items() if values is None]
+    if not failed:
+        yield pa.table(columns)
+        return
+    wrong = np.zeros(batch.num_rows, bool)
+    for name in failed:
+        cells = batch.column(name)
+        wrong |= [_from_text(kinds[name], cells.slice(at, 1)) is None for at in range(len(cells))]
+    edges = np.flatnonzero(np.diff(wrong)) + 1
+    for start, stop in itertools.pairwise([0, *edges.tolist(), batch.num_rows]):
+        run = batch.slice(start, stop - start)
+        typed = {name: _from_text(kind, run.column(name)) for name, kind in kinds.items()}
+        yield pa.table({name: run.column(name) if values is None else values for name, values in typed.items()})
+
+
+def _from_text(kind: PropType | None, texts: pa.Array) -> pa.Array | None:
+    """Cells as JSON would have them, None when one of them is no such value."""
+    if kind is None or (not kind.list and kind.dim is None and kind.scalar in ("String", "Blob")):
+        return texts
+    try:
+        if kind.list or kind.dim is not None:
+            return pa.array([None if text is None else json.loads(text) for text in texts.to_pylist()])
+        if kind.scalar in INTEGER:
+            return texts.cast(pa.uint64() if kind.scalar == "U64" else pa.int64())
+        if kind.scalar in FLOATING:
+            return texts.cast(pa.float64())
+        if kind.scalar == "Bool":
+            return pc.utf8_lower(texts).cast(pa.bool_())
+    except (pa.ArrowInvalid, ValueError):
+        return None
+    # A calendar value is a text with rules of its own, or the number it is stored as.
+    numbers = pc.all(pc.match_substring_regex(texts, "^-?[0-9]+$"), min_count=0).as_py()
+    return texts.cast(pa.int64()) if numbers else texts

@@ -1,0 +1,95 @@
+"""What a load reads, cut into splits: byte ranges of record files, row groups of columnar ones, whole files otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.engine.runners import LoadRequest
+from omnigraph.engine.write.files import TABLE_SUFFIXES, InputFile, open_output
+from omnigraph.engine.write.frames import arrow_table
+from omnigraph.engine.write.sources import input_files, is_paths, record_bytes
+from omnigraph.engine.write.tabular import FrameShape, group_rows
+
+SPLIT_BYTES = 64 << 20
+SPLIT_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input file; `shown` is its name in messages, None when the caller gave data instead of a file."""
+
+    file: InputFile
+    shown: str | None
+    frame: FrameShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The share of one task: lines that start in a byte range, or row groups, of one source.
+
+    `first` is the number of its first line or row when that is known before reading.
+    """
+
+    index: int
+    source: Source
+    start: int
+    stop: int | None
+    first: int | None
+
+
+def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
+    """The files of a request; data given in memory is written to `scratch` for the workers to read."""
+    frame = None
+    if request.type is not None or request.edge is not None:
+        frame = FrameShape(request.type, request.edge, request.columns)
+    if is_paths(request.data):
+        files = input_files(request.data, TABLE_SUFFIXES) if frame is not None else input_files(request.data)
+        return [Source(file, file.path, frame) for file in files]
+    if frame is not None:
+        return [Source(_spilled_frame(arrow_table(request.data), f"{scratch}/input.parquet"), None, frame)]
+    data = record_bytes(request.data)
+    path = f"{scratch}/input.jsonl"
+    with open_output(path) as file:
+        file.write(data)
+    return [Source(InputFile(path, len(data)), None)]
+
+
+def cut(sources: Sequence[Source], *, split_bytes: int = SPLIT_BYTES, split_rows: int = SPLIT_ROWS) -> list[Split]:
+    """The splits of all sources, in input order."""
+    found = [split for source in sources for split in _cut_one(source, split_bytes, split_rows)]
+    return [replace(split, index=index) for index, split in enumerate(found)]
+
+
+def _cut_one(source: Source, split_bytes: int, split_rows: int) -> Iterator[Split]:
+    size = source.file.size
+    if source.frame is not None:
+        if source.file.path.endswith(".parquet"):
+            yield from _row_groups(source, split_rows)
+        else:
+            yield Split(0, source, 0, None, 1)
+    elif source.file.compressed or size <= split_bytes:
+        yield Split(0, source, 0, None, 1)
+    else:
+        for start in range(0, size, split_bytes):
+            yield Split(0, source, start, min(start + split_bytes, size), 1 if start == 0 else None)
+
+
+def _row_groups(source: Source, split_rows: int) -> Iterator[Split]:
+    start, first, rows = 0, 1, 0
+    counts = group_rows(source.file.path)
+    for at, count in enumerate(counts):
+        if rows and rows + count > split_rows:
+            yield Split(0, source, start, at, first)
+            start, first, rows = at, first + rows, 0
+        rows += count
+    yield Split(0, source, start, len(counts), first)
+
+
+def _spilled_frame(table: pa.Table, path: str) -> InputFile:
+    with open_output(path) as file:
+        pq.write_table(table, file, row_group_size=SPLIT_ROWS // 4)
+    return InputFile(path, table.nbytes)

@@ -1,0 +1,75 @@
+"""Tags: names for commits, one small object each under `__tags/`, created once and never changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from omnigraph.errors import BadRequest, Conflict, Corrupt, NotFound
+from omnigraph.storage.branches import branch_name
+from omnigraph.storage.control import hold_control
+from omnigraph.storage.layout import TAGS_DIR
+from omnigraph.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A named commit and where its state is found; cleanup keeps everything that state needs."""
+
+    name: str
+    graph_commit_id: str
+    branch: str | None
+    manifest_version: int
+    created_at: int
+    actor_id: str | None = None
+    message: str | None = None
+
+
+def create_tag(store: Store, tag: Tag) -> None:
+    """Store a tag; Conflict when the name is taken.
+
+    Under graph control, because a cleanup that has listed the tags already must not run on past a new one.
+    """
+    with hold_control(store, "tag", target=tag_name(tag.name)):
+        if not store.objects.write_if_absent(_path(tag.name), json.dumps(asdict(tag))):
+            raise Conflict(f"tag '{tag.name}' already exists; tags never move, delete it first")
+
+
+def list_tags(store: Store) -> list[Tag]:
+    """Every tag by name."""
+    names = (name.removesuffix(".json") for name in store.objects.list_dir(TAGS_DIR) if name.endswith(".json"))
+    found = (find_tag(store, name.replace("%2F", "/")) for name in names)
+    return sorted((tag for tag in found if tag is not None), key=lambda tag: tag.name)
+
+
+def find_tag(store: Store, name: str) -> Tag | None:
+    """One tag, or None when there is none of this name."""
+    try:
+        text = store.objects.read_if_exists(_path(tag_name(name)))
+    except BadRequest:
+        return None
+    if text is None:
+        return None
+    try:
+        return Tag(**json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise Corrupt(f"{_path(name)} is unreadable: {error}") from error
+
+
+def delete_tag(store: Store, name: str) -> None:
+    """Remove a tag; the commit stays until cleanup finds it too old."""
+    if find_tag(store, name) is None:
+        raise NotFound(f"tag '{name}' not found")
+    store.objects.delete(_path(tag_name(name)))
+
+
+def tag_name(name: str) -> str:
+    """A name that is fit for a tag: the same characters as in branch names, but never `main`."""
+    checked = branch_name(name)
+    if checked is None:
+        raise BadRequest("'main' is a branch and cannot be a tag")
+    return checked
+
+
+def _path(name: str) -> str:
+    return f"{TAGS_DIR}/{name.replace('/', '%2F')}.json"
