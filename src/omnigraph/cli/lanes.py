@@ -61,7 +61,8 @@ def drawn(commits: Sequence[GraphCommit], blocks: Sequence[Sequence[str]]) -> It
         if parents[1:]:
             lanes += parents[1:]
             yield _turn(len(lanes), column, {before}, "╮")
-        yield from (f"{'│ ' * len(lanes)} {text}".rstrip() for text in block[1:])
+        passing = "│ " * len(lanes) or "  "
+        yield from (f"{passing} {text}".rstrip() for text in block[1:])
 
 
 def _parents(commit: GraphCommit, known: Mapping[str, GraphCommit]) -> list[str]:

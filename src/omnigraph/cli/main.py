@@ -14,6 +14,9 @@ from omnigraph.cli.help import help_text, usage
 from omnigraph.cli.parse import Help, UsageError, Version, parse
 from omnigraph.cli.scope import guard
 
+# How the scripts of `omnigraph completion` ask for candidates; no command has such a name.
+COMPLETE = "__complete"
+
 Handler = Callable[[Call], int | None]
 
 
@@ -31,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if argv[:1] == [COMPLETE]:
+        return _complete(argv[1:])
     try:
         parsed = parse(argv)
     except UsageError as error:
@@ -52,6 +57,14 @@ def _run(argv: Sequence[str]) -> int:
         raise
     except Exception as error:
         return report(error, json=call.json)
+
+
+def _complete(words: Sequence[str]) -> int:
+    """What a shell may offer for the last word; never an error, for nobody would see it."""
+    from omnigraph.cli.complete import candidates
+
+    output.write("".join(f"{word}\n" for word in candidates(words)))
+    return 0
 
 
 def handler_of(name: str) -> Handler:

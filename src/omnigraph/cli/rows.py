@@ -48,7 +48,7 @@ class Layout:
     wraps: bool = False
 
 
-def render(envelope: Envelope, format: str, layout: Layout = Layout()) -> str:
+def render(envelope: Envelope, format: str, layout: Layout) -> str:
     """The answer in a format, ended by one newline."""
     if format == "table":
         return _table(envelope, layout)

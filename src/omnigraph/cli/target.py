@@ -1,4 +1,4 @@
-"""What a command works on: a graph opened in this process, or one behind a server; the only place that tells them apart."""
+"""What a command works on: a graph opened in this process or one behind a server, told apart here and nowhere else."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeAlias
 
 from omnigraph.compiler.diagnostics import Diagnostic, ParseError
 from omnigraph.compiler.lexer import (
@@ -27,11 +28,14 @@ from omnigraph.compiler.source import Span
 MAX_DEPTH = 64
 _INT64_MAX = 2**63 - 1
 
+# Help for a syntax error, from the tokens, the place of the failure and what would have fitted there.
+Hint: TypeAlias = Callable[[Tokens, int, tuple[str, ...]], str | None]
+
 
 class Cursor:
     """Recursive-descent primitives: `at_*` looks, `take_*` consumes or returns None, `need_*` consumes or fails."""
 
-    def __init__(self, tokens: Tokens, syntax_code: str, escape_code: str) -> None:
+    def __init__(self, tokens: Tokens, syntax_code: str, escape_code: str, hint: Hint) -> None:
         self.tokens = tokens
         self.source = tokens.source
         self.index = 0
@@ -40,6 +44,7 @@ class Cursor:
         self._texts = tokens.texts
         self._syntax_code = syntax_code
         self._escape_code = escape_code
+        self._hint = hint
         self._furthest = 0
         self._expected: list[str] = []
 
@@ -198,9 +203,10 @@ class Cursor:
         """Report the furthest failure with everything that would have fitted there."""
         at = max(self._furthest, self.index)
         expected = tuple(self._expected) if self._furthest == at else ()
+        help = help or self._hint(self.tokens, at, expected)
         if self._kinds[at] == BAD:
             message, help_text = describe_bad(self.tokens, at)
-            self.fail_at(self.tokens.span(at), message, help=help_text)
+            self.fail_at(self.tokens.span(at), message, help=help or help_text)
         found = "end of input" if self._kinds[at] == END else f"'{_shorten(self._texts[at])}'"
         self.fail_at(self.tokens.span(at), f"unexpected {found}", help=help, expected=expected)
 

@@ -104,6 +104,12 @@ def describe_bad(tokens: Tokens, index: int) -> tuple[str, str | None]:
         return "'#' does not start a comment", "comments are // to the end of the line, or /* … */"
     if character == "$":
         return "a variable is '$' directly followed by a lower-case name", None
+    if character == ";":
+        return "unexpected character ';'", "nothing but whitespace stands between clauses, properties and declarations"
+    if character == "&":
+        return "unexpected character '&'", "write 'and'"
+    if character == "!":
+        return "unexpected character '!'", "inequality is '!='; a negation is not { … }"
     if character == "\ufeff":
         return "the text starts with a byte order mark", "save the file as UTF-8 without a byte order mark"
     shown = character if character.isprintable() else f"U+{ord(character):04X}"

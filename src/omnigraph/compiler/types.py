@@ -15,6 +15,16 @@ INTEGER_RANGE: dict[str, tuple[int, int]] = {
     "U64": (0, 2**64 - 1),
 }
 MAX_VECTOR_DIM = 2**31 - 1
+# What other systems call our types, in lower case.
+_ELSEWHERE = {
+    **dict.fromkeys(("int", "integer", "number"), "I32 or I64"),
+    **dict.fromkeys(("long", "bigint", "int64"), "I64"),
+    **dict.fromkeys(("float", "double", "decimal", "real"), "F64"),
+    **dict.fromkeys(("text", "str", "varchar", "char", "uuid", "json"), "String"),
+    **dict.fromkeys(("timestamp", "timestamptz", "time", "instant"), "DateTime"),
+    **dict.fromkeys(("bytes", "binary", "bytea"), "Blob"),
+    **dict.fromkeys(("list", "array", "set"), "[T], such as [String]"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +74,9 @@ def compatible(left: PropType, right: PropType) -> bool:
     if left.list != right.list or left.dim != right.dim:
         return False
     return left.scalar == right.scalar or (left.scalar in NUMERIC and right.scalar in NUMERIC)
+
+
+def type_elsewhere(name: str) -> str | None:
+    """Help for a type name that another system would know."""
+    ours = _ELSEWHERE.get(name.lower())
+    return f"the type is called {ours} here" if ours is not None else None

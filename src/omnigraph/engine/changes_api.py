@@ -45,7 +45,8 @@ class Changes:
         """
         position = _position(cursor, start, page_token)
         scope = change_scope(kinds, types, ops)
-        return poll_feed(self._core, self._named(branch), position, scope, Budget(limit, max_bytes), max_commits)
+        budget = Budget(limit, max_bytes)
+        return poll_feed(self._core, self._named(branch), position, scope, budget, max_commits=max_commits)
 
     def baseline(
         self,

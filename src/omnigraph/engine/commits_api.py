@@ -1,23 +1,35 @@
-"""`graph.commits`: the history of a branch."""
+"""`graph.commits`: the history of a branch, what each commit changed, and undoing or repeating it elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from omnigraph.engine.blame import Blame, blame
 from omnigraph.engine.core import Core
+from omnigraph.engine.feed.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
+from omnigraph.engine.feed.page import ChangesPage, commit_changes_page
+from omnigraph.engine.feed.scope import change_scope
 from omnigraph.engine.history import find_commit
-from omnigraph.storage.branches import branch_name
+from omnigraph.engine.log import LogEntry, history
+from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
+from omnigraph.engine.merge.replay import ReplayCall, ReplayKind, ReplayResult, preview_replay, replay
+from omnigraph.engine.targets import commit_named
+from omnigraph.storage.branches import branch_name, list_branches
 from omnigraph.storage.commits import GraphCommit
 
 Listing: TypeAlias = list[GraphCommit]  # the method `list` hides the builtin inside the class
+Entries: TypeAlias = list[LogEntry]
+Names: TypeAlias = Iterable[str] | str | None
 
 
 class Commits:
     """The commits that the bound branch knows; other branches by name."""
 
-    def __init__(self, core: Core, branch: str | None) -> None:
+    def __init__(self, core: Core, branch: str | None, actor: str | None = None) -> None:
         self._core = core
         self._branch = branch
+        self._actor = actor
 
     def list(self, branch: str | None = None, *, limit: int | None = None) -> Listing:
         """Commits, newest first: inherited ones included, those of merged branches not."""
@@ -30,6 +42,68 @@ class Commits:
     def head(self, branch: str | None = None) -> str | None:
         """The id of the newest commit."""
         return self._core.state(self._named(branch)).effective_head
+
+    def changes(
+        self,
+        commit: str | GraphCommit,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        page_token: str | None = None,
+        limit: int = DEFAULT_CHANGES,
+        max_bytes: int = DEFAULT_BYTES,
+    ) -> ChangesPage:
+        """What a commit changed compared with its first parent; `next_page_token` asks for the rest."""
+        found = commit_named(self._core, commit, self._branch)
+        scope = change_scope(kinds, types, ops)
+        return commit_changes_page(self._core, found, scope, Budget(limit, max_bytes), page_token)
+
+    def log(self, branch: str | None = None, *, every_branch: bool = False, limit: int | None = None) -> Entries:
+        """Commits with their parents, branches and tags, children before parents; `engine.log.draw` prints it.
+
+        Follows merged branches as far as a live branch knows them.
+        """
+        names = list_branches(self._core.store) if every_branch else [branch or self._branch or "main"]
+        return history(self._core, [branch_name(name) for name in names], limit)
+
+    def blame(self, type_name: str, entity_id: str, *, branch: str | None = None) -> Blame:
+        """Which commit, and so which actor, gave each property of an entity the value it has now."""
+        return blame(self._core, self._named(branch), type_name, entity_id)
+
+    def revert(
+        self,
+        commit: str | GraphCommit,
+        *,
+        onto: str | None = None,
+        preview: bool = False,
+        resolve: Mapping[str, Resolution] | None = None,
+        strategy: Strategy = "fail",
+        properties: PropertyMode = "whole",
+    ) -> ReplayResult:
+        """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
+        return self._replay("revert", commit, onto, MergeOptions(strategy, properties, resolve or {}), preview)
+
+    def cherry_pick(
+        self,
+        commit: str | GraphCommit,
+        *,
+        onto: str | None = None,
+        preview: bool = False,
+        resolve: Mapping[str, Resolution] | None = None,
+        strategy: Strategy = "fail",
+        properties: PropertyMode = "whole",
+    ) -> ReplayResult:
+        """Apply what a commit changed to this branch, or to another one, as a new commit."""
+        return self._replay("cherry_pick", commit, onto, MergeOptions(strategy, properties, resolve or {}), preview)
+
+    def _replay(
+        self, kind: ReplayKind, commit: str | GraphCommit, onto: str | None, options: MergeOptions, preview: bool
+    ) -> ReplayResult:
+        self._core.require_open() if preview else self._core.require_writable()
+        found = commit_named(self._core, commit, self._branch)
+        call = ReplayCall(kind, found, self._named(onto), options, self._actor)
+        return preview_replay(self._core, call) if preview else replay(self._core, call)
 
     def _named(self, branch: str | None) -> str | None:
         return self._branch if branch is None else branch_name(branch)

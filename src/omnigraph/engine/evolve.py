@@ -46,7 +46,12 @@ class SchemaApplied:
 
     def to_json(self) -> dict[str, Any]:
         """`{supported, applied, step_count, graph_manifest_version, steps}`."""
-        return {**self.plan.to_json(), "applied": self.applied, "graph_manifest_version": self.version}
+        return {
+            **self.plan.to_json(),
+            "applied": self.applied,
+            "step_count": len(self.plan.steps),
+            "graph_manifest_version": self.version,
+        }
 
 
 def plan_schema(core: Core, desired: Source, *, allow_data_loss: bool = False) -> Plan:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from omnigraph.engine import runners
 from omnigraph.engine.branches_api import Branches
+from omnigraph.engine.changes_api import Changes
 from omnigraph.engine.commits_api import Commits
 from omnigraph.engine.core import Core
+from omnigraph.engine.diff import Difference, difference
 from omnigraph.engine.entity import entity_at
 from omnigraph.engine.export_file import write_export
-from omnigraph.engine.history import commit_at_time, find_commit, state_at_commit, state_at_version
+from omnigraph.engine.feed.scope import change_scope
+from omnigraph.engine.history import commit_at_time, state_at_commit, state_at_version
 from omnigraph.engine.lifecycle import StrPath, create_graph, open_graph, read_source
+from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.past import Past
 from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.reader import Reader
 from omnigraph.engine.result import LoadResult, MutationResult
+from omnigraph.engine.runners import LoadRequest, OnError
 from omnigraph.engine.schema_api import Schema
+from omnigraph.engine.tags_api import Tags
+from omnigraph.engine.targets import Target, commit_named, state_of
 from omnigraph.engine.view import View
 from omnigraph.engine.write.load import parse_mode
-from omnigraph.engine.write.loading import LoadCall, run_load
 from omnigraph.engine.write.mutation import MutationCall, run_mutation
-from omnigraph.engine.write.sources import decoder_of
 from omnigraph.errors import BadRequest
 from omnigraph.storage import recovery
 from omnigraph.storage.branches import branch_name
@@ -35,6 +42,7 @@ from omnigraph.storage.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
+    from omnigraph.engine.transaction import Transaction
 
 
 def init(
@@ -99,7 +107,17 @@ class Graph(Reader):
     @property
     def commits(self) -> Commits:
         """The history."""
-        return Commits(self._core, self._branch)
+        return Commits(self._core, self._branch, self.actor)
+
+    @property
+    def changes(self) -> Changes:
+        """The change feed of this branch, and baselines for it."""
+        return Changes(self._core, self._branch)
+
+    @property
+    def tags(self) -> Tags:
+        """Names for commits."""
+        return Tags(self._core, self._branch, self.actor)
 
     @property
     def schema(self) -> Schema:
@@ -121,7 +139,7 @@ class Graph(Reader):
         version: int | None = None,
         time: str | datetime | None = None,
     ) -> Past:
-        """The graph as it was at a commit, at a manifest version of this branch, or at an instant."""
+        """The graph as it was at a commit (its id or a tag), at a manifest version of this branch, or at an instant."""
         if sum(given is not None for given in (commit, version, time)) != 1:
             raise BadRequest("name one moment: a commit, version=… or time=…")
         if version is not None:
@@ -133,7 +151,7 @@ class Graph(Reader):
     def _resolve(self, commit: str | GraphCommit | None, time: str | datetime | None) -> GraphCommit:
         if time is not None:
             return commit_at_time(self._core, self._branch, time)
-        return find_commit(self._core, commit, self._branch) if isinstance(commit, str) else _given(commit)
+        return commit_named(self._core, _given(commit), self._branch)
 
     def view(self, branch: str | None = None) -> View:
         """The newest view of this handle's branch, or of another one."""
@@ -149,6 +167,23 @@ class Graph(Reader):
         """One entity as flat JSON, now or at a commit; None when the row, or its type, was not there."""
         view = self.view(branch) if at is None else self.at(at).view()
         return entity_at(view, type_name, entity_id)
+
+    def diff(
+        self,
+        before: Target,
+        after: Target | None = None,
+        *,
+        kinds: Sequence[str] | str | None = None,
+        types: Sequence[str] | str | None = None,
+        ops: Sequence[str] | str | None = None,
+    ) -> Difference:
+        """What is different in `after` (by default this branch) compared with `before`.
+
+        Each is a branch, a tag, a commit, a manifest version of this branch, an instant, or what `at` returned.
+        """
+        old = state_of(self._core, before, self._branch)
+        new = self._core.state(self._branch) if after is None else state_of(self._core, after, self._branch)
+        return difference(self._core, old, new, change_scope(kinds, types, ops))
 
     def refresh(self) -> str | None:
         """Resolve what interrupted writers left on the way, and return the id of the newest commit."""
@@ -221,19 +256,56 @@ class Graph(Reader):
         from_: str | None = None,
         if_commit: str | None = None,
         runner: str = "auto",
+        on_error: OnError = "stop",
+        rejects: StrPath | None = None,
+        max_errors: int | None = None,
+        dry_run: bool = False,
+        progress: Callable[[Any], None] | None = None,
+        spark: Any = None,
     ) -> LoadResult:
         """Load records or a frame as one commit, or not at all.
 
         `data` is a path, a glob, a directory, a list of paths, records as bytes, lines or dicts, or, with `type` or
         `edge`, an Arrow, pandas or Polars frame whose `columns` may be renamed. `mode` is append, merge or overwrite.
-        With `from_`, a missing branch is created first.
+        With `from_`, a missing branch is created first. Files of more than 32 MiB are loaded by Spark unless `runner`
+        says otherwise. `dry_run` checks everything and writes nothing; `on_error="skip"` loads the good rows, and
+        `rejects` is a directory that then gets the others as JSON lines.
         """
         self._core.require_writable()
-        if runner not in ("auto", "inline"):
-            raise BadRequest(f"unknown runner '{runner}' (expected auto or inline)")
-        decode = decoder_of(data, type=type, edge=edge, columns=columns)
-        call = LoadCall(decode, parse_mode(mode), self._named(branch), from_, self.actor, if_commit)
-        return run_load(self._core, call)
+        request = LoadRequest(
+            data=data,
+            mode=parse_mode(mode),
+            type=type,
+            edge=edge,
+            columns=columns,
+            branch=self._named(branch),
+            base=from_,
+            actor=self.actor,
+            if_commit=if_commit,
+            on_error=on_error,
+            rejects=None if rejects is None else os.fspath(rejects),
+            max_errors=max_errors,
+            dry_run=dry_run,
+            progress=progress,
+            spark=spark,
+        )
+        return runners.run(self._core, request, runner)
+
+    def transaction(
+        self,
+        *,
+        resolve: Mapping[str, Resolution] | None = None,
+        strategy: Strategy = "fail",
+        properties: PropertyMode = "whole",
+    ) -> Transaction:
+        """Several writes that arrive together: `with graph.transaction() as tx:` gives a handle on a private branch.
+
+        It is merged into this branch when the block ends, and dropped when it raises; the options are those of merge.
+        """
+        from omnigraph.engine.transaction import Transaction  # a transaction is itself a graph
+
+        self._core.require_writable()
+        return Transaction(self._core, self._branch, self.actor, MergeOptions(strategy, properties, resolve or {}))
 
     # --- lifetime --------------------------------------------------------------------------------
 
@@ -257,6 +329,6 @@ class Graph(Reader):
         return self._branch if branch is None else branch_name(branch)
 
 
-def _given(commit: GraphCommit | None) -> GraphCommit:
+def _given(commit: str | GraphCommit | None) -> str | GraphCommit:
     assert commit is not None
     return commit

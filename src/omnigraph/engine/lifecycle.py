@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 from omnigraph.compiler.catalog.accepted import Accepted, accept_schema
+from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.source import Source
 from omnigraph.engine.arrow import stored_schema, table_types
 from omnigraph.engine.core import Core
 from omnigraph.engine.schemas import HASHES, Schemas
 from omnigraph.engine.view import OpenTables
-from omnigraph.errors import NotFound
+from omnigraph.errors import BadRequest, NotFound
 from omnigraph.ids import new_ulid
 from omnigraph.storage import branches, recovery
 from omnigraph.storage.initialize import NewGraph, NewTable, initialize
@@ -60,9 +61,12 @@ def read_source(given: StrPath) -> Source:
         return Source(given)
     path = Path(given)
     try:
-        return Source(path.read_text(encoding="utf-8"), str(path))
+        data = path.read_bytes()
     except FileNotFoundError:
         raise NotFound(f"'{path}' is no file, and no schema or query text either") from None
+    except OSError as error:
+        raise BadRequest(f"'{path}' cannot be read: {error.strerror}") from error
+    return to_source(data, code="S000" if path.suffix == ".pg" else "Q000", name=str(path))
 
 
 def _resolve_interrupted(store: Store) -> None:

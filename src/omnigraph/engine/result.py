@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.storage.commits import GraphCommit
 
@@ -38,6 +38,8 @@ class LoadResult:
     actor_id: str | None
     commit: GraphCommit | None
     runner: str
+    rejected: Mapping[str, int] = field(default_factory=dict)  # by error code, when the load was told to skip
+    dry_run: bool = False
 
     @property
     def total_entities(self) -> int:

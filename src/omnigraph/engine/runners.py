@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from omnigraph.engine.core import Core
 from omnigraph.engine.result import LoadResult
-from omnigraph.engine.write.files import TABLE_SUFFIXES
+from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES
 from omnigraph.engine.write.load import LoadMode
 from omnigraph.engine.write.loading import LoadCall, run_load
 from omnigraph.engine.write.sources import decoder_of, given, input_files, is_paths
@@ -60,6 +60,7 @@ def register(name: str, runner: Runner) -> None:
 
 def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
     """Run a load where the caller said, or where its size belongs (`auto`)."""
+    request = replace(request, data=given(request.data))
     if runner == "auto":
         runner = _chosen(request)
     if runner == "inline":
@@ -79,8 +80,8 @@ def _chosen(request: LoadRequest) -> str:
         return "spark"
     if not is_paths(request.data) or find_spec("pyspark") is None:
         return "inline"
-    suffixes = {} if request.type is None and request.edge is None else {"suffixes": TABLE_SUFFIXES}
-    size = sum(file.size for file in input_files(request.data, **suffixes))
+    suffixes = RECORD_SUFFIXES if request.type is None and request.edge is None else TABLE_SUFFIXES
+    size = sum(file.size for file in input_files(request.data, suffixes))
     return "inline" if size <= INLINE_BYTES else "spark"
 
 
@@ -94,10 +95,3 @@ def _inline(core: Core, request: LoadRequest) -> LoadResult:
     decode = decoder_of(request.data, type=request.type, edge=request.edge, columns=request.columns)
     call = LoadCall(decode, request.mode, request.branch, request.base, request.actor, request.if_commit)
     return run_load(core, call, dry_run=request.dry_run)
-
-
-def prepared(request: LoadRequest) -> LoadRequest:
-    """The request with its data fit to be looked at more than once."""
-    from dataclasses import replace
-
-    return replace(request, data=given(request.data))

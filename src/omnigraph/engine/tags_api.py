@@ -10,7 +10,7 @@ from omnigraph.engine.targets import commit_named
 from omnigraph.errors import Conflict, NotFound
 from omnigraph.ids import is_ulid, now_micros
 from omnigraph.storage import tags
-from omnigraph.storage.branches import list_branches
+from omnigraph.storage.branches import branch_name, list_branches
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.tags import Tag
 
@@ -30,9 +30,9 @@ class Tags:
         self._core.require_writable()
         reference = commit if commit is not None else str(self._core.state(self._branch).effective_head)
         found = commit_named(self._core, reference, self._branch)
-        checked = tags.tag_name(name)
-        if checked in list_branches(self._core.store) or is_ulid(checked):
-            raise Conflict(f"'{checked}' names a branch or a commit already; choose another name for the tag")
+        checked = branch_name(name)  # the same characters as in the name of a branch
+        if checked is None or checked in list_branches(self._core.store) or is_ulid(checked):
+            raise Conflict(f"'{name}' names a branch or a commit already; choose another name for the tag")
         tag = Tag(
             name=checked,
             graph_commit_id=found.graph_commit_id,

@@ -8,9 +8,9 @@ from omnigraph.compiler.temporal import BadTemporal, parse_datetime
 from omnigraph.engine.core import Core
 from omnigraph.engine.history import commit_at_time, find_commit, state_at_commit, state_at_version
 from omnigraph.engine.past import Past
-from omnigraph.errors import NotFound
+from omnigraph.errors import CommitNotFound, NotFound
 from omnigraph.ids import is_ulid
-from omnigraph.storage.branches import branch_name, list_branches
+from omnigraph.storage.branches import list_branches
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.layout import normalize_branch
 from omnigraph.storage.manifest import ManifestState
@@ -44,9 +44,10 @@ def commit_named(core: Core, reference: str | GraphCommit, bound: str | None) ->
     tag = find_tag(core.store, text)
     if tag is not None:
         return find_commit(core, tag.graph_commit_id, tag.branch)
-    head = core.state(branch_name(text)).effective_head
-    assert head is not None
-    return find_commit(core, head, branch_name(text))
+    if text not in list_branches(core.store):
+        raise CommitNotFound(text)
+    branch = normalize_branch(text)
+    return find_commit(core, str(core.state(branch).effective_head), branch)
 
 
 def _named(core: Core, text: str, bound: str | None) -> ManifestState:

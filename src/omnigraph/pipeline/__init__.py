@@ -1,0 +1,14 @@
+"""The data pipeline on Spark: any amount of data, every constraint checked, one atomic commit.
+
+Importing this package registers its runner with the engine; Spark itself is started by the first job.
+"""
+
+from __future__ import annotations
+
+from omnigraph.engine import runners
+from omnigraph.pipeline.load import load
+from omnigraph.pipeline.session import spark_session, stop_session
+
+__all__ = ["load", "spark_session", "stop_session"]
+
+runners.register("spark", load)

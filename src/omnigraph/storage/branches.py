@@ -19,6 +19,7 @@ from omnigraph.storage.retire import forget_refs, is_sealed, reclaim, seal
 from omnigraph.storage.rows import BranchRow
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import Landed
+from omnigraph.storage.tags import list_tags
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
 _RESERVED_SUFFIX = re.compile(r".*--\d+")
@@ -218,6 +219,9 @@ def _refuse_dependents(store: Store, branch: str, refs: dict[str, Ref]) -> None:
             continue
         if other.startswith(f"{branch}/") or ref.parent == branch:
             raise Conflict(f"branch '{branch}' cannot be deleted: branch '{other}' still depends on it")
+    for tag in list_tags(store):
+        if tag.branch == branch:
+            raise Conflict(f"branch '{branch}' cannot be deleted: tag '{tag.name}' names one of its commits")
     live: list[str | None] = [None, *(name for name in refs if name not in (branch, SCHEMA_LOCK_REF))]
     for reader in live:
         try:

@@ -41,6 +41,7 @@ _DECLARED = """
     schema_apply.mid_promotion
     branch_create.post_native branch_create.post_registry branch_delete.post_seal branch_delete.post_native
     branch_delete.before_table_cleanup
+    load.split_staged_at_first load.post_stage load.post_checks load.pre_discard
     change_feed.post_capture change_feed.pre_table_open cleanup.table_gc
 """
 NAMES = frozenset(_DECLARED.split())

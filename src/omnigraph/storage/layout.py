@@ -17,6 +17,7 @@ LOADS_DIR = "__loads"
 RECOVERY_AUDIT = "_graph_commit_recoveries.lance"
 INIT_CLAIM = "__init_claim.json"
 PROBE_PREFIX = "__create_if_absent_probe_"
+TAGS_DIR = "__tags"
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
 
 _AWS_OPTIONS = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnigraph.errors import Conflict, NotFound, RecoveryRequired, StorageError
-from omnigraph.storage import manifest
+from omnigraph.storage import manifest, tables
 from omnigraph.storage.layout import RECOVERY_DIR, Root
 from omnigraph.storage.manifest import Loaded
 from omnigraph.storage.objects import Objects, prove_create_if_absent
@@ -62,7 +62,8 @@ def _load_main(root: Root) -> Loaded:
     try:
         return manifest.load(root)
     except StorageError as error:
-        if error.kind == "NotFound":
+        # A manifest that is there but lacks a file is damage; saying "create it" would invite worse.
+        if error.kind == "NotFound" and not tables.dataset_exists(root.manifest()):
             raise NotFound(f"'{root.uri}' is not a graph; create it with init") from error
         raise
 

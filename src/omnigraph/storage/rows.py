@@ -32,7 +32,7 @@ BRANCH_PREFIX = "graph_branch:"
 SCHEMA_ID = "graph_schema"
 CONTROL_ID = "graph_control"
 
-ControlKind = Literal["branch_create", "branch_delete", "schema_apply", "cleanup"]
+ControlKind = Literal["branch_create", "branch_delete", "schema_apply", "cleanup", "tag"]
 
 
 @dataclass(frozen=True, slots=True)

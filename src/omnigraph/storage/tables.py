@@ -58,7 +58,9 @@ def open_table(address: Address, version: int | None = None, *, control: bool = 
     with translated(address.uri, version=version):
         if version is None and address.root.is_local:
             version = newest_local_version(address.uri)
-        return TableHandle(address, _open(address, version, _control_session() if control else _table_session()))
+        # An exact local version is immutable and cached under its file's identity, so even control reads may share it.
+        shared = not control or (version is not None and address.root.is_local)
+        return TableHandle(address, _open(address, version, _table_session() if shared else _control_session()))
 
 
 def dataset_exists(address: Address) -> bool:

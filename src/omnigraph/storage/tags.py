@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 
-from omnigraph.errors import BadRequest, Conflict, Corrupt, NotFound
-from omnigraph.storage.branches import branch_name
+from omnigraph.errors import Conflict, Corrupt, NotFound
 from omnigraph.storage.control import hold_control
 from omnigraph.storage.layout import TAGS_DIR
 from omnigraph.storage.store import Store
+
+_NAME = re.compile(r"[A-Za-z0-9._/-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ def create_tag(store: Store, tag: Tag) -> None:
 
     Under graph control, because a cleanup that has listed the tags already must not run on past a new one.
     """
-    with hold_control(store, "tag", target=tag_name(tag.name)):
+    with hold_control(store, "tag", target=tag.name):
         if not store.objects.write_if_absent(_path(tag.name), json.dumps(asdict(tag))):
             raise Conflict(f"tag '{tag.name}' already exists; tags never move, delete it first")
 
@@ -44,10 +46,7 @@ def list_tags(store: Store) -> list[Tag]:
 
 def find_tag(store: Store, name: str) -> Tag | None:
     """One tag, or None when there is none of this name."""
-    try:
-        text = store.objects.read_if_exists(_path(tag_name(name)))
-    except BadRequest:
-        return None
+    text = store.objects.read_if_exists(_path(name)) if _NAME.fullmatch(name) else None
     if text is None:
         return None
     try:
@@ -60,15 +59,7 @@ def delete_tag(store: Store, name: str) -> None:
     """Remove a tag; the commit stays until cleanup finds it too old."""
     if find_tag(store, name) is None:
         raise NotFound(f"tag '{name}' not found")
-    store.objects.delete(_path(tag_name(name)))
-
-
-def tag_name(name: str) -> str:
-    """A name that is fit for a tag: the same characters as in branch names, but never `main`."""
-    checked = branch_name(name)
-    if checked is None:
-        raise BadRequest("'main' is a branch and cannot be a tag")
-    return checked
+    store.objects.delete(_path(name))
 
 
 def _path(name: str) -> str:

@@ -36,6 +36,54 @@ def owned(kind: str, **more):
 
 # (id, accepted, desired, JSON of the steps, text of the steps)
 STEPS = [
+    (
+        "add-required-with-default",
+        "node T {}",
+        "node T { a: I32 @default(-3) }",
+        [
+            owned(
+                "add_property",
+                property_name="a",
+                property_type={"scalar": "I32", "nullable": False, "list": False, "enum_values": None},
+                default=-3,
+            )
+        ],
+        ["add property 'T.a' (I32) on node 'T', existing rows get -3"],
+    ),
+    (
+        "inert-default",
+        "node T {}",
+        "node T { a: I32? @default(3) }",
+        [
+            owned(
+                "add_property",
+                property_name="a",
+                property_type={"scalar": "I32", "nullable": True, "list": False, "enum_values": None},
+            )
+        ],
+        ["add property 'T.a' (I32?) on node 'T'"],
+    ),
+    (
+        "change-default",
+        "node T { a: I32 @default(3) }",
+        "node T { a: I32 @default(4) }",
+        [owned("update_property_metadata", property_name="a", annotations=[{"name": "default", "value": "4"}])],
+        ["update metadata on property 'T.a' of node 'T' (@default(\"4\"))"],
+    ),
+    (
+        "relax-without-default",
+        "node T { a: I32 @default(3) }",
+        "node T { a: I32? }",
+        [
+            owned(
+                "relax_property",
+                property_name="a",
+                property_type={"scalar": "I32", "nullable": True, "list": False, "enum_values": None},
+            ),
+            owned("update_property_metadata", property_name="a", annotations=[]),
+        ],
+        ["relax property 'T.a' to I32? on node 'T'", "update metadata on property 'T.a' of node 'T' ()"],
+    ),
     ("add-node", "", "node T {}", [{"kind": "add_type", "type_kind": "node", "name": "T"}], ["add node type 'T'"]),
     (
         "add-interface",
@@ -209,7 +257,6 @@ REFUSED = [
     ("required-interface", "interface I {}", "interface I { a: I32 }", "OG-MF-103", "interface:I.a"),
     ("width", "node T { a: I32 }", "node T { a: I64 }", "OG-MF-106", "node:T.a"),
     ("list", "node T { a: I32 }", "node T { a: [I32] }", "OG-MF-106", "node:T.a"),
-    ("loosen", "node T { a: I32 }", "node T { a: I32? }", "OG-MF-106", "node:T.a"),
     ("tighten", "node T { a: I32? }", "node T { a: I32 }", "OG-MF-106", "node:T.a"),
     ("dimension", "node T { a: Vector(2) }", "node T { a: Vector(3) }", "OG-MF-106", "node:T.a"),
     ("enum-narrow", "node T { a: enum(x, y) }", "node T { a: enum(x) }", "OG-MF-106", "node:T.a"),

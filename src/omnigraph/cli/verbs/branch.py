@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
@@ -123,8 +123,8 @@ def _decision(text: str) -> tuple[str, Resolution]:
     entity, separator, choice = text.partition("=")
     if not separator or "/" not in entity:
         raise BadRequest(f"--resolve takes TYPE/ID=ours, TYPE/ID=theirs or TYPE/ID={{…}}, not '{text}'")
-    if choice == "ours" or choice == "theirs":
-        return entity, choice
+    if choice in ("ours", "theirs"):
+        return entity, cast("Resolution", choice)
     try:
         values = parse_json(choice)
     except ValueError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.commits import commit_json
+from omnigraph.cli.embedder import QueryEmbedder
 from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.params import params_of
 from omnigraph.cli.rows import Envelope, Layout, render
@@ -18,6 +19,7 @@ from omnigraph.errors import BadRequest, QueryNotFound
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.read.explain import Explanation
+    from omnigraph.engine.read.result import Result
 
 
 def query(call: Call) -> None:
@@ -82,11 +84,10 @@ def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> 
     output.write(render(envelope, format, layout))
 
 
-def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Any:
-    snapshot = call.text("--snapshot")
-    if snapshot is not None:
-        return graph.query(source, call.argument("NAME"), params, snapshot=snapshot)
-    return graph.query(source, call.argument("NAME"), params, branch=call.value("--branch"))
+def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Result:
+    snapshot, embedder = call.text("--snapshot"), QueryEmbedder(call.env)
+    branch = None if snapshot is not None else call.value("--branch")
+    return graph.query(source, call.argument("NAME"), params, branch=branch, snapshot=snapshot, embedder=embedder)
 
 
 def _explain(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Explanation:

@@ -34,9 +34,8 @@ class Plan:
         return tuple(step for step in self.steps if isinstance(step, UnsupportedChange))
 
     def to_json(self) -> dict[str, Any]:
-        """`{supported, step_count, steps}`."""
-        steps = [step_json(step) for step in self.steps]
-        return {"supported": self.supported, "step_count": len(steps), "steps": steps}
+        """`{supported, steps}`."""
+        return {"supported": self.supported, "steps": [step_json(step) for step in self.steps]}
 
     def __str__(self) -> str:
         """One line per step, for people."""

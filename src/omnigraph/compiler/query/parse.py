@@ -8,11 +8,12 @@ from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.lexer import UPPER, tokenize
 from omnigraph.compiler.query.ast import Param, Query, QueryFile, Read, Statement
+from omnigraph.compiler.query.hints import hint
 from omnigraph.compiler.query.parse_expression import QueryCursor, parse_literal
 from omnigraph.compiler.query.parse_mutation import parse_statement
 from omnigraph.compiler.query.parse_read import parse_read
 from omnigraph.compiler.source import Source
-from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType
+from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType, type_elsewhere
 
 SYNTAX = "Q000"
 _ENUM_WORD = re.compile(r"[A-Za-z0-9_-]+")
@@ -20,7 +21,7 @@ _ENUM_WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 def parse_queries(text: Source | str | bytes) -> QueryFile:
     """The queries of a file, in order; a ParseError (Q000) names the furthest place that made sense."""
-    cur = QueryCursor(tokenize(to_source(text, code=SYNTAX)), SYNTAX, SYNTAX)
+    cur = QueryCursor(tokenize(to_source(text, code=SYNTAX)), SYNTAX, SYNTAX, hint)
     queries: list[Query] = []
     while not cur.at_end():
         queries.append(_query(cur))
@@ -86,9 +87,8 @@ def _base(cur: QueryCursor) -> str:
         cur.expect("a type")
         cur.fail()
     if name not in BASE_SCALARS:
-        help_text = (
-            did_you_mean(name, BASE_SCALARS) or f"the types are {', '.join(BASE_SCALARS)}, Vector(n) and enum(…)"
-        )
+        all_types = f"the types are {', '.join(BASE_SCALARS)}, Vector(n) and enum(…)"
+        help_text = type_elsewhere(name) or did_you_mean(name, BASE_SCALARS) or all_types
         cur.fail_at(cur.tokens.span(cur.index), f"'{name[:40]}' is not the type of a parameter", help=help_text)
     cur.advance()
     return name

@@ -154,7 +154,9 @@ def _refuse_call(cur: QueryCursor, word: str) -> NoReturn:
     span = cur.tokens.span(cur.index)
     if word in _CALLS:
         cur.fail_at(span, f"{word}(…) cannot stand in 'where'", help="only now(), date(…) and datetime(…) can")
-    cur.fail_at(span, f"there is no function '{word}'", help=did_you_mean(word, _CALLS))
+    help_text = "write not { … }" if word == "not" else did_you_mean(word, _CALLS)
+    every = ", ".join(_CALLS)
+    cur.fail_at(span, f"there is no function '{word}'", help=help_text or f"the functions are {every}")
 
 
 def _number(cur: QueryCursor, start: int, *, negative: bool) -> Literal:

@@ -22,8 +22,9 @@ from omnigraph.compiler.schema.ast import (
     Schema,
     TypeRef,
 )
+from omnigraph.compiler.schema.hints import hint
 from omnigraph.compiler.source import Source, Span
-from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType
+from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType, type_elsewhere
 
 CONSTRAINTS = ("key", "unique", "index", "range", "check")
 MAX_CARDINALITY = 2**32 - 1
@@ -33,7 +34,7 @@ _TYPE_NAMES = (*BASE_SCALARS, "Vector", "enum")
 
 def parse_schema(source: Source | str | bytes) -> Schema:
     """The declarations of a schema text, or a ParseError / SchemaError that says where it breaks."""
-    cursor = Cursor(tokenize(to_source(source, code="S000")), "S000", "S001")
+    cursor = Cursor(tokenize(to_source(source, code="S000")), "S000", "S001", hint)
     declarations: list[Interface | Node | Edge] = []
     while not cursor.at_end():
         declarations.append(_declaration(cursor))
@@ -196,8 +197,8 @@ def _base(cursor: Cursor, help_text: str | None) -> tuple[str, Span]:
     for name in BASE_SCALARS:
         cursor.expect(name)
     known = _TYPE_NAMES if help_text is None else BASE_SCALARS
-    near = did_you_mean(cursor.text, known) if cursor.kind in (LOWER, UPPER) else None
-    return cursor.fail(near or help_text)
+    word = cursor.text if cursor.kind in (LOWER, UPPER) else ""
+    return cursor.fail(type_elsewhere(word) or did_you_mean(word, known) or help_text)
 
 
 def _enum_values(cursor: Cursor) -> tuple[str, ...]:

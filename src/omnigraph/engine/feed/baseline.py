@@ -86,4 +86,5 @@ def _types(view: View, scope: ChangeScope) -> list[TableType]:
             raise BadRequest(f"unknown type '{name}' in a change filter")
     nodes = [catalog.nodes[name] for name in sorted(catalog.nodes)] if scope.has_kind("node") else []
     edges = [catalog.edges[name] for name in sorted(catalog.edges)] if scope.has_kind("edge") else []
-    return [info for info in (*nodes, *edges) if scope.has_type(info.name)]
+    types: list[TableType] = [*nodes, *edges]
+    return [info for info in types if scope.has_type(info.name)]

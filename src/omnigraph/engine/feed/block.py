@@ -28,6 +28,7 @@ from omnigraph.errors import (
     CommitHasNoParent,
     HistoricalVersionReclaimed,
     ResourceLimitExceeded,
+    StorageError,
 )
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.failpoints import hit
@@ -150,6 +151,10 @@ class CommitChanges:
             self.types = _types(core, before, after, commit, scope)
         except HistoricalVersionReclaimed as error:
             raise ChangeFeedGap(commit.graph_commit_id) from error
+        except StorageError as error:
+            if error.kind != "NotFound":
+                raise
+            raise ChangeFeedGap(commit.graph_commit_id) from error  # the version is known, its files are gone
 
     def fill(self, block: Block, budget: Budget, after: Position | None = None) -> Position | None:
         """Add changes to a block until the page is full; where it stopped, or None when the commit is complete."""

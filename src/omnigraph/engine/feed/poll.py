@@ -1,4 +1,4 @@
-"""The change feed: commits of a branch, oldest first, from where a reader stopped up to the head at the moment of asking.
+"""The change feed: commits of a branch, oldest first, from where a reader stopped up to the head when it asks.
 
 Nothing is stored about readers. A cursor stands between two commits and may be kept for as long as history is; a page
 token stands inside a commit and belongs to the poll it came from.
@@ -15,8 +15,14 @@ from omnigraph.engine.feed.block import Block, Budget, CommitChanges, began
 from omnigraph.engine.feed.page import graph_identity
 from omnigraph.engine.feed.scope import ChangeScope
 from omnigraph.engine.feed.token import Position, decode_position, decode_token, encode_token, encoded_digest, hashed
-from omnigraph.errors import BadRequest, ChangeCursorRejected, ChangeFeedGap, ChangeSchemaBoundary, ReadSetChanged
-from omnigraph.errors import ResourceLimitExceeded
+from omnigraph.errors import (
+    BadRequest,
+    ChangeCursorRejected,
+    ChangeFeedGap,
+    ChangeSchemaBoundary,
+    ReadSetChanged,
+    ResourceLimitExceeded,
+)
 from omnigraph.storage import manifest
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.failpoints import hit
@@ -78,6 +84,7 @@ def poll_feed(
     position: FeedPosition,
     scope: ChangeScope,
     budget: Budget,
+    *,
     max_commits: int = DEFAULT_COMMITS,
 ) -> FeedPage:
     """The next commits of a branch with their changes."""

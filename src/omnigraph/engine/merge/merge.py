@@ -80,7 +80,7 @@ def _with_source_deleted(core: Core, call: MergeCall, result: MergeResult) -> Me
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class Sides:
     """The three views of a merge; ours is the target, theirs the source."""
 
     base: View
@@ -172,12 +172,12 @@ class _Work:
         self._source = found.token
         return found
 
-    def _sides(self, source: ManifestState, target: ManifestState, base: GraphCommit | None) -> _Sides:
+    def _sides(self, source: ManifestState, target: ManifestState, base: GraphCommit | None) -> Sides:
         ours = self.core.view_of(target)
         if base is None:
-            return _Sides(ours, ours, self.core.view_of(source))
+            return Sides(ours, ours, self.core.view_of(source))
         accepted = self.core.schemas.of(target)
-        return _Sides(self.core.view_of(state_at_commit(self.core, base), accepted), ours, self.core.view_of(source))
+        return Sides(self.core.view_of(state_at_commit(self.core, base), accepted), ours, self.core.view_of(source))
 
     def before_publish(self) -> None:
         """The source may have gone on, but it must still be the branch that was read."""
@@ -205,7 +205,7 @@ def _head(state: ManifestState) -> str:
     return state.effective_head
 
 
-def merge_tables(sides: _Sides, options: MergeOptions) -> dict[str, TableMerge]:
+def merge_tables(sides: Sides, options: MergeOptions) -> dict[str, TableMerge]:
     """Every table that theirs changed since the base, or that a resolution names, by table key."""
     types = table_types(sides.ours.catalog)
     _refuse_unknown_types(types.values(), options)
@@ -251,7 +251,7 @@ def broken_constraints(merges: Mapping[str, TableMerge], ours: View) -> list[Mer
     return constraint_conflicts(find_violations(changes, ours.catalog, PinnedRows(ours)))
 
 
-def _pointers(merges: Mapping[str, TableMerge], sides: _Sides, target: str | None) -> Iterable[VersionRow]:
+def _pointers(merges: Mapping[str, TableMerge], sides: Sides, target: str | None) -> Iterable[VersionRow]:
     """Tables that the target takes over from main as they are: no row has to be written.
 
     Only versions of main can be shared, because the files of a branch go away with it, and only towards greater

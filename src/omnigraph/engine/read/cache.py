@@ -48,13 +48,15 @@ class ByteCache(Generic[ValueT]):
             return value
         with self._lock:
             gate = self._building.setdefault(key, threading.Lock())
-        with gate:
-            value = self.get(key)
-            if value is None:
-                value = build()
-                self.put(key, value)
-        with self._lock:
-            self._building.pop(key, None)
+        try:
+            with gate:
+                value = self.get(key)
+                if value is None:
+                    value = build()
+                    self.put(key, value)
+        finally:
+            with self._lock:
+                self._building.pop(key, None)
         return value
 
     def clear(self) -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.core import Core
 from omnigraph.engine.result import LoadResult
-from omnigraph.engine.write.commit import commit
+from omnigraph.engine.write.commit import Committed, Prepare, commit
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.load import LoadCounts, LoadMode, prepare_load
 from omnigraph.engine.write.records import Decoded
 from omnigraph.engine.write.sources import Decode
 from omnigraph.errors import Conflict
-from omnigraph.storage.branches import create_branch, list_branches
-from omnigraph.storage.capture import Txn
+from omnigraph.storage.branches import branch_name, create_branch, list_branches
+from omnigraph.storage.capture import Txn, capture
 from omnigraph.storage.writeset import WriteSet
 
 
@@ -30,11 +30,14 @@ class LoadCall:
     if_commit: str | None = None
 
 
-def run_load(core: Core, call: LoadCall) -> LoadResult:
-    """Decode, validate and commit all of the input at once, or nothing."""
-    created = call.base is not None and _create_missing(core, call)
+def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult:
+    """Decode, validate and commit all of the input at once, or nothing; a dry run stops before the commit."""
+    created = not dry_run and call.base is not None and create_missing(core, call.branch, call.base)
     work = _Work(core, call)
-    done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit)
+    if dry_run:
+        done = rehearse(core, call.branch, call.base, work.prepare, expected_head=call.if_commit)
+    else:
+        done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit)
     return LoadResult(
         branch=call.branch or "main",
         base_branch=call.base,
@@ -45,19 +48,33 @@ def run_load(core: Core, call: LoadCall) -> LoadResult:
         actor_id=call.actor,
         commit=done.commit,
         runner="inline",
+        dry_run=dry_run,
     )
 
 
-def _create_missing(core: Core, call: LoadCall) -> bool:
-    if call.branch is None or call.branch in list_branches(core.store):
+def create_missing(core: Core, branch: str | None, base: str) -> bool:
+    """Create the branch of a load unless it exists; whether it had to be."""
+    if branch is None or branch in list_branches(core.store):
         return False
     try:
-        create_branch(core.store, call.branch, source=call.base)
+        create_branch(core.store, branch, source=base)
     except Conflict:
-        if call.branch not in list_branches(core.store):
+        if branch not in list_branches(core.store):
             raise
         return False  # another writer was faster, and its branch will do
     return True
+
+
+def rehearse(
+    core: Core, branch: str | None, base: str | None, prepare: Prepare, *, expected_head: str | None
+) -> Committed:
+    """Prepare a write on the newest state of its branch (of the base, while the branch is missing) and leave it."""
+    missing = branch is not None and base is not None and branch not in list_branches(core.store)
+    txn = capture(
+        core.store, branch_name(base) if missing and base is not None else branch, expected_head=expected_head
+    )
+    prepare(txn)
+    return Committed(None, txn.state)
 
 
 class _Work:

@@ -103,6 +103,6 @@ def _read(path: str) -> bytes:
 
 def _tables(files: list[InputFile], frame: FrameShape) -> Decode:
     def decode(catalog: Catalog) -> Decoded:
-        return merge_decoded([part for file in files for part in decode_table_file(file.path, catalog, frame)])
+        return merge_decoded([part for file in files for part in decode_table_file(file.path, catalog, frame, file=file.path)])
 
     return decode

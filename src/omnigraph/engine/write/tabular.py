@@ -38,9 +38,18 @@ class FrameShape:
 
 
 def decode_table_file(
-    path: str, catalog: Catalog, frame: FrameShape, *, groups: range | None = None, first_row: int = 1
+    path: str,
+    catalog: Catalog,
+    frame: FrameShape,
+    *,
+    file: str | None,
+    groups: range | None = None,
+    first_row: int = 1,
 ) -> Iterator[Decoded]:
-    """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through."""
+    """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through.
+
+    `file` is the name that messages show.
+    """
     info = named_type(catalog, frame.type, frame.edge)
     for table in _pieces(path, info, frame.columns, groups):
         yield decode_frame(
@@ -50,7 +59,7 @@ def decode_table_file(
             edge=frame.edge,
             columns=frame.columns,
             first_row=first_row,
-            file=path,
+            file=file,
         )
         first_row += table.num_rows
 

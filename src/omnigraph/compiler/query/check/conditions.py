@@ -44,7 +44,7 @@ def _compare(compare: ast.Compare, scope: Scope, place: Place) -> ir.Condition:
     if place.target is not None:
         _check_predicate_literal(compare, left, right, scope)
     if not compatible(left_type, right_type):
-        help_text = temporal_help(left_type, right_type) or temporal_help(right_type, left_type)
+        help_text = _temporal_help(left_type, right) or _temporal_help(right_type, left)
         raise scope.error("T7", f"cannot compare {left_type} with {right_type}", compare.span, help_text)
     return ir.Compare(compare.op, left, right)
 
@@ -56,6 +56,15 @@ def _identity(compare: ast.Compare, left: ir.Node, right: ir.Node, scope: Scope)
         message = f"${left.var} is {left.type_name} and ${right.var} is {right.type_name}; they are never the same node"
         raise scope.error("T7", message, compare.span)
     return ir.SameNode(left, right, compare.op == "!=")
+
+
+def _temporal_help(wanted: PropType, given: ir.Expr) -> str | None:
+    # Two properties of different kinds cannot be made to fit; a constant can.
+    if not isinstance(given, ir.Const | ir.Param) or not isinstance(given.type, PropType):
+        return None
+    help_text = temporal_help(wanted, given.type)
+    declare = isinstance(given, ir.Param) and help_text is not None
+    return f"declare the parameter as {wanted.scalar}" if declare else help_text
 
 
 def _contains(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope) -> ir.Condition:

@@ -30,6 +30,11 @@ class Place:
 # Names of stored columns in a mutation predicate; no declared property can carry them.
 _NODE_COLUMNS = {"id": "id"}
 _EDGE_COLUMNS = {"id": "id", "from": "src", "to": "dst"}
+# Words that look like columns but never name one by themselves.
+_COLUMN_HELP = {
+    "as": "a name after 'as' is a bare lower-case word",
+    **{name: f"name the column in return: … as {name}" for name in ("count", "sum", "avg", "min", "max")},
+}
 
 IN_FILTER = Place("a filter", aggregate_code="T7", blob_param_code="T7")
 
@@ -124,7 +129,7 @@ def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
     found = place.aliases.get(alias.name)
     if found is None:
         holders = [var for var, kind in scope.visible().items() if alias.name in scope.info(kind).properties]
-        meant = f"for the property write ${holders[0]}.{alias.name}" if holders else None
+        meant = f"for the property write ${holders[0]}.{alias.name}" if holders else _COLUMN_HELP.get(alias.name)
         help_text = scope.suggest(alias.name, place.aliases) or meant
         raise scope.error("T25", f"there is no column called '{alias.name}' here", alias.span, help_text)
     return found

@@ -77,8 +77,9 @@ def check_member(name: str, expected: PropType, found: ir.Const, expr: ast.Expr,
 
 
 def temporal_help(expected: PropType, found: PropType) -> str | None:
-    """How to write a date where a string was written."""
-    if found.scalar == "String" and expected.scalar in ("Date", "DateTime"):
+    """How to write a date where a string, or the other kind of date, was written."""
+    temporal = ("Date", "DateTime")
+    if expected.scalar in temporal and found.scalar in ("String", *temporal) and found.scalar != expected.scalar:
         return f'write {expected.scalar.lower()}("…")'
     return None
 

@@ -1,0 +1,102 @@
+"""The command-line reference as Markdown, made from the command table: `python -m omnigraph.cli.reference`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from omnigraph.cli.commands import COMMANDS
+from omnigraph.cli.globals import GLOBAL_OPTIONS
+from omnigraph.cli.help import LEGEND, argument_help, option_help, usage
+from omnigraph.cli.model import Command, Option
+
+_HEAD = """\
+# Command line
+
+This page is generated from the command table by `python -m omnigraph.cli.reference > docs/cli.md`; a test compares them.
+
+```sh
+omnigraph init --schema schema.pg graph.omni
+omnigraph load graph.omni --data people.jsonl --mode append
+omnigraph query --store graph.omni --query queries.gq people_named -p name=Ada
+```
+
+Results go to stdout and nothing else does; notes, warnings, prompts, progress and errors go to stderr. `--json` prints one
+JSON document. Options may stand before or after the command.
+
+| Exit code | Means |
+|---|---|
+| 0 | done |
+| 1 | the command failed, or its report holds errors |
+| 2 | the arguments make no sense |
+| 4 | `mutate --if-commit` found the branch at another commit; nothing was written |
+| 130 | interrupted |
+| 141 | whoever read the output has gone away |
+
+"""
+_CONFIG = """\
+## Configuration
+
+`$OMNIGRAPH_HOME/config.yaml`, or `~/.omnigraph/config.yaml`, is read when it exists:
+
+```yaml
+operator: {actor: ann}                       # who commits carry unless --as says otherwise
+servers: {prod: {url: https://graphs.example.com}}
+profiles:
+  local: {store: ./graph.omni}               # exactly one of server, cluster and store
+  knowledge: {server: prod, default_graph: knowledge}
+aliases:
+  who: {server: prod, graph: knowledge, query: find_person, args: [name]}
+defaults: {output: table, table_max_column_width: 80, table_cell_layout: truncate, store: ./graph.omni}
+```
+
+A command looks for its graph in this order: a URI, `--store`, `--server` or `--cluster`; then `--profile` or
+`$OMNIGRAPH_PROFILE`; then the defaults. Tokens are kept in `credentials` beside the config, readable by its owner only;
+`OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last.
+
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    parts = [_HEAD, _capabilities(), "## Options of every command\n\n", _options(GLOBAL_OPTIONS), _CONFIG]
+    parts += ["".join(_command(command)) for command in COMMANDS]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _capabilities() -> str:
+    rows = "".join(f"| {name} | {_cell(text)} |\n" for name, text in LEGEND)
+    return f"| Capability | Means |\n|---|---|\n{rows}\n"
+
+
+def _command(command: Command) -> Iterator[str]:
+    yield f"## omnigraph {command.name}\n\n{command.summary}.\n\n"
+    yield f"```text\n{usage(command.path).removeprefix('Usage: ')}\n```\n\n"
+    if command.arguments:
+        rows = "".join(f"| `{each.shown}` | {_cell(argument_help(each))} |\n" for each in command.arguments)
+        yield f"| Argument | |\n|---|---|\n{rows}\n"
+    if command.options:
+        yield _options(command.options)
+    if command.also is not None:
+        yield f"Also: `omnigraph {' '.join((*command.path[:-1], command.also))}`.\n\n"
+    if command.notes:
+        yield f"{command.notes}\n\n"
+    where = ", ".join(f"`{option.name}`" for option in GLOBAL_OPTIONS if option.name in command.accepts)
+    yield f"Capability: {command.capability.value}.{f' Takes {where}.' if where else ''}\n\n"
+
+
+def _options(options: Sequence[Option]) -> str:
+    rows = []
+    for option in options:
+        short = f"`{option.short}`, " if option.short else ""
+        needed = " **required**" if option.required else ""
+        rows.append(f"| {short}`{_cell(option.shown)}` | {_cell(option_help(option))}{needed} |\n")
+    return f"| Option | |\n|---|---|\n{''.join(rows)}\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

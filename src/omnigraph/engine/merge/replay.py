@@ -1,0 +1,131 @@
+"""Revert and cherry-pick: the changes of one commit, backwards or forwards, as an ordinary commit on another head.
+
+Both are merges with an unusual base. A cherry-pick merges the commit into a head as if they had parted at the commit's
+parent; a revert merges the parent as if they had parted at the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from omnigraph.engine.core import Core
+from omnigraph.engine.feed.pairs import changed_pairs, require_comparable
+from omnigraph.engine.history import find_commit, state_at_commit
+from omnigraph.engine.merge.combine import TableMerge
+from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts, table_steps
+from omnigraph.engine.merge.outcome import MergeOptions, RowCounts
+from omnigraph.engine.write.commit import commit as run_commit
+from omnigraph.errors import ChangeSchemaBoundary, CommitHasNoParent, MergeConflict, MergeConflicts
+from omnigraph.storage.capture import Txn, capture
+from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.writeset import TableWrite, WriteSet
+
+ReplayKind = Literal["revert", "cherry_pick"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCall:
+    """Which commit, in which direction, on top of which branch."""
+
+    kind: ReplayKind
+    commit: GraphCommit
+    onto: str | None
+    options: MergeOptions = field(default_factory=MergeOptions)
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayResult:
+    """What was done; `commit` is None when the branch had nothing left to change, and for previews."""
+
+    kind: ReplayKind
+    replayed_commit_id: str
+    branch: str
+    commit: GraphCommit | None = None
+    changes: Mapping[str, RowCounts] = field(default_factory=dict)
+    conflicts: tuple[MergeConflict, ...] = ()
+    preview: bool = False
+
+    @property
+    def commit_id(self) -> str | None:
+        """The id of the new commit."""
+        return None if self.commit is None else self.commit.graph_commit_id
+
+
+def replay(core: Core, call: ReplayCall) -> ReplayResult:
+    """Apply the changes of a commit, or undo them; MergeConflicts when the branch has moved on in the same places."""
+    work = _Work(core, call)
+    done = run_commit(core.store, call.onto, work.prepare)
+    return work.result(done.commit, preview=False)
+
+
+def preview_replay(core: Core, call: ReplayCall) -> ReplayResult:
+    """What the replay would do, conflicts included; writes nothing."""
+    work = _Work(core, call)
+    work.plan(capture(core.store, call.onto).state)
+    return work.result(None, preview=True)
+
+
+class _Work:
+    """One call; what it has worked out last is what gets committed."""
+
+    def __init__(self, core: Core, call: ReplayCall) -> None:
+        self.core = core
+        self.call = call
+        self.merges: Mapping[str, TableMerge] = {}
+        self.conflicts: list[MergeConflict] = []
+
+    def prepare(self, txn: Txn) -> WriteSet:
+        self.plan(txn.state)
+        if self.conflicts:
+            raise MergeConflicts(self.conflicts)
+        tables = (TableWrite(key, tuple(table_steps(merge))) for key, merge in self.merges.items())
+        return WriteSet(writer_kind="Mutation", tables=tuple(tables), actor_id=self.call.actor)
+
+    def plan(self, head: ManifestState) -> None:
+        """Work the rows out on a head; reads only."""
+        commit = self.call.commit
+        if commit.parent_commit_id is None:
+            raise CommitHasNoParent(commit.graph_commit_id)
+        parent = find_commit(self.core, commit.parent_commit_id, commit.manifest_branch)
+        states = state_at_commit(self.core, parent), state_at_commit(self.core, commit)
+        _require_one_schema(self.core, *states, head, commit.graph_commit_id)
+        accepted = self.core.schemas.of(head)
+        before, after = (self.core.view_of(state, accepted) for state in states)
+        base, theirs = (after, before) if self.call.kind == "revert" else (before, after)
+        ours = self.core.view_of(head)
+        self.merges = merge_tables(Sides(base, ours, theirs), self.call.options)
+        self.conflicts = row_conflicts(self.merges.values()) or broken_constraints(self.merges, ours)
+
+    def result(self, published: GraphCommit | None, *, preview: bool) -> ReplayResult:
+        return ReplayResult(
+            kind=self.call.kind,
+            replayed_commit_id=self.call.commit.graph_commit_id,
+            branch=self.call.onto or "main",
+            commit=published,
+            changes={merge.info.name: merge.counts for merge in self.merges.values() if not merge.is_empty},
+            conflicts=tuple(self.conflicts),
+            preview=preview,
+        )
+
+
+def _require_one_schema(
+    core: Core, before: ManifestState, after: ManifestState, head: ManifestState, commit_id: str
+) -> None:
+    """Rows can only be carried between tables whose columns mean the same."""
+    if _schema(before) != _schema(after):
+        changed = next(changed_pairs(before.snapshot, after.snapshot), None)
+        raise ChangeSchemaBoundary(commit_id, changed.type_name if changed is not None else "schema")
+    if _schema(after) == _schema(head):
+        return
+    for pair in changed_pairs(after.snapshot, head.snapshot):
+        if pair.before is None or pair.after is None:
+            raise ChangeSchemaBoundary(str(head.effective_head), pair.type_name)
+        require_comparable(core.tables, pair, str(head.effective_head))
+
+
+def _schema(state: ManifestState) -> str | None:
+    return None if state.schema is None else state.schema.schema_ir_hash

@@ -1,0 +1,129 @@
+"""Runs commands for tests: in this process, or as a user does, in one of their own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph.cli.main import main
+
+SCHEMA = """\
+node Person {
+  name: String @key
+  age: I32?
+}
+node Company { name: String @key }
+edge Knows: Person -> Person { since: Date? }
+edge WorksAt: Person -> Company
+"""
+PEOPLE = {"Alice": 30, "Bob": 25, "Charlie": 35, "Diana": 28}
+RECORDS: list[dict[str, Any]] = [
+    *({"type": "Person", "data": {"name": name, "age": age}} for name, age in PEOPLE.items()),
+    *({"type": "Company", "data": {"name": name}} for name in ("Acme", "Globex")),
+    *({"edge": "Knows", "from": a, "to": b} for a, b in (("Alice", "Bob"), ("Alice", "Charlie"), ("Bob", "Diana"))),
+    *({"edge": "WorksAt", "from": a, "to": b} for a, b in (("Alice", "Acme"), ("Bob", "Globex"))),
+]
+GET_PERSON = "query get_person($name: String) { match { $p: Person { name: $name } } return { $p.name, $p.age } }"
+ADD_PERSON = "query add($name: String) { insert Person { name: $name } }"
+COMMAND = [sys.executable, "-m", "omnigraph.cli"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command did."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+class Desk:
+    """A directory to work in, with a config home of its own; `g` in it is a loaded graph once `graph()` was called."""
+
+    def __init__(self, place: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place = place
+        self.home = place / "home"
+        self._template = template
+        self._monkeypatch = monkeypatch
+        self.env: dict[str, str] = {"OMNIGRAPH_HOME": str(self.home)}
+
+    def graph(self, name: str = "g") -> str:
+        shutil.copytree(self._template, self.place / name)
+        return name
+
+    def write(self, name: str, content: str) -> str:
+        path = self.place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        return name
+
+    def config(self, text: str) -> None:
+        self.write("home/config.yaml", text)
+
+    def run(self, *args: str, stdin: str = "") -> Outcome:
+        """The command in this process."""
+        out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
+        with self._monkeypatch.context() as patch:
+            patch.chdir(self.place)
+            for name, value in self.env.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            code = main(args)
+            out.flush()
+        raw = out.buffer
+        assert isinstance(raw, io.BytesIO)
+        return Outcome(code, raw.getvalue().decode(), err.getvalue())
+
+    def shell(self, *args: str, stdin: str = "") -> Outcome:
+        """The command in a process of its own."""
+        done = subprocess.run(
+            [*COMMAND, *args],
+            cwd=self.place,
+            env={**os.environ, **self.env},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def query(self, *args: str) -> Outcome:
+        """`get_person` on `g`."""
+        return self.run("query", "--store", "g", "-e", GET_PERSON, "--params", '{"name":"Alice"}', *args)
+
+    def head(self) -> str:
+        """The newest commit of `g`."""
+        found = self.run("commit", "list", "g", "--json").json["commits"][0]["graph_commit_id"]
+        assert isinstance(found, str)
+        return found
+
+
+def lines(records: list[dict[str, Any]]) -> str:
+    """Records as a file to load."""
+    return "".join(f"{json.dumps(record)}\n" for record in records)
+
+
+def build_template(place: Path) -> Path:
+    """The graph that every desk copies."""
+    import omnigraph as og
+
+    with og.init(place, SCHEMA) as graph:
+        graph.load(lines(RECORDS).encode(), mode="overwrite")
+    return place

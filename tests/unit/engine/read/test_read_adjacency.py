@@ -1,0 +1,91 @@
+"""Neighbour lists agree with a dictionary of sets, whichever way they are indexed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.engine.read.adjacency import Adjacency, build, spread
+
+Triple = tuple[int, int, int]
+# Thin row ids make the lists use a search instead of a direct index.
+ROWS = st.sampled_from([0, 1, 2, 5, 40]) | st.sampled_from([3 << 40, (3 << 40) + 1])
+
+
+@st.composite
+def triples(draw: st.DrawFn) -> list[Triple]:
+    pairs = draw(st.lists(st.tuples(ROWS, ROWS), max_size=12))
+    edges = draw(st.permutations(range(len(pairs))))
+    return [(source, target, edge) for (source, target), edge in zip(pairs, edges, strict=True)]
+
+
+def lists_of(found: list[Triple]) -> Adjacency:
+    columns = [np.array([triple[place] for triple in found], np.int64) for place in range(3)]
+    return build(*columns)
+
+
+def asked() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([0, 1, 2, 3, 5, 40, 41, 3 << 40, 7 << 40, 0])
+
+
+@given(triples())
+def test_expanding_yields_each_stored_entry_once_in_order(found: list[Triple]) -> None:
+    by_source = defaultdict(list)
+    for source, target, edge in found:
+        by_source[source].append((target, edge))
+    rows = asked()
+    at, neighbours, edges = lists_of(found).expand(rows)
+    expected = [(place, *entry) for place, row in enumerate(rows.tolist()) for entry in sorted(by_source[row])]
+    assert list(zip(at.tolist(), neighbours.tolist(), edges.tolist(), strict=True)) == expected
+
+
+@given(triples())
+def test_the_simple_form_names_each_neighbour_once(found: list[Triple]) -> None:
+    rows = asked()
+    at, neighbours, _ = lists_of(found).simple.expand(rows)
+    pairs = {(source, target) for source, target, _ in found}
+    expected = [
+        (place, far) for place, row in enumerate(rows.tolist()) for far in sorted(t for s, t in pairs if s == row)
+    ]
+    assert list(zip(at.tolist(), neighbours.tolist(), strict=True)) == expected
+
+
+@given(triples(), st.lists(st.tuples(ROWS, ROWS), max_size=8))
+def test_connection_tests_and_connecting_edges_agree_with_the_entries(
+    found: list[Triple], questions: list[tuple[int, int]]
+) -> None:
+    lists = lists_of(found)
+    near, far = (np.array([pair[side] for pair in questions], np.int64) for side in (0, 1))
+    joined = [sorted(edge for source, target, edge in found if (source, target) == pair) for pair in questions]
+    assert lists.connects(near, far).tolist() == [bool(edges) for edges in joined]
+    at, edges = lists.edges_between(near, far)
+    assert list(zip(at.tolist(), edges.tolist(), strict=True)) == [
+        (place, edge) for place, group in enumerate(joined) for edge in group
+    ]
+
+
+@given(triples())
+def test_owners_name_the_node_of_every_entry(found: list[Triple]) -> None:
+    assert lists_of(found).owners.tolist() == sorted(source for source, _, _ in found)
+
+
+def test_thin_row_ids_are_indexed_by_search_and_dense_ones_directly() -> None:
+    assert isinstance(lists_of([(7, 1, 0), (9, 1, 1)]).keys, int)
+    assert not isinstance(lists_of([(0, 1, 0), (1 << 40, 1, 1)]).keys, int)
+
+
+def test_ranges_are_flattened_in_order() -> None:
+    owner, entry = spread(np.array([5, 0, 2]), np.array([7, 0, 3]))
+    assert owner.tolist() == [0, 0, 2]
+    assert entry.tolist() == [5, 6, 2]
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_parallel_edges_keep_ascending_edge_ids(settled: bool) -> None:
+    one = np.zeros(4, np.int64)
+    edges = np.array([0, 1, 2, 3] if settled else [3, 1, 0, 2])
+    assert build(one, one, edges, settled=settled).edges.tolist() == [0, 1, 2, 3]

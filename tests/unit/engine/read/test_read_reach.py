@@ -1,0 +1,89 @@
+"""Bounded reachability against its definition by distances, forward and backward, with and without a known span."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.engine.read import reach as reach_module
+from omnigraph.engine.read.adjacency import Adjacency, Rows, build
+from omnigraph.engine.read.budget import Budget, Limits
+from omnigraph.engine.read.reach import reach
+from omnigraph.errors import ResourceLimitExceeded
+
+NODES = 6
+Edges = list[tuple[int, int]]
+EDGES = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=12)
+
+
+class Whole:
+    """One step over all edges; with a span, searches use a bitmap."""
+
+    def __init__(self, edges: Edges, span: int | None) -> None:
+        columns = [np.array([edge[side] for edge in edges], np.int64) for side in (0, 1)]
+        self._lists = build(*columns, np.arange(len(edges)))
+        self.span = span
+
+    def around(self, rows: Rows) -> Adjacency:
+        return self._lists
+
+
+def distance(edges: Edges, start: int, goal: int) -> int | None:
+    layer, seen, hops = {start}, {start}, 0
+    while layer:
+        if goal in layer:
+            return hops
+        layer = {target for source, target in edges if source in layer} - seen
+        seen |= layer
+        hops += 1
+    return None
+
+
+def definition(edges: Edges, low: int, high: int) -> set[tuple[int, int]]:
+    found = set()
+    for start in range(NODES):
+        for end in range(NODES):
+            hops = distance(edges, start, end)
+            if hops is None:
+                continue
+            by_path = start != end and low <= hops <= high
+            by_loop = (end, end) in edges and low <= hops + 1 <= high
+            if by_path or by_loop:
+                found.add((start, end))
+    return found
+
+
+def pairs(lists: Adjacency) -> list[tuple[int, int]]:
+    return list(zip(lists.owners.tolist(), lists.neighbours.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("span", [None, NODES])
+@given(EDGES, st.integers(1, 4), st.integers(0, 3))
+def test_forward_search_finds_exactly_the_defined_pairs(span: int | None, edges: Edges, low: int, more: int) -> None:
+    found = reach(Whole(edges, span), np.arange(NODES), low, low + more, backward=False, budget=Budget())
+    assert sorted(definition(edges, low, low + more)) == pairs(found)
+
+
+@pytest.mark.parametrize("span", [None, NODES])
+@given(EDGES, st.integers(1, 4), st.integers(0, 3))
+def test_backward_search_finds_the_same_pairs_from_the_other_end(
+    span: int | None, edges: Edges, low: int, more: int
+) -> None:
+    against = [(target, source) for source, target in edges]
+    found = reach(Whole(against, span), np.arange(NODES), low, low + more, backward=True, budget=Budget())
+    assert sorted((target, source) for source, target in definition(edges, low, low + more)) == pairs(found)
+
+
+def test_starts_are_searched_in_blocks_that_bound_the_visited_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach_module, "_BITMAP_FLAGS", NODES * 2)
+    edges = [(node, (node + 1) % NODES) for node in range(NODES)]
+    found = reach(Whole(edges, NODES), np.arange(NODES), 1, 2, backward=False, budget=Budget())
+    assert pairs(found) == sorted(definition(edges, 1, 2))
+
+
+def test_a_search_that_reaches_too_much_is_refused() -> None:
+    edges = [(0, node) for node in range(1, NODES)]
+    with pytest.raises(ResourceLimitExceeded, match="query_intermediate_rows"):
+        reach(Whole(edges, NODES), np.array([0]), 1, 2, backward=False, budget=Budget(Limits(rows=3)))

@@ -1,0 +1,201 @@
+"""A topology is the same whether it is built, advanced from an older version, or mapped from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.predicate import Bindings
+from omnigraph.engine.read import shelf as shelf_module
+from omnigraph.engine.read import topologies as topologies_module
+from omnigraph.engine.read.adjacency import Adjacency
+from omnigraph.engine.read.advance import Origin, advance
+from omnigraph.engine.read.budget import Budget
+from omnigraph.engine.read.expand import Steps
+from omnigraph.engine.read.leaves import frame_leaf
+from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.topologies import TOPOLOGIES, topology, topology_at_hand
+from omnigraph.engine.read.topology import DIRECTIONS, Ends, build_topology
+
+SCHEMA = "node A { k: String @key  n: I32? }\nnode B { k: String @key }\nedge E: A -> A { w: I32? }\nedge F: A -> B { }"
+
+
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[og.Graph]:
+    # Every table counts as large, so that keeping and advancing happen.
+    monkeypatch.setattr(shelf_module, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(topologies_module, "WORTH_KEEPING", 0)
+    made = og.init(tmp_path / "graph.omni", schema=SCHEMA)
+    nodes = [f'{{"type":"A","data":{{"k":"a{number}"}}}}' for number in range(6)]
+    edges = [("a0", "a1"), ("a0", "a1"), ("a1", "a2"), ("a2", "a0"), ("a3", "a3"), ("a4", "a0"), ("a1", "a0")]
+    lines = [
+        f'{{"edge":"E","from":"{source}","to":"{target}","data":{{"id":"e{number}"}}}}'
+        for number, (source, target) in enumerate(edges)
+    ]
+    made.load([*nodes, '{"type":"B","data":{"k":"b"}}', *lines, '{"edge":"F","from":"a1","to":"b"}'])
+    yield made
+    TOPOLOGIES.clear()
+
+
+def ends_of(graph: og.Graph, edge: str = "E", *, keep: bool = True) -> Ends:
+    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    head = "node:A" if edge == "E" else "node:B"
+    return Ends(run.entities(f"edge:{edge}"), run.entities("node:A"), run.entities(head), keep)
+
+
+def content(lists: Adjacency) -> list[tuple[int, ...]]:
+    columns = (lists.owners, lists.neighbours, lists.edges)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+CHANGES = {
+    "an edge comes": 'insert E { from: "a5" to: "a0" }',
+    "a parallel edge and a loop come": 'insert E { from: "a0" to: "a1" } insert E { from: "a0" to: "a0" }',
+    "edges go": 'delete E where from = "a0"',
+    "an edge property changes": 'update E set { w: 7 } where from = "a1"',
+    "a node property changes": 'update A set { n: 7 } where k = "a1"',
+    "a node comes with an edge": 'insert A { k: "new" } insert E { from: "new" to: "a2" }',
+    "a node goes with its edges": 'delete A where k = "a0"',
+    "an unrelated node comes": 'insert A { k: "new" }',
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_an_advanced_topology_equals_a_built_one(
+    graph: og.Graph, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 1.0)
+    before = ends_of(graph)
+    older = topology(before)
+    for direction in DIRECTIONS:
+        older.lists(direction)
+    graph.mutate(f"query m() {{ {change} }}")
+    after = ends_of(graph)
+    advanced = advance(older, Origin.of(before), after)
+    assert advanced is not None
+    built = build_topology(after)
+    for direction in DIRECTIONS:
+        assert content(advanced.known()[direction]) == content(built.lists(direction))
+
+
+def test_an_edge_that_is_loaded_again_with_other_ends_moves(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 1.0)
+    before = ends_of(graph)
+    older = topology(before)
+    older.lists("in")
+    graph.load(['{"edge":"E","from":"a0","to":"a1","data":{"id":"e4"}}'], mode="merge")
+    after = ends_of(graph)
+    advanced = advance(older, Origin.of(before), after)
+    assert advanced is not None
+    for direction in ("out", "in"):
+        assert content(advanced.lists(direction)) == content(build_topology(after).lists(direction))
+
+
+@pytest.mark.parametrize("mode", ["nodes", "edges"])
+def test_a_replaced_table_is_never_advanced_over(graph: og.Graph, mode: str) -> None:
+    before = ends_of(graph)
+    older = topology(before)
+    nodes = [f'{{"type":"A","data":{{"k":"a{number}"}}}}' for number in reversed(range(6))]
+    edges = [f'{{"edge":"E","from":"a{n}","to":"a0","data":{{"id":"e{n}"}}}}' for n in range(6)]
+    graph.load(nodes if mode == "nodes" else edges, mode="overwrite")
+    after = ends_of(graph)
+    assert advance(older, Origin.of(before), after) is None
+    assert content(topology(after).out) == content(build_topology(after).out)
+
+
+def test_a_topology_of_another_branch_is_not_taken_for_this_one(graph: og.Graph) -> None:
+    before = ends_of(graph)
+    older = topology(before)
+    graph.branches.create("side")
+    side = graph.branch("side")
+    assert ends_of(side).key == before.key
+    side.mutate('query m() { insert E { from: "a5" to: "a4" } }')
+    assert advance(older, Origin.of(before), ends_of(side)) is None
+
+
+def test_a_fresh_process_maps_what_was_kept(graph: og.Graph) -> None:
+    ends = ends_of(graph)
+    built = topology(ends)
+    expected = {direction: content(built.lists(direction)) for direction in DIRECTIONS}
+    TOPOLOGIES.clear()
+    mapped = topology_at_hand(ends_of(graph))
+    assert mapped is not None
+    assert isinstance(mapped.out.neighbours, np.memmap)
+    assert {direction: content(lists) for direction, lists in mapped.known().items()} == expected
+
+
+def test_a_fresh_process_advances_from_what_was_kept(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 1.0)
+    topology(ends_of(graph))
+    graph.mutate('query m() { insert E { from: "a5" to: "a0" } }')
+    TOPOLOGIES.clear()
+    monkeypatch.setattr(topologies_module, "_LINEAGES", topologies_module._Lineages())
+    monkeypatch.setattr(topologies_module, "build_topology", lambda ends: pytest.fail("built from scratch"))
+    after = ends_of(graph)
+    assert content(topology(after).out) == content(build_topology(after).out)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "noise"])
+def test_damaged_files_are_built_anew_and_change_no_answer(graph: og.Graph, damage: str) -> None:
+    ends = ends_of(graph)
+    expected = content(topology(ends).out)
+    TOPOLOGIES.clear()
+    (victim,) = (Path(graph.uri) / "__derived").rglob("*.out/neighbours.npy")
+    if damage == "missing":
+        victim.unlink()
+    elif damage == "cut":
+        victim.write_bytes(victim.read_bytes()[:-4])
+    else:
+        victim.write_bytes(b"noise")
+    assert topology_at_hand(ends_of(graph)) is None
+    assert content(topology(ends_of(graph)).out) == expected
+
+
+def test_a_read_only_graph_keeps_nothing(graph: og.Graph) -> None:
+    reader = og.open(graph.uri, read_only=True)
+    assert reader.query("query q() { match { $a: A $a e $b } return { count(*) as n } }").scalar() == 6
+    assert not (Path(graph.uri) / "__derived").exists()
+
+
+def test_only_a_few_versions_are_kept_per_table(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", -1.0)
+    for _ in range(6):
+        graph.mutate('query m() { insert E { from: "a5" to: "a0" } }')
+        topology(ends_of(graph))
+    kept = [path for path in (Path(graph.uri) / "__derived").rglob("*.out")]
+    assert len(kept) <= shelf_module._KEPT_PER_TABLE
+
+
+def test_edges_between_two_node_types_use_the_row_ids_of_each(graph: og.Graph) -> None:
+    out = topology(ends_of(graph, "F")).out
+    assert content(out) == [(1, 0, 0)]
+
+
+def test_look_ups_and_topology_give_the_same_lists(graph: og.Graph) -> None:
+    from omnigraph.compiler.ir.ops import Link
+
+    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    rows = np.arange(6)
+    for direction in DIRECTIONS:
+        found = []
+        for mode in ("csr", "indexed"):
+            run.traversal = mode
+            steps = Steps(run, Link("E", "x", "y", "A", "A"), direction)
+            found.append([column.tolist() for column in steps.around(rows).expand(rows)])
+        assert found[0] == found[1]
+
+
+def test_repeated_look_ups_end_in_a_topology(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    from omnigraph.compiler.ir.ops import Link
+
+    monkeypatch.setattr("omnigraph.engine.read.expand._SMALL_EDGE_TABLE", 0)
+    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    steps = Steps(run, Link("E", "x", "y", "A", "A"), "out")
+    assert len(steps.around(np.array([1]))) == 2
+    assert topology_at_hand(steps._ends) is None
+    assert len(steps.around(np.array([1]))) == 7
+    assert topology_at_hand(steps._ends) is not None
