@@ -2,7 +2,7 @@
 
 >>> import omnigraph as og
 >>> sorted(og.__all__)[:3]
-['Branches', 'Commits', 'Graph']
+['Baseline', 'Blame', 'Branches']
 """
 
 from __future__ import annotations
@@ -14,24 +14,49 @@ from omnigraph import errors
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph.engine.blame import Blame
     from omnigraph.engine.branches_api import Branches
+    from omnigraph.engine.changes_api import Changes
     from omnigraph.engine.commits_api import Commits
+    from omnigraph.engine.diff import Difference
+    from omnigraph.engine.feed.baseline import Baseline
+    from omnigraph.engine.feed.page import ChangesPage
+    from omnigraph.engine.feed.poll import FeedPage
     from omnigraph.engine.graph import Graph, init, open
+    from omnigraph.engine.log import LogEntry
+    from omnigraph.engine.merge.outcome import MergeOutcome, MergeResult
+    from omnigraph.engine.merge.replay import ReplayResult
     from omnigraph.engine.past import Past
     from omnigraph.engine.result import LoadResult, MutationResult
+    from omnigraph.engine.tags_api import Tags
+    from omnigraph.engine.transaction import Transaction
     from omnigraph.storage.commits import GraphCommit
     from omnigraph.storage.settings import Settings
+    from omnigraph.storage.tags import Tag
 
 __all__ = [
+    "Baseline",
+    "Blame",
     "Branches",
+    "Changes",
+    "ChangesPage",
     "Commits",
+    "Difference",
+    "FeedPage",
     "Graph",
     "GraphCommit",
     "LoadResult",
+    "LogEntry",
+    "MergeOutcome",
+    "MergeResult",
     "MutationResult",
     "OmnigraphError",
     "Past",
+    "ReplayResult",
     "Settings",
+    "Tag",
+    "Tags",
+    "Transaction",
     "errors",
     "init",
     "open",
@@ -39,14 +64,27 @@ __all__ = [
 
 # Arrow and Lance take most of a second to import, so every name below is loaded when it is first used.
 _HOMES = {
+    "Baseline": "omnigraph.engine.feed.baseline",
+    "Blame": "omnigraph.engine.blame",
     "Branches": "omnigraph.engine.branches_api",
+    "Changes": "omnigraph.engine.changes_api",
+    "ChangesPage": "omnigraph.engine.feed.page",
     "Commits": "omnigraph.engine.commits_api",
+    "Difference": "omnigraph.engine.diff",
+    "FeedPage": "omnigraph.engine.feed.poll",
     "Graph": "omnigraph.engine.graph",
     "GraphCommit": "omnigraph.storage.commits",
     "LoadResult": "omnigraph.engine.result",
+    "LogEntry": "omnigraph.engine.log",
+    "MergeOutcome": "omnigraph.engine.merge.outcome",
+    "MergeResult": "omnigraph.engine.merge.outcome",
     "MutationResult": "omnigraph.engine.result",
     "Past": "omnigraph.engine.past",
+    "ReplayResult": "omnigraph.engine.merge.replay",
     "Settings": "omnigraph.storage.settings",
+    "Tag": "omnigraph.storage.tags",
+    "Tags": "omnigraph.engine.tags_api",
+    "Transaction": "omnigraph.engine.transaction",
     "init": "omnigraph.engine.graph",
     "open": "omnigraph.engine.graph",
 }

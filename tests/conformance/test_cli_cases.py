@@ -237,7 +237,9 @@ def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> 
     ("args", "tokens"),
     [
         pytest.param(["query", "--store", "g", "--query", "multi.gq"], ["multiple queries", "add"], id="25"),
-        pytest.param(["query", "nope", "--store", "g", "--query", "multi.gq"], ["query 'nope' not found"], id="25-name"),
+        pytest.param(
+            ["query", "nope", "--store", "g", "--query", "multi.gq"], ["query 'nope' not found"], id="25-name"
+        ),
         pytest.param(["query", "find", "--store", "g"], ["needs a server"], id="26"),
         pytest.param(["query", "--store", "g"], ["--query", "-e"], id="26-nothing"),
         pytest.param(["query", "--store", "g", "-e", ""], ["must not be empty"], id="27"),
@@ -251,10 +253,20 @@ def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> 
         pytest.param(["query", *ALICE], ["no graph addressed"], id="33-no-graph"),
         pytest.param(["snapshot", "g", "--store", "g"], ["mutually exclusive"], id="33-two-graphs"),
         pytest.param(["query", "--profile", "nope", *ALICE], ["unknown profile 'nope'"], id="33-unknown-profile"),
-        pytest.param(["query", "--store", "g", "-e", GET_PERSON, "--params", "[1]"], ["params must be a JSON object"], id="19-list"),
-        pytest.param(["query", "--store", "g", "-e", GET_PERSON, "--params", '{"name": NaN}'], ["params must be a JSON object"], id="19-nan"),
+        pytest.param(
+            ["query", "--store", "g", "-e", GET_PERSON, "--params", "[1]"],
+            ["params must be a JSON object"],
+            id="19-list",
+        ),
+        pytest.param(
+            ["query", "--store", "g", "-e", GET_PERSON, "--params", '{"name": NaN}'],
+            ["params must be a JSON object"],
+            id="19-nan",
+        ),
         pytest.param(["query", "--store", "g", "-e", GET_PERSON], ["param 'name':"], id="19-missing"),
-        pytest.param(["query", "--store", "g", "-e", GET_PERSON, "-p", "name=3"], ["param 'name':"], id="19-wrong-kind"),
+        pytest.param(
+            ["query", "--store", "g", "-e", GET_PERSON, "-p", "name=3"], ["param 'name':"], id="19-wrong-kind"
+        ),
         pytest.param(["query", "--store", "g", "--query", "gone.gq"], ["No such file", "gone.gq"], id="25-no-file"),
         pytest.param(["query", "--store", "gone", *ALICE], ["gone"], id="19-no-graph-there"),
     ],
@@ -294,7 +306,7 @@ def test_parameters_come_from_options_and_files(desk: Desk, number: int) -> None
 def test_a_read_of_the_past_names_its_snapshot(desk: Desk, number: int) -> None:
     desk.graph()
     before = desk.head()
-    assert desk.run("mutate", "--store", "g", "-e", "query q() { delete Person where name = \"Alice\" }").code == 0
+    assert desk.run("mutate", "--store", "g", "-e", 'query q() { delete Person where name = "Alice" }').code == 0
     done = desk.query("--snapshot", before, "--json")
     assert done.json["target"] == {"branch": None, "snapshot": before}
     assert done.json["row_count"] == 1
@@ -416,7 +428,9 @@ def test_conflicts_are_listed_previewed_and_resolved(desk: Desk, number: int) ->
     merge = ("branch", "merge", "feature", "--uri", "g")
     done = desk.run(*merge)
     assert (done.code, done.stdout) == (1, "")
-    assert "error: 1 merge conflict; nothing was written\n  node type 'Person' 'Alice': divergent_update:" in done.stderr
+    assert (
+        "error: 1 merge conflict; nothing was written\n  node type 'Person' 'Alice': divergent_update:" in done.stderr
+    )
     preview = desk.run(*merge, "--preview", "--json")
     assert (preview.code, preview.json["conflicts"][0]["kind"]) == (0, "divergent_update")
     assert desk.run(*merge, "--resolve", "Person/Alice").code == 1
@@ -490,7 +504,8 @@ def test_schema_apply_needs_a_graph_without_branches(desk: Desk, number: int) ->
 
 
 @pytest.mark.parametrize(
-    ("flags", "mode"), [pytest.param([], "soft", id="50-soft"), pytest.param(["--allow-data-loss"], "hard", id="50-hard")]
+    ("flags", "mode"),
+    [pytest.param([], "soft", id="50-soft"), pytest.param(["--allow-data-loss"], "hard", id="50-hard")],
 )
 def test_schema_apply_drops_softly_unless_told(desk: Desk, flags: list[str], mode: str) -> None:
     desk.graph()
@@ -562,10 +577,16 @@ def test_lint_reports_errors_and_exits_1(desk: Desk, number: int) -> None:
         pytest.param(["graphs", "list"], ["needs a server scope"], id="62"),
         pytest.param(["graphs", "list", "--store", "x"], ["does not apply"], id="62-store"),
         pytest.param(["graphs", "list", "--graph", "a"], ["does not apply"], id="62-graph"),
-        pytest.param(["graphs", "list", "--profile", "local"], ["requires a server", "resolves a store scope"], id="62-profile"),
+        pytest.param(
+            ["graphs", "list", "--profile", "local"], ["requires a server", "resolves a store scope"], id="62-profile"
+        ),
         pytest.param(["query", "--server", "nope", *ALICE], ["unknown server 'nope'", "prod"], id="62-unknown-server"),
-        pytest.param(["lint", "https://h", "--query", "F.pg"], ["direct storage access", "remote server"], id="52-lint"),
-        pytest.param(["embed", "--store", "x"], ["`embed` is a local command", "`--store` does not apply."], id="62-local"),
+        pytest.param(
+            ["lint", "https://h", "--query", "F.pg"], ["direct storage access", "remote server"], id="52-lint"
+        ),
+        pytest.param(
+            ["embed", "--store", "x"], ["`embed` is a local command", "`--store` does not apply."], id="62-local"
+        ),
     ],
 )
 def test_commands_that_cannot_use_their_scope(desk: Desk, args: list[str], tokens: list[str]) -> None:
@@ -652,7 +673,12 @@ def test_unknown_config_keys_are_warned_about_once(desk: Desk) -> None:
     assert (done.code, done.json["actor_id"]) == (0, "ann")
     keys = [text.split("`")[1] for text in done.stderr.splitlines() if text.startswith("warning: unknown key")]
     assert keys == ["nonsense", "operator.age", "servers.s.token"]
-    assert desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Fred", "--json", "--as", "bob").json["actor_id"] == "bob"
+    assert (
+        desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Fred", "--json", "--as", "bob").json[
+            "actor_id"
+        ]
+        == "bob"
+    )
 
 
 def test_an_explicit_store_wins_over_a_default(desk: Desk) -> None:

@@ -102,7 +102,10 @@ def test_filters_by_kind_type_and_operation(graph: og.Graph, case: str) -> None:
     put(graph, "Eve", age=1)
     befriend(graph, "Eve", "Alice", "eve-alice")
     remove(graph, "Bob")
-    assert found(graph.diff(before, kinds="edge")) == [("delete", "Knows", "bob-carol"), ("insert", "Knows", "eve-alice")]
+    assert found(graph.diff(before, kinds="edge")) == [
+        ("delete", "Knows", "bob-carol"),
+        ("insert", "Knows", "eve-alice"),
+    ]
     assert found(graph.diff(before, types=["Person"])) == [("delete", "Person", "Bob"), ("insert", "Person", "Eve")]
     inserts = graph.diff(before, ops="insert")
     assert found(inserts) == [("insert", "Knows", "eve-alice"), ("insert", "Person", "Eve")]

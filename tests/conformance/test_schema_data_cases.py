@@ -46,13 +46,13 @@ def rows(decoded: Decoded, key: str = "node:Hut") -> list[dict[str, Any]]:
             "node Hut { a: String b: I32 @key(b, a) }",
             hut(a="A", b=7),
             '["A","7"]',
-            id="S28-composite-key-by-property-id",
+            id="schema-28-composite-key-by-property-id",
         ),
         pytest.param(
-            "node Hut { a: F64 @key }", hut(a=1e21), "1000000000000000000000", id="S29-float-without-exponent"
+            "node Hut { a: F64 @key }", hut(a=1e21), "1000000000000000000000", id="schema-29-float-without-exponent"
         ),
-        pytest.param("node Hut { a: F64 @key }", hut(a=-0.0), "0", id="S29-one-zero"),
-        pytest.param("node Hut { d: Date @key }", hut(d="1970-01-02"), "1", id="S30-date-as-epoch-days"),
+        pytest.param("node Hut { a: F64 @key }", hut(a=-0.0), "0", id="schema-29-one-zero"),
+        pytest.param("node Hut { d: Date @key }", hut(d="1970-01-02"), "1", id="schema-30-date-as-epoch-days"),
     ],
 )
 def test_the_id_of_a_keyed_node_is_the_canonical_text_of_its_key(
@@ -64,10 +64,10 @@ def test_the_id_of_a_keyed_node_is_the_canonical_text_of_its_key(
 @pytest.mark.parametrize(
     ("schema", "records"),
     [
-        pytest.param("node Hut { a: I32? @range(a, ..5) }", [hut(a=5)], id="S32-bound-is-inclusive"),
-        pytest.param("node Hut { a: I32? @range(a, ..5) }", [hut(a=None)], id="S32-null-passes"),
-        pytest.param('node Hut { a: String @check(a, "b+") }', [hut(a="xbby")], id="S34-search-is-unanchored"),
-        pytest.param("node Hut { a: String? @unique }", [hut(a=None), hut(a=None)], id="S37-nulls-are-exempt"),
+        pytest.param("node Hut { a: I32? @range(a, ..5) }", [hut(a=5)], id="schema-32-bound-is-inclusive"),
+        pytest.param("node Hut { a: I32? @range(a, ..5) }", [hut(a=None)], id="schema-32-null-passes"),
+        pytest.param('node Hut { a: String @check(a, "b+") }', [hut(a="xbby")], id="schema-34-search-is-unanchored"),
+        pytest.param("node Hut { a: String? @unique }", [hut(a=None), hut(a=None)], id="schema-37-nulls-are-exempt"),
     ],
 )
 def test_data_within_its_constraints_is_accepted(schema: str, records: list[dict[str, Any]]) -> None:
@@ -77,26 +77,26 @@ def test_data_within_its_constraints_is_accepted(schema: str, records: list[dict
 @pytest.mark.parametrize(
     ("schema", "records", "code", "text"),
     [
-        pytest.param("node Hut { a: I32? @range(a, ..5) }", [hut(a=6)], "W010", "@range violation on Hut.a", id="S32"),
+        pytest.param("node Hut { a: I32? @range(a, ..5) }", [hut(a=6)], "W010", "@range violation on Hut.a", id="schema-32"),
         pytest.param(
-            'node Hut { a: String @check(a, "b+") }', [hut(a="xy")], "W011", "@check violation on Hut.a", id="S34"
+            'node Hut { a: String @check(a, "b+") }', [hut(a="xy")], "W011", "@check violation on Hut.a", id="schema-34"
         ),
         pytest.param(
             "node Hut { a: String? @unique }",
             [hut(a="x"), hut(a="x")],
             "W012",
             "@unique violation on Hut.a: value 'x' held by",
-            id="S37",
+            id="schema-37",
         ),
-        pytest.param("node Hut { n: I64 }", [hut(n="5")], "W002", "strict property 'n' expects I64", id="S47"),
-        pytest.param("node Hut { v: Vector(2) }", [hut(v=[1, None])], "W005", "elements must be numeric", id="S48"),
-        pytest.param("node Hut { a: String? }", [hut(zzz=1)], "W017", "unknown input field 'zzz'", id="S50"),
+        pytest.param("node Hut { n: I64 }", [hut(n="5")], "W002", "strict property 'n' expects I64", id="schema-47"),
+        pytest.param("node Hut { v: Vector(2) }", [hut(v=[1, None])], "W005", "elements must be numeric", id="schema-48"),
+        pytest.param("node Hut { a: String? }", [hut(zzz=1)], "W017", "unknown input field 'zzz'", id="schema-50"),
         pytest.param(
             "node Hut { code: String @key }",
             [hut(id="x", code="y")],
             "W016",
             "does not match its canonical @key id 'y'",
-            id="S51",
+            id="schema-51",
         ),
     ],
 )
@@ -111,7 +111,7 @@ def test_data_outside_its_constraints_is_refused(
     assert f"line {len(records)}" in str(refused.value)
 
 
-@pytest.mark.parametrize("case", [pytest.param("2024-01-02 03:04:05+02:00", id="S49")])
+@pytest.mark.parametrize("case", [pytest.param("2024-01-02 03:04:05+02:00", id="schema-49")])
 def test_a_datetime_is_stored_in_utc_and_printed_with_milliseconds(case: str, tmp_path: Path) -> None:
     create_graph(tmp_path / "g", "node Hut { at: DateTime @key }")
     core = open_graph(tmp_path / "g")
@@ -122,7 +122,7 @@ def test_a_datetime_is_stored_in_utc_and_printed_with_milliseconds(case: str, tm
     assert json_rows(stored)[0]["at"] == "2024-01-02T01:04:05.000Z"
 
 
-@pytest.mark.parametrize("schema", [pytest.param("node Hut { a: String? } edge P: Hut -> Hut @card(1..)", id="S52")])
+@pytest.mark.parametrize("schema", [pytest.param("node Hut { a: String? } edge P: Hut -> Hut @card(1..)", id="schema-52")])
 def test_deleting_the_only_edge_of_a_source_breaks_its_minimum(schema: str) -> None:
     catalog = compile_schema(schema)
     committed = MemoryRows(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import omnigraph as og
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import MergeConflicts, OmnigraphError
 from omnigraph.testing import programs
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
@@ -104,6 +104,31 @@ class GraphMachine(RuleBasedStateMachine):
         expected = _attempt(lambda: self.model.delete_branch(name))
         self._agree(expected, _attempt(lambda: self.graph.branches.delete(name)), name)
         self.touched = "main"
+
+    @precondition(lambda self: len(self.model.branches) > 1)
+    @rule(data=st.data())
+    def merge(self, data: st.DataObject) -> None:
+        source, target = data.draw(st.permutations(sorted(self.model.branches)))[:2]
+        self.touched = target
+        bases = self.model.bases(source, target)
+        seen = self.graph.branches.merge(source, into=target, preview=True)
+        assert seen.base_commit_id in bases
+        expected = self.model.merge(source, target, bases[seen.base_commit_id])
+        head = self.model.chain(source)[0]
+        found = _attempt(lambda: self.graph.branches.merge(source, into=target))
+        if isinstance(found, MergeConflicts):
+            assert found.conflicts == seen.conflicts
+            rows = {(item.table_key, item.entity_id, item.kind) for item in found.conflicts}
+            assert rows == expected.rows or expected.constraints <= {item.kind for item in found.conflicts}
+            assert expected.conflicts
+            return
+        assert not expected.conflicts
+        assert (found.commit is None) == (seen.base_commit_id == head)
+        if found.commit is not None:
+            assert found.commit.merged_parent_commit_id == head
+            self.model.record(target, found.commit.graph_commit_id, expected.image, merged=head)
+        again = self.graph.branches.merge(source, into=target)
+        assert again.outcome == "already_up_to_date"
 
     @rule(data=st.data())
     def look_back(self, data: st.DataObject) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ def commit_json(commit: GraphCommit) -> dict[str, Any]:
         "actor_id": commit.actor_id,
         "created_at": commit.created_at,
     }
+
+
+def moment(commit: GraphCommit) -> str:
+    """When a commit was made, to the second."""
+    return datetime.fromtimestamp(commit.created_at / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def commit_line(commit: GraphCommit) -> str:

@@ -64,7 +64,9 @@ def _offers(state: _State, partial: str, env: Mapping[str, str]) -> list[str]:
 def _option_names(command: Command | None) -> list[str]:
     own = () if command is None else command.options
     shared = [
-        option for option in GLOBAL_OPTIONS if command is None or option.metavar is None or option.name in command.accepts
+        option
+        for option in GLOBAL_OPTIONS
+        if command is None or option.metavar is None or option.name in command.accepts
     ]
     return sorted({option.name for option in (*own, *shared)} | {"--help"})
 

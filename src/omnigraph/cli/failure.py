@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 
 from omnigraph.cli import output
-from omnigraph.errors import MergeConflict, MergeConflicts, OmnigraphError, ParameterError, PreconditionFailed
+from omnigraph.errors import (
+    ChangeFeedGap,
+    ChangeSchemaBoundary,
+    CommitHasNoParent,
+    MergeConflict,
+    MergeConflicts,
+    OmnigraphError,
+    ParameterError,
+    PreconditionFailed,
+)
 
 INTERRUPTED = 130
 READER_GONE = 141
@@ -30,6 +39,12 @@ def message_of(error: Exception) -> str:
             return "\n".join([found, *map(conflict_text, error.conflicts)])
         case ParameterError() if error.parameter is not None:
             return f"param '{error.parameter}': {error.message}"
+        case ChangeFeedGap():
+            return f"change feed gap: {error.message}"
+        case ChangeSchemaBoundary():
+            return f"schema boundary: {error.message}"
+        case CommitHasNoParent():
+            return f"no first parent: {error.message}"
         case OmnigraphError():
             return error.message
         case OSError() if error.strerror is not None:

@@ -13,6 +13,7 @@ from omnigraph.cli.failure import INTERRUPTED, READER_GONE, report
 from omnigraph.cli.help import help_text, usage
 from omnigraph.cli.parse import Help, UsageError, Version, parse
 from omnigraph.cli.scope import guard
+from omnigraph.cli.startup import skip_pandas
 
 # How the scripts of `omnigraph completion` ask for candidates; no command has such a name.
 COMPLETE = "__complete"
@@ -21,9 +22,13 @@ Handler = Callable[[Call], int | None]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code; without `argv` this process is the command's own."""
+    if argv is None:
+        argv = sys.argv[1:]
+        if "load" not in argv:  # Spark, which may run a load, does use pandas
+            skip_pandas()
     try:
-        status = _run(sys.argv[1:] if argv is None else argv)
+        status = _run(argv)
         output.finish()
     except BrokenPipeError:
         output.abandon_stdout()

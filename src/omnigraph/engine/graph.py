@@ -19,7 +19,9 @@ from omnigraph.engine.entity import entity_at
 from omnigraph.engine.export_file import write_export
 from omnigraph.engine.feed.scope import change_scope
 from omnigraph.engine.history import commit_at_time, state_at_commit, state_at_version
+from omnigraph.engine.indexes import IndexReport, PendingIndex, ensure_indices, report_indexes
 from omnigraph.engine.lifecycle import StrPath, create_graph, open_graph, read_source
+from omnigraph.engine.maintain import DatasetStats, optimize, require_main
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.past import Past
 from omnigraph.engine.read.budget import Limits
@@ -306,6 +308,23 @@ class Graph(Reader):
 
         self._core.require_writable()
         return Transaction(self._core, self._branch, self.actor, MergeOptions(strategy, properties, resolve or {}))
+
+    # --- maintenance -----------------------------------------------------------------------------
+
+    def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
+        """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
+        return report_indexes(self.view(branch))
+
+    def ensure_indices(self, *, branch: str | None = None) -> list[PendingIndex]:
+        """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet."""
+        self._core.require_writable()
+        return ensure_indices(self._core, self._named(branch))
+
+    def optimize(self) -> list[DatasetStats]:
+        """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same."""
+        self._core.require_writable()
+        require_main(self._branch, "optimize")
+        return optimize(self._core)
 
     # --- lifetime --------------------------------------------------------------------------------
 

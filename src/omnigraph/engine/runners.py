@@ -20,8 +20,8 @@ OnError = Literal["stop", "skip"]
 
 # A JVM start would dwarf anything smaller.
 INLINE_BYTES = 32 << 20
-# Runners outside the engine are imported by name when they are first asked for; importing one registers it.
-_HOMES = {"spark": ("omnigraph.pipeline", "pyspark")}
+# Runners outside the engine register themselves when their package is imported, by name, for the first such load.
+_PIPELINE = "omnigraph.pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,22 +61,24 @@ def register(name: str, runner: Runner) -> None:
 def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
     """Run a load where the caller said, or where its size belongs (`auto`)."""
     request = replace(request, data=given(request.data))
-    if runner == "auto":
-        runner = _chosen(request)
-    if runner == "inline":
-        return _inline(core, request)
-    if runner not in _HOMES:
-        raise BadRequest(f"unknown runner '{runner}' (expected auto, inline or {', '.join(_HOMES)})")
-    home, package = _HOMES[runner]
-    if find_spec(package) is None:
-        raise BadRequest(f"the {runner} runner needs {package}: install omnigraph[{runner}]")
-    if runner not in _registered:
-        import_module(home)
-    return _registered[runner](core, request)
+    match _chosen(request) if runner == "auto" else runner:
+        case "inline":
+            return _registered_runner("tasks")(core, request) if _is_selective(request) else _inline(core, request)
+        case "spark":
+            if find_spec("pyspark") is None:
+                raise BadRequest("the spark runner needs pyspark: install omnigraph[spark]")
+            return _registered_runner("spark")(core, request)
+    raise BadRequest(f"unknown runner '{runner}' (expected auto, inline or spark)")
+
+
+def _registered_runner(name: str) -> Runner:
+    if name not in _registered:
+        import_module(_PIPELINE)
+    return _registered[name]
 
 
 def _chosen(request: LoadRequest) -> str:
-    if request.spark is not None or _beyond_inline(request):
+    if request.spark is not None:
         return "spark"
     if not is_paths(request.data) or find_spec("pyspark") is None:
         return "inline"
@@ -85,13 +87,12 @@ def _chosen(request: LoadRequest) -> str:
     return "inline" if size <= INLINE_BYTES else "spark"
 
 
-def _beyond_inline(request: LoadRequest) -> bool:
+def _is_selective(request: LoadRequest) -> bool:
+    """Whether a load wants more than its first violation; the pipeline's tasks then run in this process."""
     return request.on_error == "skip" or request.rejects is not None or request.max_errors is not None
 
 
 def _inline(core: Core, request: LoadRequest) -> LoadResult:
-    if _beyond_inline(request):
-        raise BadRequest("on_error, rejects and max_errors need the spark runner")
     decode = decoder_of(request.data, type=request.type, edge=request.edge, columns=request.columns)
     call = LoadCall(decode, request.mode, request.branch, request.base, request.actor, request.if_commit)
     return run_load(core, call, dry_run=request.dry_run)

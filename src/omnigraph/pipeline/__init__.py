@@ -1,14 +1,15 @@
 """The data pipeline on Spark: any amount of data, every constraint checked, one atomic commit.
 
-Importing this package registers its runner with the engine; Spark itself is started by the first job.
+Importing this package registers its runners with the engine; Spark itself is started by the first job.
 """
 
 from __future__ import annotations
 
 from omnigraph.engine import runners
-from omnigraph.pipeline.load import load
+from omnigraph.pipeline.load import load_here, load_on_spark
 from omnigraph.pipeline.session import spark_session, stop_session
 
-__all__ = ["load", "spark_session", "stop_session"]
+__all__ = ["load_here", "load_on_spark", "spark_session", "stop_session"]
 
-runners.register("spark", load)
+runners.register("spark", load_on_spark)
+runners.register("tasks", load_here)

@@ -75,14 +75,14 @@ class Check:
 class Found:
     """What one check found; lines of violations are row codes until `place_of_code` undoes them.
 
-    `superseded` are codes of rows that a later row of the same id replaces, `matched` how many ids exist already, and
-    `matched_parts` where those are.
+    `offending` are codes of rows that would have to go, where that is not the line of a violation;
+    `superseded` codes of rows that a later row of the same id replaces, `matched_parts` the parts with existing ids.
     """
 
     check: Check
     violations: tuple[Violation, ...] = ()
+    offending: tuple[int, ...] = ()
     superseded: tuple[int, ...] = ()
-    matched: int = 0
     matched_parts: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -191,7 +191,7 @@ def run_check(job: CheckJob, check: Check) -> Found:
             return Found(check, tuple(dangling_edges(info, _nodes(job, info), BucketRows(job.view), job.limit)))
         case "cardinality":
             assert isinstance(info, EdgeType)
-            return Found(check, tuple(_check_cardinality(job, check, info)))
+            return _check_cardinality(job, check, info)
 
 
 def _check_ids(job: CheckJob, check: Check, info: TableType) -> Found:
@@ -207,7 +207,7 @@ def _check_ids(job: CheckJob, check: Check, info: TableType) -> Found:
     superseded = np.delete(codes, last) if key is None else np.zeros(0, np.int64)
     present = view.present(info.table_key, ids.take(pa.array(last)))
     hit = codes[pc.is_in(ids, value_set=present).to_numpy(zero_copy_only=False)] if len(present) else codes[:0]
-    return Found(check, found, tuple(superseded.tolist()), len(present), _locations(check.parts, hit))
+    return Found(check, found, superseded=tuple(superseded.tolist()), matched_parts=_locations(check.parts, hit))
 
 
 def _locations(mine: Sequence[Part], codes: np.ndarray) -> frozenset[str]:
@@ -247,14 +247,17 @@ def _check_endpoints(job: CheckJob, check: Check, edge: EdgeType) -> list[Violat
     return found
 
 
-def _check_cardinality(job: CheckJob, check: Check, edge: EdgeType) -> list[Violation]:
+def _check_cardinality(job: CheckJob, check: Check, edge: EdgeType) -> Found:
     rows, codes = _rows(job, check, ["id", "src"], ["src"])
     change = _distinct(edge, rows, codes, job)
     view = BucketRows(job.view, check.bucket, check.buckets)
     if job.mode == "merge" and check.buckets > 1:
         change = replace(change, deleted=_rewritten_elsewhere(job, check, change, view))
     changes = {**(_nodes(job, edge, check.bucket, check.buckets) if job.replaces else {}), edge.table_key: change}
-    return cardinality_violations(edge, changes, view, job.limit)
+    found = cardinality_violations(edge, changes, view, job.limit)
+    sources = pa.array([violation.ids[0] for violation in found], pa.utf8())
+    offending = codes[pc.is_in(one_array(rows["src"]), value_set=sources).to_numpy(zero_copy_only=False)]
+    return Found(check, tuple(found), offending=tuple(offending.tolist()) if job.limit is None else ())
 
 
 def _rewritten_elsewhere(job: CheckJob, check: Check, change: TableChange, view: BucketRows) -> pa.Array:
@@ -295,9 +298,7 @@ def _distinct(info: TableType, rows: pa.Table, codes: np.ndarray, job: CheckJob)
     return _Known(info, (rows,), replaced=job.replaces, places=places)
 
 
-def _rows(
-    job: CheckJob, check: Check, columns: Sequence[str], spread: Sequence[str]
-) -> tuple[pa.Table, np.ndarray]:
+def _rows(job: CheckJob, check: Check, columns: Sequence[str], spread: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
     """Some columns of the rows of a bucket, with the code of each row."""
     tables: list[pa.Table] = []
     codes: list[np.ndarray] = []

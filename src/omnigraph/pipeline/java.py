@@ -13,12 +13,15 @@ from omnigraph.ids import fnv1a64
 
 _OLDEST = 17
 _VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
-# Spark's launcher always asks for this module, and the trimmed PyPI runtime does not have it.
-_REFUSED_FLAG = "--add-modules=jdk.incubator.vector"
+# Spark's launcher always passes these: the trimmed PyPI runtime lacks the module and stops, and newer Java complains
+# about a package that is gone.
 _SHIM = """#!/bin/sh
 for argument do
   shift
-  [ "$argument" = "{flag}" ] || set -- "$@" "$argument"
+  case "$argument" in
+    --add-modules=jdk.incubator.vector | --add-opens=java.base/sun.security.action=ALL-UNNAMED) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
 done
 exec "{java}" "$@"
 """
@@ -71,8 +74,8 @@ def _packaged_home() -> Path:
 
 
 def _shim(real: Path) -> Path:
-    """A home of links to the real runtime whose `java` drops the one flag; made once per runtime."""
-    text = _SHIM.format(flag=_REFUSED_FLAG, java=real / "bin" / "java")
+    """A home of links to the real runtime whose `java` drops what the real one refuses; made once per runtime."""
+    text = _SHIM.format(java=real / "bin" / "java")
     home = cache_directory() / f"java-{java_version(real)}-{fnv1a64(text):016x}"
     if not (home / "bin" / "java").exists():
         _build(home, real, text)

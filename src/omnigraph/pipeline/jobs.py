@@ -1,6 +1,6 @@
-"""Running one Python function over many items in Spark: a task per item, small answers back, readable failure.
+"""Running one Python function over many items: a task per item, small answers back, readable failure.
 
-Only the DataFrame API is used, so the same code runs on a local session, a cluster and a Spark Connect server.
+On Spark only the DataFrame API is used, so the same code runs on a local session, a cluster and a Spark Connect server.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ import logging
 import pickle
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
 from omnigraph.errors import OmnigraphError, StorageError
-from omnigraph.pipeline.session import is_connect, log_file
+from omnigraph.pipeline.session import hushed, is_connect, log_file, parallelism
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -44,31 +43,64 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def run_tasks(
-    spark: Any,
-    work: Callable[[Item], Answer],
-    items: Sequence[Item],
-    *,
-    stage: str = "job",
-    report: Report | None = None,
-) -> list[Answer]:
-    """The answer for each item, in order; an OmnigraphError raised for an item is raised here, the first item's first.
+class Tasks(Protocol):
+    """Where the tasks of a load run."""
 
-    A task that fails in any other way is repeated by Spark. `work` is shipped to the workers, so it must be picklable,
-    and it may run more than once for an item.
-    """
-    if not items:
-        return []
+    name: str
+    cores: int
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for at in batch.column(0).to_pylist():
-                yield pa.RecordBatch.from_pydict({"answer": [pickle.dumps((at, _attempt(work, items[at])))]}, _SCHEMA)
+    def run(
+        self, work: Callable[[Item], Answer], items: Sequence[Item], *, stage: str, report: Report | None
+    ) -> list[Answer]:
+        """The answer for each item, in order; an OmnigraphError of an item is raised here, the first item's first.
 
-    with quiet(), _watched(spark, stage, len(items), report), translated(stage):
-        frame = spark.range(0, len(items), 1, len(items)).mapInArrow(run, _ANSWERS)
-        found = dict(pickle.loads(row.answer) for row in frame.collect())
-    return [_unpacked(found[at]) for at in range(len(items))]
+        `work` may be shipped elsewhere and may run more than once for an item.
+        """
+        ...
+
+
+class LocalTasks:
+    """One task after the other in this process: the same work without a JVM, for input that is not worth one."""
+
+    name = "inline"
+    cores = 1
+
+    def run(
+        self, work: Callable[[Item], Answer], items: Sequence[Item], *, stage: str, report: Report | None
+    ) -> list[Answer]:
+        found: list[Answer] = []
+        for item in items:
+            if report is not None:
+                report(Progress(stage, len(found), len(items)))
+            found.append(work(item))
+        return found
+
+
+class SparkTasks:
+    """One Spark task per item; a task that fails for no fault of the input is repeated by Spark."""
+
+    name = "spark"
+
+    def __init__(self, spark: Any) -> None:
+        self.spark = spark
+        self.cores = parallelism(spark)
+
+    def run(
+        self, work: Callable[[Item], Answer], items: Sequence[Item], *, stage: str, report: Report | None
+    ) -> list[Answer]:
+        if not items:
+            return []
+
+        def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for at in batch.column(0).to_pylist():
+                    answer = pickle.dumps((at, _attempt(work, items[at])))
+                    yield pa.RecordBatch.from_pydict({"answer": [answer]}, _SCHEMA)
+
+        with hushed(), _watched(self.spark, stage, len(items), report), translated(stage):
+            frame = self.spark.range(0, len(items), 1, len(items)).mapInArrow(each, _ANSWERS)
+            found = dict(pickle.loads(row.answer) for row in frame.collect())
+        return [_unpacked(found[at]) for at in range(len(items))]
 
 
 def _attempt(work: Callable[[Item], Answer], item: Item) -> tuple[str, Any]:
@@ -103,15 +135,6 @@ def translated(stage: str) -> Iterator[None]:
         reasons = _REASON.findall(str(error))
         told = f"{reasons[-1][0]}: {reasons[-1][1]}" if reasons else str(error).strip().partition("\n")[0]
         raise StorageError(f"the Spark job '{stage}' failed: {told}; see {log_file()}", kind="Transient") from error
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Leave out what PySpark says about the versions around it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
-        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"pyspark\.")
-        yield
 
 
 @contextmanager

@@ -1,16 +1,14 @@
-"""A load on Spark, from its input to its commit: stage, check, and hand one write set to the ordinary protocol."""
+"""A load as tasks, from its input to its commit: stage, check, and hand one write set to the ordinary protocol."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
+import pyarrow as pa
 
-from omnigraph.engine.arrow import stored_schema, table_types
+from omnigraph.engine.arrow import TableType, row_schema, stored_schema, table_types, to_stored
 from omnigraph.engine.core import Core
 from omnigraph.engine.result import LoadResult
 from omnigraph.engine.runners import LoadRequest
@@ -18,37 +16,40 @@ from omnigraph.engine.view import View
 from omnigraph.engine.write.commit import commit
 from omnigraph.engine.write.loading import create_missing, rehearse
 from omnigraph.engine.write.violations import Violation
-from omnigraph.ids import new_ulid, reserve_ulids
-from omnigraph.pipeline.checks import Check, CheckJob, Found, Phase, plan_checks, run_check
-from omnigraph.pipeline.jobs import Progress, run_tasks
-from omnigraph.pipeline.refusal import Refusals
-from omnigraph.pipeline.session import parallelism, spark_session
-from omnigraph.pipeline.sources import SPLIT_BYTES, SPLIT_ROWS, Split, cut, plan_sources
-from omnigraph.pipeline.stage import Part, Staged, StageJob, stage_split
+from omnigraph.ids import new_ulid
+from omnigraph.pipeline.checks import CheckJob, Found, Phase, plan_checks, run_check
+from omnigraph.pipeline.jobs import LocalTasks, SparkTasks, Tasks
+from omnigraph.pipeline.refusal import raise_refusals, set_refusals
+from omnigraph.pipeline.session import spark_session
+from omnigraph.pipeline.stage import Part
+from omnigraph.pipeline.staging import Place, Staging, Tuning
 from omnigraph.storage import failpoints, parts
 from omnigraph.storage.capture import Txn
+from omnigraph.storage.handle import BlobHandling
 from omnigraph.storage.writeset import AppendParts, OverwriteParts, Step, TableWrite, Upsert, WriteSet
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
-    """Sizes: how input is cut, and how many rows one check may hold in memory."""
-
-    split_bytes: int = SPLIT_BYTES
-    split_rows: int = SPLIT_ROWS
-    bucket_rows: int = 8 << 20
-    task_rows: int = 8 << 20
-    samples: int = 20
+_IDENTITY: tuple[Phase, ...] = ("ids", "unique")
+_EDGES: tuple[Phase, ...] = ("endpoints", "dangling", "cardinality")
 
 
-def load(core: Core, request: LoadRequest, tuning: Tuning | None = None) -> LoadResult:
+def load_on_spark(core: Core, request: LoadRequest) -> LoadResult:
+    """Run a load in the session the caller gave, or in this process's own."""
+    given = request.spark
+    session = spark_session(given) if given is None or isinstance(given, str) else given
+    return load(core, request, SparkTasks(session))
+
+
+def load_here(core: Core, request: LoadRequest) -> LoadResult:
+    """Run the same load in this process, task by task."""
+    return load(core, request, LocalTasks())
+
+
+def load(core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None = None) -> LoadResult:
     """Load all of the input in one commit, or nothing; scratch files are gone afterwards in either case."""
-    session = request.spark if request.spark is not None and not isinstance(request.spark, str) else None
-    spark = session or spark_session(request.spark)
     created = False
     if request.base is not None and not request.dry_run:
         created = create_missing(core, request.branch, request.base)
-    work = _Load(core, request, spark, tuning or Tuning())
+    work = _Load(core, request, tasks, tuning or Tuning())
     try:
         if request.dry_run:
             done = rehearse(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
@@ -57,17 +58,163 @@ def load(core: Core, request: LoadRequest, tuning: Tuning | None = None) -> Load
     finally:
         failpoints.hit("load.pre_discard")
         parts.discard_load(core.store.objects, work.load_id)
-    nodes, edges = work.counts()
     return LoadResult(
         branch=request.branch or "main",
         base_branch=request.base,
         branch_created=created,
         mode=request.mode,
-        nodes=nodes,
-        edges=edges,
+        nodes=work.counts("node"),
+        edges=work.counts("edge"),
         actor_id=request.actor,
         commit=done.commit,
-        runner="spark",
-        rejected=dict(work.refusals.counts),
+        runner=tasks.name,
+        rejected=dict(sorted(work.refused.items())) if request.on_error == "skip" else {},
         dry_run=request.dry_run,
     )
+
+
+class _Load:
+    """The work of one call; preparing again after a lost race checks again, but stages only under a new schema."""
+
+    def __init__(self, core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> None:
+        self.core = core
+        self.request = request
+        self.tasks = tasks
+        self.tuning = tuning
+        self.load_id = new_ulid()
+        self._staging: Staging | None = None
+        self._refused_in_sets: Counter[str] = Counter()
+
+    @property
+    def staging(self) -> Staging:
+        assert self._staging is not None
+        return self._staging
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many rows were refused, by code."""
+        return self.staging.refused + self._refused_in_sets
+
+    def counts(self, kind: str) -> dict[str, int]:
+        """Rows by the name of their node or edge type."""
+        mine = {key: sum(part.rows for part in found) for key, found in self.staging.parts.items()}
+        return {key.removeprefix(f"{kind}:"): rows for key, rows in mine.items() if key.startswith(f"{kind}:")}
+
+    def prepare(self, txn: Txn) -> WriteSet:
+        """Stage and check on one captured state; the first violation is raised unless the load skips."""
+        view = self.core.view_in(txn)
+        if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
+            self._stage(view)
+            failpoints.hit("load.post_stage")
+        matched = None
+        while matched is None:
+            matched = self._check(view)
+        if self.staging.refused:
+            self.staging.write_row_rejects()
+        failpoints.hit("load.post_checks")
+        tables = tuple(TableWrite(key, self._steps(view, key, matched)) for key in self.staging.parts)
+        return WriteSet(
+            writer_kind="Load",
+            tables=tables,
+            actor_id=self.request.actor,
+            reprepare=self.request.mode != "overwrite",
+            lineage_only=not tables,
+        )
+
+    def _stage(self, view: View) -> None:
+        self._refused_in_sets = Counter()
+        place = Place(self.core.store.root, self.load_id)
+        self._staging = Staging(place, view.catalog, self.request, self.tasks, self.tuning)
+        if self._staging.refused and not self._may_skip():
+            self._staging.write_row_rejects()
+            raise_refusals(self._staging.samples(), self.refused)
+
+    def _may_skip(self) -> bool:
+        most = self.request.max_errors
+        return self.request.on_error == "skip" and (most is None or self.refused.total() <= most)
+
+    # --- checks of sets ------------------------------------------------------------------------
+
+    def _check(self, view: View) -> frozenset[str] | None:
+        """The parts that hold rows of existing ids; None when rows had to go and all must be checked again."""
+        if self.request.mode != "merge":
+            return None if self._refuse(self._run_checks(view, _IDENTITY + _EDGES)) else frozenset()
+        found = self._run_checks(view, _IDENTITY)
+        if self._refuse(found):
+            return None
+        superseded = [(result.check.table_key, code) for result in found for code in result.superseded]
+        if superseded:
+            # The last row of an id wins; which rows remain decides what the edges are checked against.
+            self.staging.drop(superseded)
+            return None
+        if self._refuse(self._run_checks(view, _EDGES)):
+            return None
+        return frozenset(location for result in found for location in result.matched_parts)
+
+    def _run_checks(self, view: View, phases: Sequence[Phase]) -> list[Found]:
+        everything = self.request.on_error == "skip" or self.request.rejects is not None
+        job = CheckJob(
+            self.core.store.root,
+            view.catalog,
+            replace(view.snapshot, entries=dict(view.snapshot.entries), heads={}),  # a mapping proxy does not travel
+            self.request.mode,
+            self.staging.parts,
+            None if everything else self.tuning.samples,
+        )
+        rows = sum(part.rows for mine in job.parts.values() for part in mine)
+        task_rows = min(self.tuning.task_rows, max(1, -(-rows // self.tasks.cores)))
+        checks = plan_checks(job, phases, bucket_rows=self.tuning.bucket_rows, task_rows=task_rows)
+        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=self.request.progress)
+
+    def _refuse(self, found: Sequence[Found]) -> bool:
+        """Raise what the checks found, or drop those rows and say that there were some."""
+        named = set_refusals(found)
+        if not named:
+            return False
+        violations = [violation for _, violation in named]
+        rows = _offenders(named, found)
+        self._refused_in_sets += Counter(violation.code for violation in violations)
+        self.staging.write_set_rejects(violations)
+        if not rows or not self._may_skip():
+            raise_refusals(self.staging.placed(violations[: self.tuning.samples]), self.refused)
+        self.staging.drop(rows)
+        return True
+
+    # --- the write set -------------------------------------------------------------------------
+
+    def _steps(self, view: View, key: str, matched: frozenset[str]) -> tuple[Step, ...]:
+        mine = self.staging.parts[key]
+        info = table_types(view.catalog)[key]
+        if self.request.mode == "overwrite":
+            return (OverwriteParts(stored_schema(info), _locations(mine), _rows(mine)),)
+        new = [part for part in mine if part.location not in matched]
+        steps: list[Step] = []
+        if len(new) < len(mine):
+            steps.append(Upsert(self._read(info, [part for part in mine if part.location in matched])))
+        if new:
+            steps.append(AppendParts(_locations(new), _rows(new)))
+        return tuple(steps)
+
+    def _read(self, info: TableType, mine: Sequence[Part]) -> pa.Table:
+        """Rows that replace existing ones go through the driver: Lance's own upsert keeps their row ids."""
+        schema = row_schema(info)
+        blobs: BlobHandling | None = "all_binary" if info.blobs else None
+        rows = pa.concat_tables(parts.open_part(self.core.store.root, part.location).scan(blobs=blobs) for part in mine)
+        columns = [rows[field.name].cast(field.type) for field in schema]
+        return to_stored(info, pa.Table.from_arrays(columns, schema=schema))
+
+
+def _offenders(named: Sequence[tuple[Phase, Violation]], found: Sequence[Found]) -> list[tuple[str, int]]:
+    """The input rows that would have to go, as table and row code."""
+    rows = [(violation.table_key or "", violation.line) for _, violation in named if violation.line is not None]
+    if any(phase == "cardinality" for phase, _ in named):
+        rows += [(result.check.table_key, code) for result in found for code in result.offending]
+    return rows
+
+
+def _locations(mine: Sequence[Part]) -> tuple[str, ...]:
+    return tuple(part.location for part in mine)
+
+
+def _rows(mine: Sequence[Part]) -> int:
+    return sum(part.rows for part in mine)

@@ -6,6 +6,9 @@ import logging
 import os
 import sys
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +47,8 @@ def spark_session(master: str | None = None, *, quiet: bool = False) -> Any:
     Starting one takes seconds, so a process keeps it, and on a terminal the start is announced unless `quiet`.
     """
     try:
-        from pyspark.sql import SparkSession
+        with hushed():
+            from pyspark.sql import SparkSession
     except ImportError:
         raise BadRequest("the Spark runner needs pyspark: install omnigraph[spark]") from None
     wanted = master or os.environ.get(MASTER)
@@ -87,6 +91,17 @@ def is_connect(spark: Any) -> bool:
     return "connect" in type(spark).__module__
 
 
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Leave out warnings about the versions around PySpark and about how it starts the JVM."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"pyspark\.")
+        # The launcher of the JVM forks and executes at once; nothing of lance runs in between.
+        warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
+        yield
+
+
 def _connected(url: str) -> Any:
     from pyspark.sql import SparkSession
 
@@ -107,7 +122,8 @@ def _started(sessions: Any, master: str, *, quiet: bool) -> Any:
     for name, value in _settings(home, local=master.startswith("local")).items():
         builder = builder.config(name, value)
     try:
-        spark = builder.getOrCreate()
+        with hushed():
+            spark = builder.getOrCreate()
     except Exception as error:
         told = f"Spark did not start on {master}: {error}; see {log_file()}"
         raise StorageError(told, kind="Configuration") from error

@@ -1,4 +1,4 @@
-"""What a load reads, cut into splits: byte ranges of record files, row groups of columnar ones, whole files otherwise."""
+"""What a load reads, cut into splits: byte ranges of record files, row groups of Parquet, whole files otherwise."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Staging: each worker decodes its split, checks every row and writes the good ones as scratch parts of their tables."""
+"""Staging: a worker decodes its split, checks every row, and writes the good ones as scratch parts of their tables."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,6 +69,7 @@ class Staged:
     """What became of one split. Violations are samples in the order of the phases; `refused` counts rows by code."""
 
     split: int
+    counted_from: int = 1  # the number given to the first line while its real one was unknown
     lines: int = 0
     bytes: int = 0
     parts: list[Part] = field(default_factory=list)
@@ -140,7 +143,7 @@ class _Stager:
     def _good_rows(self) -> Iterator[tuple[str, TypeRows]]:
         job, staged = self.job, self.staged
         seen: Counter[str] = Counter()
-        first = job.firsts.get(self.split.index, self.split.first or 1)
+        first = staged.counted_from = job.firsts.get(self.split.index, self.split.first or 1)
         for piece in decode_split(self.split, job.catalog, first):
             staged.lines += piece.lines
             staged.bytes += piece.bytes
@@ -208,15 +211,14 @@ def value_order(violation: Violation) -> tuple[str, str, str]:
 
 def first_try() -> bool:
     """Whether Spark has not tried this task before."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return context is None or context.attemptNumber() == 0
+    pyspark: Any = sys.modules.get("pyspark")
+    context = None if pyspark is None else pyspark.TaskContext.get()
+    return bool(context is None or context.attemptNumber() == 0)
 
 
 def _is_large(held: list[TypeRows]) -> bool:
     rows = sum(part.rows.num_rows for part in held)
-    return rows >= PART_ROWS or sum(part.rows.nbytes for part in held) >= PART_BYTES
+    return rows >= PART_ROWS or bool(sum(part.rows.nbytes for part in held) >= PART_BYTES)
 
 
 def _filtered(rows: TypeRows, keep: np.ndarray) -> TypeRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -30,6 +30,7 @@ class IndexInfo:
     columns: tuple[str, ...]
     rows: int
     fragments: frozenset[int]
+    segments: int
     inherited: bool  # part of it lives in the tree of the lineage this ref was forked from
 
 
@@ -64,9 +65,15 @@ class TableHandle:
     def fragment_count(self) -> int:
         return len(self.dataset.fragment_ids())
 
-    def count_rows(self, filter: Filter | None = None) -> int:
+    def fragment_ids(self) -> frozenset[int]:
+        return frozenset(self.dataset.fragment_ids())
+
+    def count_rows(self, filter: Filter | None = None, *, fragments: Collection[int] | None = None) -> int:
+        """How many rows there are, or are in some fragments."""
         with self._translated():
-            return int(self.dataset.count_rows(filter=filter))
+            if fragments is None:
+                return int(self.dataset.count_rows(filter=filter))
+            return sum(self.dataset.get_fragment(number).count_rows(filter) for number in fragments)
 
     # --- rows ----------------------------------------------------------------------------------
 
@@ -148,6 +155,14 @@ class TableHandle:
             raise translate(error, self.address.uri) from error
         return None if transaction is None else describe_transaction(number, transaction)
 
+    def find_transaction(self, uuid: str, *, after: int) -> int | None:
+        """The version above `after`, up to this one, that a transaction made."""
+        for version in range(after + 1, self.version + 1):
+            found = self.transaction(version)
+            if found is not None and found.uuid == uuid:
+                return version
+        return None
+
     # --- indexes -------------------------------------------------------------------------------
 
     def indices(self) -> list[IndexInfo]:
@@ -160,6 +175,7 @@ class TableHandle:
                     columns=tuple(found.field_names),
                     rows=found.num_rows_indexed,
                     fragments=frozenset(number for segment in found.segments for number in segment.fragment_ids),
+                    segments=len(found.segments),
                     inherited=any(segment.base_id is not None for segment in found.segments),
                 )
                 for found in self.dataset.describe_indices()

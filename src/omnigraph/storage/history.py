@@ -10,6 +10,7 @@ OPERATION_ID = "omnigraph.operation_id"
 BRANCH = "omnigraph.branch"
 EFFECT = "omnigraph.effect"
 NEUTRALIZE = "neutralize"
+MAINTAIN = "maintain"
 
 _PRESERVING = frozenset({"Rewrite", "CreateIndex", "UpdateConfig"})
 
@@ -29,6 +30,11 @@ class TransactionInfo:
     def operation_id(self) -> str | None:
         """The graph operation that made this commit, or None for maintenance and foreign commits."""
         return self.properties.get(OPERATION_ID)
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether this software made the commit and will answer for it: a graph operation, or maintenance."""
+        return self.operation_id is not None or EFFECT in self.properties
 
     @property
     def is_restore(self) -> bool:

@@ -13,6 +13,7 @@ from omnigraph.storage import manifest, tables
 from omnigraph.storage.publication import Published
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.upkeep import mark
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +26,12 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
             manifest.compact_manifest(store.root, published.state.branch, state=published.state)
         for handle in written:
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
-                tables.compact(handle, tiered=True)
+                _compact_table(handle)
     except Exception as error:
         _log.info("compaction after commit %s was left out: %s", published.commit.graph_commit_id, error)
+
+
+def _compact_table(handle: TableHandle) -> None:
+    compacted = tables.compact(handle, tiered=True)
+    if compacted.version != handle.version:
+        mark(compacted)

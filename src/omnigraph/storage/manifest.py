@@ -134,14 +134,17 @@ def compaction_due(handle: TableHandle) -> bool:
     return handle.fragment_count() >= _COMPACT_AT_FRAGMENTS
 
 
-def compact_manifest(root: Root, branch: str | None = None, *, state: ManifestState | None = None) -> bool:
+def compact_manifest(
+    root: Root, branch: str | None = None, *, state: ManifestState | None = None, whole: bool = False
+) -> bool:
     """Merge the manifest's small fragments in place; False when a concurrent publish won, which is harmless.
 
-    `state` is what the newest version was known to say; it then needs no decoding again after the compaction.
+    `state` is what the newest version was known to say; it then needs no decoding again after the compaction. `whole`
+    also rewrites what is too large to be rewritten often.
     """
     handle = tables.open_table(root.manifest(branch), control=True)
     try:
-        compacted = tables.compact(handle, tiered=True)
+        compacted = tables.compact(handle, tiered=not whole)
         if state is not None and state.version == handle.version:
             _carry_over(state, compacted)
     except StorageError as error:

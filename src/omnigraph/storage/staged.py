@@ -60,10 +60,14 @@ CommitOutcome = Landed | Refused | Unknown
 
 @dataclass(frozen=True, slots=True)
 class IndexSpec:
-    """One index to build: lance's index type and its parameters."""
+    """One index to build: lance's index type and its parameters.
+
+    With `fragments`, only these are indexed and the index keeps what it has; without, it is built anew over all.
+    """
 
     column: str
     index_type: str
     name: str
     metric: str = "L2"
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    fragments: tuple[int, ...] | None = None

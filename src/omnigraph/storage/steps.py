@@ -13,6 +13,7 @@ from omnigraph.storage.tables import Staged, TableHandle
 from omnigraph.storage.writeset import (
     AppendFragments,
     AppendParts,
+    BuildIndexes,
     Create,
     Delete,
     KnownUpdate,
@@ -50,6 +51,8 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return tables.stage_overwrite(base, schema, fragments=parts.adopt(base, locations, renumber=False))
         case RestorePin():
             return tables.stage_restore(base, pin)
+        case BuildIndexes(specs):
+            return tables.stage_index(base, specs)
         case Create(schema, seed) if seed is not None:
             return tables.stage_overwrite(base, schema)
         case Create():

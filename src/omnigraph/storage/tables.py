@@ -18,6 +18,7 @@ import pyarrow as pa
 from lance import Index, LanceDataset, LanceOperation, Transaction
 from lance.fragment import FragmentMetadata
 from lance.fragment import write_fragments as lance_write_fragments
+from lance.optimize import Compaction
 
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
 from omnigraph.storage.failpoints import hit
@@ -26,15 +27,15 @@ from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, TableHandle, i
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, translate, translated
 from omnigraph.storage.layout import Address
-from omnigraph.storage.refs import Identifier, Ref, create_ref, delete_ref, list_refs
+from omnigraph.storage.refs import Identifier, Ref, clone, create_ref, delete_ref, list_refs
 from omnigraph.storage.staged import CommitOutcome, IndexSpec, Landed, Refused, Staged, Unknown
 from omnigraph.storage.version_files import newest_local_version
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
-    "Unknown", "blob_array", "blob_field", "clone", "commit", "compact", "create_ref", "dataset_exists", "delete_ref",
-    "in_list", "key_field", "latest_version", "list_refs", "locate", "merge_rows", "open_table",
+    "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
+    "dataset_exists", "delete_ref", "in_list", "key_field", "latest_version", "list_refs", "locate", "merge_rows", "open_table",
     "preserves_content", "quote", "stage_append", "stage_create", "stage_delete", "stage_index", "stage_insert",
     "stage_overwrite", "stage_restore", "stage_update", "stage_upsert", "write_fragments",
 ]  # fmt: skip
@@ -107,15 +108,6 @@ def stage_create(address: Address, schema: pa.Schema, rows: pa.Table | None = No
             fragments = _write(rows, schema, address, mode="create")
         transaction = Transaction(read_version=0, operation=LanceOperation.Overwrite(schema, fragments))
     return Staged(address, 0, transaction, address.uri, inserted=0 if rows is None else rows.num_rows)
-
-
-def clone(source: TableHandle, address: Address) -> TableHandle:
-    """A new dataset at `address` with the content and the version number of `source`, by reference."""
-    with translated(address.uri):
-        dataset = source.dataset.shallow_clone(
-            address.uri, (source.address.ref, source.version), storage_options=address.root.storage_options
-        )
-    return TableHandle(address, dataset)
 
 
 def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
@@ -196,10 +188,10 @@ def stage_restore(base: TableHandle, version: int) -> Staged:
 
 
 def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
-    """Build index segments over every fragment of base; one transaction adds (or replaces) all of them."""
+    """Build indexes, or further segments of them, as one transaction; no specs at all make an empty version."""
     with translated(base.address.uri):
         built = [_build_segment(base.dataset, spec) for spec in specs]
-        removed = _segments(base.dataset, {spec.name for spec in specs})
+        removed = _segments(base.dataset, {spec.name for spec in specs if spec.fragments is None})
         transaction = Transaction(read_version=base.version, operation=LanceOperation.CreateIndex(built, removed))
     return Staged(base.address, base.version, transaction, base.dataset)
 
@@ -240,12 +232,7 @@ def commit(staged: Staged) -> CommitOutcome:
 
 def locate(address: Address, uuid: str, *, after: int) -> int | None:
     """The version above `after` at which a transaction landed, or None when no version up to the newest has it."""
-    newest = open_table(address, control=True)
-    for version in range(after + 1, newest.version + 1):
-        found = newest.transaction(version)
-        if found is not None and found.uuid == uuid:
-            return version
-    return None
+    return open_table(address, control=True).find_transaction(uuid, after=after)
 
 
 def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = True) -> CommitOutcome:
@@ -282,6 +269,12 @@ def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
         excluded = dominant_fragments(dataset) if tiered else []
         dataset.optimize.compact_files(excluded_fragment_ids=excluded)
     return open_table(base.address, control=True)
+
+
+def can_compact(base: TableHandle) -> bool:
+    """Whether `compact` would rewrite anything: adjacent small fragments, or ones with many deleted rows."""
+    with translated(base.address.uri):
+        return bool(Compaction.plan(base.dataset, {}).num_tasks())
 
 
 def preserves_content(address: Address, info: TransactionInfo) -> bool:
@@ -329,7 +322,9 @@ def _write(rows: Any, schema: pa.Schema, address: Address, *, mode: str) -> list
 
 
 def _stage_merge(base: TableHandle, builder: Any, rows: pa.Table) -> Staged:
-    transaction, stats = builder.conflict_retries(0).use_index(False).execute_uncommitted(rows)
+    # An index on the key, where there is one, saves the join with the whole table. The key filter that lance then drops
+    # is one that staged transactions never carry: the sentinel and the exact slot stand in for it.
+    transaction, stats = builder.conflict_retries(0).use_index(True).execute_uncommitted(rows)
     if transaction.read_version != base.version:
         raise StorageError(f"{base!r}: staged on version {transaction.read_version} instead", kind="Precondition")
     return Staged(
@@ -368,10 +363,8 @@ def _failed_commit(staged: Staged, error: Exception) -> CommitOutcome:
 
 
 def _is_exact(staged: Staged, dataset: LanceDataset) -> bool:
-    if dataset.version != staged.slot:
-        return False
-    landed = TableHandle(staged.address, dataset).transaction(staged.slot)
-    return landed is not None and landed.uuid == staged.uuid
+    handle = TableHandle(staged.address, dataset)
+    return handle.version == staged.slot == handle.find_transaction(staged.uuid, after=staged.base_version)
 
 
 def _parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:
@@ -385,7 +378,7 @@ def _build_segment(dataset: LanceDataset, spec: IndexSpec) -> Index:
         spec.name,
         metric=spec.metric,
         replace=True,
-        fragment_ids=list(dataset.fragment_ids()),
+        fragment_ids=list(dataset.fragment_ids() if spec.fragments is None else spec.fragments),
         **spec.parameters,
     )
     # An inverted segment is unreadable until it has passed through a merge, even of itself alone.

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.errors import BadRequest
 from omnigraph.storage.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
+from omnigraph.storage.staged import IndexSpec
 
 WriterKind = Literal["Mutation", "Load", "SchemaApply", "BranchMerge", "EnsureIndices", "Optimize"]
 
@@ -112,6 +113,13 @@ class Create:
     seed: Seed | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BuildIndexes:
+    """Build these indexes over the rows as they are; all of them make one version."""
+
+    specs: tuple[IndexSpec, ...]
+
+
 Step = (
     StrictInsert
     | Upsert
@@ -124,6 +132,7 @@ Step = (
     | OverwriteParts
     | RestorePin
     | Create
+    | BuildIndexes
 )
 
 

@@ -14,6 +14,7 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.testing import image as images
 from omnigraph.testing.constraints import Image, Row
 from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
+from omnigraph.testing.naive_merge import NaiveMerge, merge_images
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class ModelCommit:
     parent: str | None
     actor: str | None
     image: Image
+    merged: str | None = None
 
 
 @dataclass(slots=True)
@@ -63,10 +65,25 @@ class ModelGraph:
         """What a load would do; `record` makes it a commit."""
         return images.load(self.catalog, self.image(branch), mode, records, self.mint)
 
-    def record(self, branch: str, commit_id: str, image: Image, actor: str | None = None) -> None:
+    def record(
+        self, branch: str, commit_id: str, image: Image, actor: str | None = None, *, merged: str | None = None
+    ) -> None:
         """Append the commit that the engine reported, with placeholders already replaced."""
         line = self._live(branch)
-        line.commits.append(ModelCommit(commit_id, line.head.id, actor, image))
+        line.commits.append(ModelCommit(commit_id, line.head.id, actor, image, merged))
+
+    # --- merging ---------------------------------------------------------------------------------
+
+    def bases(self, source: str, target: str) -> dict[str, ModelCommit]:
+        """The commits that both heads descend from with the least total distance; any of them may be the base."""
+        known = {commit.id: commit for name in (source, target) for commit in self._live(name).commits}
+        left, right = (_distances(known, self._live(name).head.id) for name in (source, target))
+        shared = {name: left[name] + right[name] for name in left.keys() & right.keys() & known.keys()}
+        return {name: known[name] for name, sum_ in shared.items() if sum_ == min(shared.values())}
+
+    def merge(self, source: str, target: str, base: ModelCommit) -> NaiveMerge:
+        """What merging would give, with one of the possible bases."""
+        return merge_images(self.catalog, base.image, self.image(target), self.image(source))
 
     # --- branches --------------------------------------------------------------------------------
 
@@ -108,6 +125,20 @@ class ModelGraph:
         if name not in self.branches:
             raise Refused("branch_not_found")
         return self.branches[name]
+
+
+def _distances(known: Mapping[str, ModelCommit], head: str) -> dict[str, int]:
+    """How many parents away each ancestor of a commit is, over both kinds of parents."""
+    found = {head: 0}
+    front = [head]
+    while front:
+        name = front.pop(0)
+        commit = known.get(name)
+        for parent in () if commit is None else (commit.parent, commit.merged):
+            if parent is not None and parent not in found:
+                found[parent] = found[name] + 1
+                front.append(parent)
+    return found
 
 
 def adopt_ids(expected: Image, found: Image) -> Image:

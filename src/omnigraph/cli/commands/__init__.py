@@ -12,10 +12,12 @@ COMMANDS: tuple[Command, ...] = (*READS, *WRITES, *SERVED, *DIRECT, *LOCAL)
 
 GROUPS = {
     "branch": "Create, list, delete and merge branches",
-    "commit": "Look at commits",
+    "changes": "The change feed and its baselines",
+    "commit": "Look at commits, undo them, repeat them",
     "graphs": "The graphs of a server",
     "profile": "Profiles of the operator config",
     "schema": "Show the schema and change it",
+    "tag": "Names for commits",
 }
 
 # Spellings that older documents show → what to write today.

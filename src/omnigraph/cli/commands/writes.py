@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from omnigraph.cli.commands import shared
-from omnigraph.cli.commands.shared import BRANCH, JSON, URI, URI_OPTION, WRITE_SCOPE
+from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, URI, URI_OPTION, WRITE_SCOPE
 from omnigraph.cli.model import Argument, Capability, Command, Option
 
+_COMMIT_ID = Argument("COMMIT_ID", "a graph commit id", required=True)
+_STRATEGY = Option(
+    "--strategy",
+    "who wins where both sides changed one entity",
+    "STRATEGY",
+    choices=("fail", "ours", "theirs"),
+    default="fail",
+)
 _BRANCH_NAME = Argument("NAME", "the branch", required=True)
 
 WRITES = (
@@ -90,13 +98,7 @@ WRITES = (
             Option("--into", "the branch that receives the changes", "BRANCH", default="main"),
             Option("--delete-branch", "delete the source after the merge"),
             Option("--preview", "report what would happen, conflicts included, and write nothing"),
-            Option(
-                "--strategy",
-                "who wins where both sides changed one entity",
-                "STRATEGY",
-                choices=("fail", "ours", "theirs"),
-                default="fail",
-            ),
+            _STRATEGY,
             Option(
                 "--resolve",
                 "decide one entity: ours, theirs, or a JSON object of values to set",
@@ -108,6 +110,59 @@ WRITES = (
         ),
         (("--preview", "--delete-branch"),),
         label="branch",
+    ),
+    Command(
+        ("commit", "revert"),
+        Capability.DATA,
+        "Undo what a commit changed with a new commit",
+        "replay.revert",
+        WRITE_SCOPE,
+        (_COMMIT_ID,),
+        (URI_OPTION, BRANCH, _STRATEGY, JSON),
+        label="commit",
+    ),
+    Command(
+        ("commit", "cherry-pick"),
+        Capability.DATA,
+        "Repeat what a commit changed on another branch",
+        "replay.cherry_pick",
+        WRITE_SCOPE,
+        (_COMMIT_ID,),
+        (URI_OPTION, BRANCH, _STRATEGY, JSON),
+        label="commit",
+    ),
+    Command(
+        ("tag", "create"),
+        Capability.DATA,
+        "Name a commit",
+        "tag.create",
+        WRITE_SCOPE,
+        (
+            Argument("NAME", "the tag", required=True),
+            Argument("COMMIT", "a commit id; by default the head of the branch"),
+        ),
+        (URI_OPTION, BRANCH, Option("--message", "what the tag is for", "TEXT"), JSON),
+        label="tag",
+    ),
+    Command(
+        ("tag", "list"),
+        Capability.DATA,
+        "List tags",
+        "tag.list_tags",
+        READ_SCOPE,
+        (),
+        (URI_OPTION, JSON),
+        label="tag",
+    ),
+    Command(
+        ("tag", "delete"),
+        Capability.DATA,
+        "Remove a tag",
+        "tag.delete",
+        WRITE_SCOPE,
+        (Argument("NAME", "the tag", required=True),),
+        (URI_OPTION, JSON),
+        label="tag",
     ),
     Command(
         ("schema", "apply"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
@@ -10,7 +10,7 @@ from omnigraph.cli.consent import echo
 from omnigraph.cli.files import source_file
 from omnigraph.cli.target import read_target, write_target
 from omnigraph.cli.verbs.load import refuse_cluster_layout
-from omnigraph.compiler.catalog.steps import step_text
+from omnigraph.compiler.catalog.steps import step_json, step_text
 
 if TYPE_CHECKING:
     from omnigraph.compiler.catalog.migrate import Plan
@@ -32,7 +32,7 @@ def plan(call: Call) -> None:
     with target.reader() as graph:
         steps = graph.schema.plan(schema, allow_data_loss=call.given("--allow-data-loss"))
     if call.json:
-        output.document({"uri": target.uri, **steps.to_json()})
+        output.document({"uri": target.uri, "supported": steps.supported, **_step_documents(steps)})
         return
     output.line(f"schema plan for {target.uri}")
     output.line(f"supported: {_yes_no(steps.supported)}")
@@ -46,12 +46,12 @@ def apply(call: Call) -> None:
     echo(call, target)
     with target.writer() as graph:
         done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
-    steps = done.plan.to_json()
     if call.json:
+        steps = _step_documents(done.plan)
         output.document(
             {
                 "uri": target.uri,
-                "supported": steps["supported"],
+                "supported": done.plan.supported,
                 "applied": done.applied,
                 "step_count": steps["step_count"],
                 "graph_manifest_version": done.version,
@@ -64,6 +64,10 @@ def apply(call: Call) -> None:
     output.line(f"applied: {_yes_no(done.applied)}")
     output.line(f"graph_manifest_version: {done.version}")
     output.write(_step_lines(done.plan))
+
+
+def _step_documents(steps: Plan) -> dict[str, Any]:
+    return {"step_count": len(steps.steps), "steps": [step_json(step) for step in steps.steps]}
 
 
 def _step_lines(steps: Plan) -> str:

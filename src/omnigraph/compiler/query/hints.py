@@ -5,10 +5,13 @@ from __future__ import annotations
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.lexer import LOWER, PUNCT, UPPER, VAR, Tokens
 
-_KEYWORDS = frozenset(
-    "query match return distinct order asc desc limit offset not and or in is null true false contains starts_with as "
-    "insert update set delete where count sum avg min max now".split()
-)
+# fmt: off
+_KEYWORDS = frozenset({
+    "query", "match", "return", "distinct", "order", "asc", "desc", "limit", "offset", "not", "and", "or", "in",
+    "is", "null", "true", "false", "contains", "starts_with", "as", "insert", "update", "set", "delete", "where",
+    "count", "sum", "avg", "min", "max", "now",
+})
+# fmt: on
 _COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 _EDGE = "an edge stands between two variables, by its name: $a edgeName $b"
 _HOPS = "the number of hops is written in braces: {1,3}"
@@ -35,6 +38,10 @@ def hint(tokens: Tokens, at: int, expected: tuple[str, ...]) -> str | None:
     """Help for the token where the text stopped making sense, or None."""
     kind, text = tokens.kinds[at], tokens.texts[at]
     before = tokens.texts[at - 1] if at else ""
+    if text in ("}", "not") or kind == VAR:
+        compares = any(each.startswith("a comparison") for each in expected)
+        if compares and tokens.texts[max(at - 2, 0)] == ".":
+            return "a filter compares two values; a truth value is compared too: $x.open = true"
     if kind == PUNCT:
         return _relation(text, before, expected) or _punctuation(tokens, at, expected)
     if kind == UPPER:
@@ -76,7 +83,9 @@ def _punctuation(tokens: Tokens, at: int, expected: tuple[str, ...]) -> str | No
             return f"a variable begins with $: ${_short(before)}"
         case ":" if kind == VAR and earlier[-1:] == ["("]:
             return "a binding stands without parentheses: $x: Type"
-        case "." if kind == VAR:
+        case "." if kind == VAR and "','" in expected:
+            return "braces hold constants: a literal, a $parameter or now()"
+        case "." if kind == VAR and any(each.startswith("a comparison") for each in expected):
             return "in 'where' a property stands alone, without a variable"
         case "*" | "[" | ".." if kind == LOWER or "a number of hops" in expected or "','" in expected:
             return _HOPS

@@ -137,11 +137,13 @@ def _edge_name(cur: QueryCursor) -> tuple[str, Span]:
 
 
 def _refuse_upper_edge(cur: QueryCursor) -> None:
-    name = cur.text
+    name = cur.text[:40]
+    # Edges are looked up without regard to case; `pATH` would be found but is no way to write one.
+    lowered = name.lower() if name.isupper() else name[0].lower() + name[1:]
     cur.fail_at(
         cur.tokens.span(cur.index),
-        f"unexpected '{name[:40]}'",
-        help=f"an edge is written with a lower-case initial: {name[0].lower()}{name[1:40]}",
+        f"unexpected '{name}'",
+        help=f"an edge is written with a lower-case initial: {lowered}",
         expected=("an edge name (lower-case initial)",),
     )
 

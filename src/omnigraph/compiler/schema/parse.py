@@ -77,7 +77,7 @@ def _node(cursor: Cursor) -> Node:
     if not cursor.at_punct("{"):
         cursor.fail("annotations come before 'implements'" if implements and cursor.text == "@" else None)
     cursor.advance()
-    properties, constraints = _body(cursor)
+    properties, constraints = _body(cursor, endpoints=False)
     return Node(name, annotations, tuple(implements), properties, constraints, span)
 
 
@@ -92,16 +92,16 @@ def _edge(cursor: Cursor) -> Edge:
     properties: tuple[Property, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     if cursor.take_punct("{") is not None:
-        properties, constraints = _body(cursor)
+        properties, constraints = _body(cursor, endpoints=True)
     return Edge(name, from_type, to_type, cardinality, annotations, properties, constraints, span)
 
 
-def _body(cursor: Cursor) -> tuple[tuple[Property, ...], tuple[Constraint, ...]]:
+def _body(cursor: Cursor, *, endpoints: bool) -> tuple[tuple[Property, ...], tuple[Constraint, ...]]:
     properties: list[Property] = []
     constraints: list[Constraint] = []
     while cursor.take_punct("}") is None:
         if _at_constraint(cursor):
-            constraints.append(_constraint(cursor))
+            constraints.append(_constraint(cursor, endpoints=endpoints))
         else:
             properties.append(_property(cursor))
     return tuple(properties), tuple(constraints)
@@ -283,19 +283,24 @@ def _at_constraint(cursor: Cursor) -> bool:
     return kind == LOWER and word in CONSTRAINTS
 
 
-def _constraint(cursor: Cursor) -> Constraint:
+def _constraint(cursor: Cursor, *, endpoints: bool) -> Constraint:
     first = cursor.need_punct("@")
     name, _ = cursor.need_lower()
     cursor.need_punct("(")
-    args = [_argument(cursor)]
+    args = [_argument(cursor, endpoints=endpoints)]
     while cursor.take_punct(",") is not None:
-        args.append(_argument(cursor))
+        args.append(_argument(cursor, endpoints=endpoints))
     cursor.need_punct(")")
     return Constraint(name, tuple(args), cursor.span_from(first))
 
 
-def _argument(cursor: Cursor) -> ConstraintArg:
+def _argument(cursor: Cursor, *, endpoints: bool) -> ConstraintArg:
     first = cursor.index
+    # Later schemas of the same family write the endpoints of an edge as @src and @dst.
+    if endpoints and cursor.peek(0) == (PUNCT, "@") and cursor.peek() in ((LOWER, "src"), (LOWER, "dst")):
+        cursor.advance()
+        name, _ = cursor.need_lower()
+        return ConstraintArg(name, "name", cursor.span_from(first))
     signed = cursor.text in ("-", "..") and cursor.kind == PUNCT
     if signed or (cursor.kind in (INT, FLOAT) and cursor.peek() == (PUNCT, "..")):
         bounds = _bounds(cursor)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -17,6 +19,7 @@ from omnigraph.compiler.ir.ops import (
     ExpandTest,
     Filter,
     Limit,
+    Link,
     MatchOp,
     NodeScan,
     Project,
@@ -41,7 +44,7 @@ from omnigraph.errors import ParameterError
 
 def execute(run: Run, plan: ReadPlan) -> pa.Table:
     """The result rows of a plan, with the promised columns even when there are none."""
-    frame = match(run, START, plan.match)
+    frame = match(run, START, plan.match, _shown(plan))
     for op in plan.result:
         run.budget.check()
         with run.profile.measure(op) as step:
@@ -51,37 +54,38 @@ def execute(run: Run, plan: ReadPlan) -> pa.Table:
     return result_table(run, frame, plan.columns)
 
 
-def match(run: Run, frame: Frame, ops: tuple[MatchOp, ...], keep: frozenset[str] | None = None) -> Frame:
-    """Extend or drop rows operator by operator.
+def match(run: Run, frame: Frame, ops: tuple[MatchOp, ...], keep: frozenset[str], *, exists: bool = False) -> Frame:
+    """Extend or drop rows operator by operator; at least the variables in `keep` are bound in the end.
 
-    With `keep`, only the existence of rows for those variables matters: what no later operator reads is forgotten,
-    and equal rows collapse.
+    What no later operator reads is forgotten. With `exists` only the existence of a row for each assignment of `keep`
+    matters, so equal rows collapse as well.
     """
     for place, op in enumerate(ops):
         if not frame.length:
             return _unmatched(frame, ops[place:])
         run.budget.check()
-        live = None if keep is None else keep.union(*(_reads(later) for later in ops[place + 1 :]))
+        live = keep.union(*(_reads(later) for later in ops[place + 1 :]))
         with run.profile.measure(op) as step:
-            frame = _step(run, frame, op, live)
-            if live is not None and not live.issuperset(frame.bound):
-                frame = frame.only(live).unique()
+            forgets = not live.issuperset({*_binds(op), *frame.bound})
+            frame = _step(run, frame, op, live, exists=exists).only(live)
+            if exists and forgets:
+                frame = frame.unique()
             step.rows = frame.length
     return frame
 
 
-def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str] | None) -> Frame:
+def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: bool) -> Frame:
     match op:
         case NodeScan():
-            return scan(run, frame, op, live)
+            return scan(run, frame, op, live, exists=exists)
         case Expand():
-            return expand(run, frame, op)
+            return expand(run, frame, op, live)
         case ExpandTest():
             return expand_test(run, frame, op)
         case Filter(condition):
             return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
         case AntiJoin():
-            return anti_join(run, frame, op, match)
+            return anti_join(run, frame, op, partial(match, exists=True))
 
 
 def _shape(run: Run, frame: Frame, op: ResultOp) -> Frame:
@@ -122,6 +126,12 @@ def _row_number(run: Run, expr: ir.Const | ir.Param | None, word: str) -> int | 
     return value
 
 
+def _shown(plan: ReadPlan) -> frozenset[str]:
+    """The variables that shaping the result needs."""
+    ties = (op.ties for op in plan.result if isinstance(op, Sort))
+    return frozenset(chain(*(variables(op) for op in plan.result), *ties))
+
+
 def _reads(op: MatchOp) -> frozenset[str]:
     """The variables an operator needs to find in the frame."""
     match op:
@@ -137,18 +147,25 @@ def _reads(op: MatchOp) -> frozenset[str]:
             return frozenset(outer)
 
 
+def _binds(op: MatchOp) -> dict[str, str]:
+    """The variables an operator adds to the frame, with the table of each."""
+    match op:
+        case NodeScan(var, type_name):
+            return {var: f"node:{type_name}"}
+        case Expand(link):
+            return {op.target: f"node:{op.target_type}", **_bound_edge(link)}
+        case ExpandTest(link):
+            return _bound_edge(link)
+        case _:
+            return {}
+
+
+def _bound_edge(link: Link) -> dict[str, str]:
+    return {} if link.edge_var is None else {link.edge_var: f"edge:{link.edge}"}
+
+
 def _unmatched(frame: Frame, ops: tuple[MatchOp, ...]) -> Frame:
     """No row is left: bind what the remaining operators would have bound, without looking at any table."""
-    bound = dict(frame.bound)
+    tables = {var: key for op in ops for var, key in _binds(op).items()}
     nothing = np.empty(0, np.int64)
-    for op in ops:
-        match op:
-            case NodeScan(var, type_name):
-                bound[var] = Bound(f"node:{type_name}", nothing)
-            case Expand():
-                bound[op.target] = Bound(f"node:{op.target_type}", nothing)
-            case _:
-                pass
-        if isinstance(op, Expand | ExpandTest) and op.link.edge_var is not None:
-            bound[op.link.edge_var] = Bound(f"edge:{op.link.edge}", nothing)
-    return replace(frame, bound=bound)
+    return replace(frame, bound={**frame.bound, **{var: Bound(key, nothing) for var, key in tables.items()}})

@@ -35,8 +35,8 @@ def traversal_mode() -> str:
     return mode
 
 
-def expand(run: Run, frame: Frame, op: Expand) -> Frame:
-    """One row per distinct neighbour, or per edge when the edge is bound."""
+def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Frame:
+    """One row per distinct neighbour, or per edge when the edge is bound; only variables in `live` are carried on."""
     link = op.link
     starts, inverse = distinct(frame.rows(op.source))
     lists = _lists(run, link, op.direction, starts, backward=op.source == link.head)
@@ -54,8 +54,12 @@ def expand(run: Run, frame: Frame, op: Expand) -> Frame:
     start, stop = offsets[inverse], offsets[inverse + 1]
     run.budget.admit(int((stop - start).sum()), row_bytes=8 * (len(frame.bound) + 2))
     owner, entry = spread(start, stop)
-    wider = frame.take(owner).bind(op.target, target_key, neighbours[entry])
-    return wider if link.edge_var is None else wider.bind(link.edge_var, f"edge:{link.edge}", edges[entry])
+    wider = frame.only(live).take(owner)
+    if op.target in live:
+        wider = wider.bind(op.target, target_key, neighbours[entry])
+    if link.edge_var in live:
+        wider = wider.bind(link.edge_var, f"edge:{link.edge}", edges[entry])
+    return wider
 
 
 def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:

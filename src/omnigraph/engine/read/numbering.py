@@ -43,15 +43,24 @@ def number(column: pa.Array) -> Numbered:
 
 
 def per_entity(run: Run, frame: Frame, expr: ir.Expr, numbering: Callable[[pa.Array], Numbered]) -> Numbered:
-    """Number an expression; when it reads one variable only, each distinct entity is evaluated once."""
+    """Number the values of an expression."""
+    values, place = entity_values(run, frame, expr)
+    numbers, count = numbering(values)
+    return numbers[place], count
+
+
+def entity_values(run: Run, frame: Frame, expr: ir.Expr) -> tuple[pa.Array, Rows]:
+    """Values of an expression, and which of them each row has.
+
+    An expression that reads one variable only is evaluated once per distinct entity, however often it occurs.
+    """
     single = _single_variable(expr)
     if single is None:
-        return numbering(value_column(run, frame, expr))
+        return value_column(run, frame, expr), np.arange(frame.length)
     bound = frame.bound[single]
-    entities, inverse = distinct(bound.rows)
+    entities, place = distinct(bound.rows)
     few = Frame(len(entities), {single: Bound(bound.table_key, entities)})
-    numbers, count = numbering(value_column(run, few, expr))
-    return numbers[inverse], count
+    return value_column(run, few, expr), place
 
 
 def value_column(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:

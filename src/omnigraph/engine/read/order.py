@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,21 +13,30 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import SortKey
 from omnigraph.compiler.ir.walk import expressions, variables
-from omnigraph.engine.read.adjacency import Rows
+from omnigraph.engine.read.adjacency import Mask, Rows
 from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.frame import Frame, combine
-from omnigraph.engine.read.numbering import one_zero, per_entity
+from omnigraph.engine.read.frame import Frame, combine, numpy_of
+from omnigraph.engine.read.numbering import entity_values, one_zero
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.read.run import Run
 
 Ranks = npt.NDArray[np.int64]
-_Level = Callable[[Rows], tuple[Ranks, int]]
+# Looking for the leading values first pays when they are at most this share of all.
+_FEW_LEADERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """One thing to order by: for the rows at some positions, the values and which of them each row has."""
+
+    values: Callable[[Rows], tuple[pa.Array, Rows]]
+    descending: bool = False
 
 
 def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], fetch: int | None = None) -> Rows:
     """Positions of the rows in order, at most `fetch` of them.
 
-    Keys are looked at one after another, each only for the rows that the keys before it left undecided among the
+    Levels are looked at one after another, each only for the rows that those before it left undecided among the
     first `fetch`; so ids are read for ties only.
     """
     wanted = frame.length if fetch is None else min(fetch, frame.length)
@@ -38,7 +48,14 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
         if count == len(candidates):
             break
         run.budget.check()
-        code, count = combine(code, count, *level(candidates))
+        values, place = level.values(candidates)
+        if count == 1 and wanted * _FEW_LEADERS <= len(values):
+            leading = _leading(values, wanted, descending=level.descending)
+            kept = leading[place]
+            candidates, code = candidates[kept], code[kept]
+            values, place = values.filter(pa.array(leading)), (np.cumsum(leading) - 1)[place[kept]]
+        ranks, rank_count = dense_ranks(values, descending=level.descending)
+        code, count = combine(code, count, ranks[place], rank_count)
         if wanted < len(candidates):
             kept = code <= np.partition(code, wanted - 1)[wanted - 1]
             candidates, code = candidates[kept], code[kept]
@@ -48,60 +65,79 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
 
 def id_ranks(entities: Entities, rows: Rows) -> Ranks:
     """The rank of each row's stored id among these rows, equal for equal rows."""
-    wanted, inverse = distinct(rows)
-    return dense_ranks(entities.values("id", wanted))[0][inverse]
+    ids, place = _ids(entities, rows)
+    return dense_ranks(ids)[0][place]
 
 
 def dense_ranks(column: pa.Array, *, descending: bool = False) -> tuple[Ranks, int]:
     """0, 1, 2 … by value, equal for equal values; null ranks lowest, or last when descending."""
-    kind = column.type
-    if pa.types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    elif pa.types.is_date(kind):
-        column = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
-    elif pa.types.is_null(kind):
-        return np.zeros(len(column), np.int64), 1
-    elif pa.types.is_floating(kind):
-        column = one_zero(column)
-    elif pa.types.is_struct(kind):
-        column = column.field("id")
-    if not len(column):
-        return np.empty(0, np.int64), 0
+    if pa.types.is_null(column.type) or not len(column):
+        return np.zeros(len(column), np.int64), min(len(column), 1)
     placed = ("", "descending", "at_end") if descending else ("", "ascending", "at_start")
-    ranks: Ranks = pc.rank(column, sort_keys=[placed], tiebreaker="dense").to_numpy().astype(np.int64) - 1
+    ranks: Ranks = pc.rank(_sortable(column), sort_keys=[placed], tiebreaker="dense").to_numpy().astype(np.int64) - 1
     return ranks, int(ranks.max()) + 1
 
 
-def value_ranks(run: Run, frame: Frame, expr: ir.Expr, *, descending: bool = False) -> tuple[Ranks, int]:
-    """Dense ranks of an expression per row; when it reads one variable, each distinct entity is ranked once."""
-    if isinstance(expr, ir.Node):
-        ranks = id_ranks(run.entities(frame.bound[expr.var].table_key), frame.rows(expr.var))
-        top = int(ranks.max()) if len(ranks) else -1
-        return (top - ranks if descending else ranks), top + 1
-    return per_entity(run, frame, expr, lambda column: dense_ranks(column, descending=descending))
+def _leading(column: pa.Array, wanted: int, *, descending: bool) -> Mask:
+    """Which values can be among the first `wanted` of their order."""
+    everything = np.ones(len(column), np.bool_)
+    if pa.types.is_null(column.type):
+        return everything
+    column = _sortable(column)
+    first_null = not descending
+    room = wanted - column.null_count if first_null else wanted
+    if room <= 0:
+        return numpy_of(column.is_null())
+    present = column.drop_null()
+    if room >= len(present):
+        return everything
+    best = pc.select_k_unstable(present, room, [("", "descending" if descending else "ascending")])
+    bounds = pc.min_max(present.take(best)).as_py()
+    within = pc.greater_equal(column, bounds["min"]) if descending else pc.less_equal(column, bounds["max"])
+    return numpy_of(pc.fill_null(within, first_null))
+
+
+def _sortable(column: pa.Array) -> pa.Array:
+    """The column in a type whose natural order is the order of the language."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return column.cast(pa.int8())
+    if pa.types.is_date(kind):
+        return column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    if pa.types.is_floating(kind):
+        return one_zero(column)
+    return column.field("id") if pa.types.is_struct(kind) else column
 
 
 def _levels(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str]) -> Iterator[_Level]:
     for key in keys:
-        yield lambda rows, key=key: value_ranks(  # type: ignore[misc]
-            run, _part(frame, key.expr, rows), key.expr, descending=key.descending
-        )
+        if isinstance(key.expr, ir.Node):
+            yield _Level(_tie(run, frame, key.expr.var), key.descending)
+        else:
+            yield _Level(_key(run, frame, key.expr), key.descending)
     for var in ties:
-        bound = frame.bound[var]
-        yield lambda rows, bound=bound: _counted(  # type: ignore[misc]
-            id_ranks(run.entities(bound.table_key), bound.rows[rows])
-        )
+        yield _Level(_tie(run, frame, var))
+
+
+def _key(run: Run, frame: Frame, expr: ir.Expr) -> Callable[[Rows], tuple[pa.Array, Rows]]:
+    return lambda rows: entity_values(run, _part(frame, expr, rows), expr)
+
+
+def _tie(run: Run, frame: Frame, var: str) -> Callable[[Rows], tuple[pa.Array, Rows]]:
+    bound = frame.bound[var]
+    return lambda rows: _ids(run.entities(bound.table_key), bound.rows[rows])
+
+
+def _ids(entities: Entities, rows: Rows) -> tuple[pa.Array, Rows]:
+    wanted, place = distinct(rows)
+    return entities.values("id", wanted), place
 
 
 def _part(frame: Frame, expr: ir.Expr, rows: Rows) -> Frame:
+    """The rows at some positions, with no more than the expression reads."""
     if len(rows) == frame.length:
         return frame
-    kept = frame.only(variables(expr))
-    needs_outputs = any(isinstance(part, ir.Column) for part in expressions(expr))
-    if not needs_outputs:
-        kept = Frame(kept.length, kept.bound, kept.score)
-    return kept.take(rows)
-
-
-def _counted(ranks: Ranks) -> tuple[Ranks, int]:
-    return ranks, int(ranks.max()) + 1 if len(ranks) else 0
+    parts = list(expressions(expr))
+    outputs = {part.name: frame.outputs[part.name] for part in parts if isinstance(part, ir.Column)}
+    score = frame.score if any(isinstance(part, ir.Score) for part in parts) else None
+    return Frame(frame.length, frame.only(variables(expr)).bound, score, outputs).take(rows)

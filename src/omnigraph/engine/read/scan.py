@@ -21,8 +21,8 @@ from omnigraph.engine.read.run import Run
 _PIECE = 1 << 20
 
 
-def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str] | None = None) -> Frame:
-    """Extend every row by each node that fits; with `live`, other variables may be forgotten on the way."""
+def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: bool = False) -> Frame:
+    """Extend every row by each node that fits; with `exists`, rows that agree on what is `live` collapse on the way."""
     nodes = matching_nodes(run, op)
     table_key = _table_key(op)
     if frame is START:
@@ -41,7 +41,7 @@ def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str] | None = Non
         run.budget.admit(joined.length, row_bytes=8 * len(joined.bound))
         for condition in conditions:
             joined = joined.where(numpy_of(run.evaluator(joined).keep(condition)))
-        if live is not None:
+        if exists:
             joined = joined.only(live).unique()
         pieces.append(joined)
     whole = concatenate(pieces)

@@ -65,9 +65,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_an_advanced_topology_equals_a_built_one(
-    graph: og.Graph, change: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_advanced_topology_equals_a_built_one(graph: og.Graph, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 1.0)
     before = ends_of(graph)
     older = topology(before)
@@ -166,7 +164,7 @@ def test_only_a_few_versions_are_kept_per_table(graph: og.Graph, monkeypatch: py
     for _ in range(6):
         graph.mutate('query m() { insert E { from: "a5" to: "a0" } }')
         topology(ends_of(graph))
-    kept = [path for path in (Path(graph.uri) / "__derived").rglob("*.out")]
+    kept = list((Path(graph.uri) / "__derived").rglob("*.out"))
     assert len(kept) <= shelf_module._KEPT_PER_TABLE
 
 

@@ -142,7 +142,9 @@ def _assigned(assign: ast.Assign, target: TypeInfo, scope: Scope) -> Value:
     if kind is None:
         known = [*target.properties, *(_ENDPOINTS if isinstance(target, EdgeType) else ())]
         message = f"{target.name} has no property '{assign.name}'"
-        raise scope.error("T11", message, assign.span, scope.suggest(assign.name, known))
+        endpoint = isinstance(target, EdgeType) and assign.name in ("src", "dst")
+        help_text = "the endpoints of an edge are 'from' and 'to'" if endpoint else scope.suggest(assign.name, known)
+        raise scope.error("T11", message, assign.span, help_text)
     return Value(assign.name, kind, stored_value(assign.name, kind, assign.value, scope))
 
 

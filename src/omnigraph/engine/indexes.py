@@ -1,0 +1,194 @@
+"""Indexes: which ones a schema asks for, which exist, what they cover, and building those that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from omnigraph.compiler.catalog.model import NodeType
+from omnigraph.compiler.types import NUMERIC, PropType
+from omnigraph.engine.arrow import TableType, table_types
+from omnigraph.engine.core import Core
+from omnigraph.engine.view import View
+from omnigraph.engine.write.commit import commit
+from omnigraph.storage.capture import Txn
+from omnigraph.storage.drift import refuse_drift
+from omnigraph.storage.forks import owned_refs
+from omnigraph.storage.tables import IndexInfo, IndexSpec, TableHandle
+from omnigraph.storage.writeset import BuildIndexes, TableWrite, WriteSet
+
+IndexKind = Literal["ordered", "fulltext", "vector"]
+UNTRAINED = "property has no non-null vectors to train on yet"
+
+_ORDERED = NUMERIC | {"Bool", "Date", "DateTime"}
+# kind → (lance type, suffix of the index name); texts also get an ordered index, for equality and prefixes.
+_BUILT_AS: dict[IndexKind, tuple[tuple[str, str], ...]] = {
+    "ordered": (("BTREE", "idx"),),
+    "fulltext": (("BTREE", "idx"), ("INVERTED", "fts")),
+    "vector": (("IVF_FLAT", "vec"),),
+}
+# An index is built anew, rather than extended, once this share of its rows, or this many pieces, have piled up.
+_REBUILD_SHARE = 4
+_MOST_SEGMENTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PendingIndex:
+    """A declared index that cannot be built yet."""
+
+    type_key: str
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """One declared index of one table: what it is built as, and how many rows it covers."""
+
+    type_key: str
+    column: str
+    kind: IndexKind
+    index_type: str
+    name: str | None
+    rows: int
+    covered_rows: int
+    pending: str | None = None
+
+    @property
+    def coverage(self) -> float:
+        """The covered share of the rows; an empty table is covered."""
+        return self.covered_rows / self.rows if self.rows else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field, and the coverage."""
+        return {**asdict(self), "coverage": self.coverage}
+
+
+def index_kind(kind: PropType) -> IndexKind | None:
+    """The index that a declaration on a property of this type asks for; planning, building and reports all ask here."""
+    if kind.dim is not None:
+        return "vector"
+    if kind.list or kind.scalar == "Blob":
+        return None
+    if kind.scalar == "String" and kind.enum is None:
+        return "fulltext"
+    return "ordered" if kind.enum is not None or kind.scalar in _ORDERED else None
+
+
+def declared_indexes(info: TableType) -> dict[str, IndexKind]:
+    """Column → kind of every index that a type asks for."""
+    if not isinstance(info, NodeType):
+        return {"id": "ordered", "src": "ordered", "dst": "ordered"}
+    found: dict[str, IndexKind] = {"id": "ordered"}
+    for columns in info.indices:
+        kind = index_kind(info.properties[columns[0]]) if len(columns) == 1 else None
+        if kind is not None:
+            found[columns[0]] = kind
+    return found
+
+
+# --- what a table lacks -----------------------------------------------------------------------------------
+
+
+def missing_indexes(info: TableType, table: TableHandle, *, extend: bool) -> list[IndexSpec]:
+    """What has to be built on a table version; with `extend`, indexes also grow over fragments they do not cover."""
+    if not table.count_rows():
+        return []
+    existing = {(index.columns, index.index_type.upper()): index for index in table.indices()}
+    found = (
+        _lacking(info, table, spec, existing.get(((spec.column,), spec.index_type)), extend=extend)
+        for spec in _specs(info)
+    )
+    return [spec for spec in found if spec is not None]
+
+
+def pending_indexes(info: TableType, table: TableHandle) -> list[PendingIndex]:
+    """Declared indexes that no build could make now."""
+    if not table.count_rows():
+        return []
+    vectors = [column for column, kind in declared_indexes(info).items() if kind == "vector"]
+    return [
+        PendingIndex(info.table_key, column, UNTRAINED)
+        for column in vectors
+        if not table.count_rows(f"{column} IS NOT NULL")
+    ]
+
+
+def _specs(info: TableType) -> Iterator[IndexSpec]:
+    for column, kind in declared_indexes(info).items():
+        for index_type, suffix in _BUILT_AS[kind]:
+            if kind == "vector" and isinstance(info, NodeType):
+                yield IndexSpec(column, index_type, f"{column}_{suffix}", info.metrics[column], {"num_partitions": 1})
+            else:
+                yield IndexSpec(column, index_type, f"{column}_{suffix}")
+
+
+def _lacking(
+    info: TableType, table: TableHandle, spec: IndexSpec, found: IndexInfo | None, *, extend: bool
+) -> IndexSpec | None:
+    if found is None:
+        return spec if _trainable(info, table, spec) else None
+    open_fragments = table.fragment_ids() - found.fragments
+    if not extend or not open_fragments or not _trainable(info, table, spec, open_fragments):
+        return None
+    name = found.name
+    behind = table.count_rows(fragments=open_fragments)
+    if behind * _REBUILD_SHARE >= table.count_rows() or found.segments >= _MOST_SEGMENTS:
+        return IndexSpec(spec.column, spec.index_type, name, spec.metric, spec.parameters)
+    return IndexSpec(spec.column, spec.index_type, name, spec.metric, spec.parameters, tuple(sorted(open_fragments)))
+
+
+def _trainable(info: TableType, table: TableHandle, spec: IndexSpec, fragments: frozenset[int] | None = None) -> bool:
+    """A vector index has nothing to learn from a part without vectors; every other index takes any rows."""
+    if spec.column not in info.properties or info.properties[spec.column].dim is None:
+        return True
+    return bool(table.count_rows(f"{spec.column} IS NOT NULL", fragments=fragments))
+
+
+# --- verbs ------------------------------------------------------------------------------------------------
+
+
+def report_indexes(view: View) -> list[IndexReport]:
+    """Every declared index of every table, with its coverage."""
+    return [report for info in table_types(view.catalog).values() for report in _reports(info, view.table(info))]
+
+
+def _reports(info: TableType, table: TableHandle) -> Iterator[IndexReport]:
+    rows = table.count_rows()
+    existing = {(index.columns, index.index_type.upper()): index for index in table.indices()}
+    pending = {each.property: each.reason for each in pending_indexes(info, table)}
+    kinds = declared_indexes(info)
+    for spec in _specs(info):
+        found = existing.get(((spec.column,), spec.index_type))
+        covered = 0 if found is None else table.count_rows(fragments=found.fragments & table.fragment_ids())
+        name, reason = (None, pending.get(spec.column)) if found is None else (found.name, None)
+        yield IndexReport(info.table_key, spec.column, kinds[spec.column], spec.index_type, name, rows, covered, reason)
+
+
+def ensure_indices(core: Core, branch: str | None) -> list[PendingIndex]:
+    """Build the declared indexes that are missing, all in one commit, and say which cannot be built yet.
+
+    Tables that a branch still shares with main are main's business.
+    """
+    pending: list[PendingIndex] = []
+
+    def prepare(txn: Txn) -> WriteSet:
+        view = core.view_in(txn)
+        pending.clear()
+        writes = []
+        for info in table_types(view.catalog).values():
+            entry = view.entry(info)
+            if branch is not None and entry.ref is None:
+                continue
+            if branch is None or owned_refs(branch, [entry.ref]):
+                refuse_drift(core.store, entry)
+            table = view.tables.get(entry)
+            pending.extend(pending_indexes(info, table))
+            specs = missing_indexes(info, table, extend=False)
+            if specs:
+                writes.append(TableWrite(info.table_key, (BuildIndexes(tuple(specs)),)))
+        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), reprepare=True)
+
+    commit(core.store, branch, prepare)
+    return pending

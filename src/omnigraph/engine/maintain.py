@@ -1,0 +1,194 @@
+"""`optimize`: compact tables, extend and build their indexes, publish the result in one commit, compact the manifest.
+
+The physical work preserves content and is done before anything is published, so it may take its time beside live
+writers: whatever they commit meanwhile stays, and only pointers to versions of equal content are published.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from omnigraph.engine.arrow import TableType, table_types
+from omnigraph.engine.core import Core
+from omnigraph.engine.indexes import PendingIndex, missing_indexes, pending_indexes
+from omnigraph.engine.write.commit import commit
+from omnigraph.errors import BadRequest, RecoveryRequired, Retry, StorageError
+from omnigraph.ids import new_ulid
+from omnigraph.storage import fence, manifest, recovery, upkeep
+from omnigraph.storage.capture import Txn
+from omnigraph.storage.drift import is_uncovered, newest_of
+from omnigraph.storage.intents import require_clean
+from omnigraph.storage.recovery import version_row
+from omnigraph.storage.rows import VersionRow
+from omnigraph.storage.snapshot import TableEntry
+from omnigraph.storage.store import Store
+from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.writeset import ManifestDelta, WriteSet
+
+MANIFEST_KEY = "__manifest"
+CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
+DRIFT = "drift_needs_repair"
+
+_ATTEMPTS = 5
+_PAUSE_SECONDS = (0.02, 0.2)
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetStats:
+    """What optimize did to one dataset; the versions are given only when drift made it leave the dataset alone."""
+
+    type_key: str
+    fragments_removed: int = 0
+    fragments_added: int = 0
+    committed: bool = False
+    skipped: Literal["drift_needs_repair"] | None = None
+    published_dataset_version: int | None = None
+    lance_head_version: int | None = None
+    pending_indexes: tuple[PendingIndex, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field."""
+        pending = [{"property": each.property, "reason": each.reason} for each in self.pending_indexes]
+        return {**asdict(self), "pending_indexes": pending}
+
+
+def optimize(core: Core) -> list[DatasetStats]:
+    """Bring every table of main, and the manifest, into their best physical shape; rows stay as they are."""
+    require_clean(core.store, "optimize")
+    view = core.view(None)
+    work = [_Upkeep(core, info, view.entry(info)) for info in table_types(view.catalog).values()]
+    in_parallel(work, _Upkeep.run)
+    published = _publish(core, work)
+    core.tables.clear()
+    return [*(each.stats(published) for each in work), _optimize_manifest(core)]
+
+
+class _Upkeep:
+    """The work on one table."""
+
+    def __init__(self, core: Core, info: TableType, entry: TableEntry) -> None:
+        self.core = core
+        self.info = info
+        self.entry = entry
+        self.after: TableHandle | None = None
+        self._before: frozenset[int] = frozenset()
+        self._skipped: DatasetStats | None = None
+        self._pending: tuple[PendingIndex, ...] = ()
+
+    def run(self) -> None:
+        """Tidy the newest version up, unless there is drift; a writer that gets in the way is given way to."""
+        for remaining in reversed(range(_ATTEMPTS)):
+            try:
+                self._run()
+                break
+            except (Retry, RecoveryRequired, StorageError):
+                # Whatever has landed preserves content, so leaving it half done leaves nothing to undo.
+                if not remaining:
+                    raise
+                time.sleep(random.uniform(*_PAUSE_SECONDS))
+                self.entry = self.core.state(None).snapshot.entry(self.entry.table_key)
+
+    def _run(self) -> None:
+        newest = newest_of(self.core.store, self.entry)
+        if is_uncovered(newest, self.entry.version):
+            self._skipped = DatasetStats(
+                self.entry.table_key,
+                skipped=DRIFT,
+                published_dataset_version=self.entry.version,
+                lance_head_version=newest.version,
+            )
+            return
+        base = self._base()
+        self._before = self._before or base.fragment_ids()
+        self.after = upkeep.tidy(base, lambda table: missing_indexes(self.info, table, extend=True))
+        self._pending = tuple(pending_indexes(self.info, self.after))
+
+    def _base(self) -> TableHandle:
+        """The newest version, with what aborted operations left on it buried."""
+        store, state = self.core.store, self.core.state(None)
+        address = self.entry.address(store.root)
+        return fence.base(
+            store,
+            state,
+            address,
+            self.entry.version,
+            operation_id=new_ulid(),
+            recover=lambda operation: _recover(store, operation),
+        )
+
+    def pointer(self, entry: TableEntry) -> VersionRow | None:
+        """The row that publishes the result, if it holds what is published now."""
+        if self.after is None or self.after.version <= entry.version:
+            return None
+        if not fence.content_equal(self.after, entry.version):
+            return None
+        return version_row(self.core.store, entry.table_key, self.after)
+
+    def stats(self, published: set[str]) -> DatasetStats:
+        if self._skipped is not None:
+            return self._skipped
+        now = self._before if self.after is None else self.after.fragment_ids()
+        return DatasetStats(
+            self.entry.table_key,
+            fragments_removed=len(self._before - now),
+            fragments_added=len(now - self._before),
+            committed=self.entry.table_key in published,
+            pending_indexes=self._pending,
+        )
+
+
+def _recover(store: Store, operation_id: str) -> None:
+    recovery.recover(store, operation_id)
+
+
+def _publish(core: Core, work: Iterable[_Upkeep]) -> set[str]:
+    """One commit that points at every advanced table; the keys it names."""
+    done: set[str] = set()
+
+    def prepare(txn: Txn) -> WriteSet:
+        entries = txn.snapshot.entries
+        rows = [each.pointer(entries[each.entry.table_key]) for each in work if each.entry.table_key in entries]
+        pointers = tuple(row for row in rows if row is not None)
+        done.clear()
+        done.update(row.table_key for row in pointers)
+        return WriteSet(writer_kind="Optimize", delta=ManifestDelta(pointers=pointers), reprepare=True)
+
+    commit(core.store, None, prepare)
+    return done
+
+
+def _optimize_manifest(core: Core) -> DatasetStats:
+    before = manifest.load(core.store.root).handle.fragment_ids()
+    for _ in range(_ATTEMPTS):
+        if manifest.compact_manifest(core.store.root, whole=True):
+            break
+    after = manifest.load(core.store.root).handle.fragment_ids()
+    removed, added = len(before - after), len(after - before)
+    stats = DatasetStats(MANIFEST_KEY, fragments_removed=removed, fragments_added=added)
+    return replace(stats, committed=removed > 0)
+
+
+def in_parallel(items: Iterable[_T], work: Callable[[_T], _R]) -> list[_R]:
+    """Do the same to several tables at once; every one is finished before the first failure is raised."""
+    with ThreadPoolExecutor(_concurrency(), thread_name_prefix="omnigraph-maintenance") as pool:
+        futures = [pool.submit(work, item) for item in items]
+    return [future.result() for future in futures]
+
+
+def _concurrency() -> int:
+    text = os.environ.get(CONCURRENCY, "")
+    return int(text) if text.isdecimal() and int(text) else 8
+
+
+def require_main(branch: str | None, what: str) -> None:
+    """Maintenance concerns the whole graph and is started from main."""
+    if branch is not None:
+        raise BadRequest(f"{what} runs on main; this handle is bound to '{branch}'")

@@ -1,0 +1,43 @@
+"""Upkeep of one table: fewer fragments and complete indexes, rows unchanged.
+
+Everything here preserves content, so it needs no sidecar: a version that is never published does no harm, and the next
+writer builds on it. Each run ends with a version that carries a mark, because lance compacts without leaving one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from omnigraph.errors import ReadSetChanged
+from omnigraph.storage import tables
+from omnigraph.storage.history import EFFECT, MAINTAIN
+from omnigraph.storage.tables import IndexSpec, Landed, TableHandle
+
+Missing = Callable[[TableHandle], Sequence[IndexSpec]]
+"""The indexes, or parts of them, that a version of a table lacks."""
+
+_ROUNDS = 4
+
+
+def tidy(handle: TableHandle, missing: Missing) -> TableHandle:
+    """The newest version after compacting and indexing; the same handle when there was nothing to do.
+
+    Lance merges only fragments that the same indexes cover, so indexing can make further compaction possible.
+    """
+    for _ in range(_ROUNDS):
+        compacted = tables.compact(handle) if tables.can_compact(handle) else handle
+        specs = missing(compacted)
+        if compacted.version == handle.version and not specs:
+            return handle
+        handle = mark(compacted, specs)
+    return handle
+
+
+def mark(handle: TableHandle, specs: Sequence[IndexSpec] = ()) -> TableHandle:
+    """Commit indexes, or nothing at all, as a version that this software answers for."""
+    staged = tables.stage_index(handle, specs)
+    staged.properties = {EFFECT: MAINTAIN}
+    outcome = tables.commit(staged)
+    if isinstance(outcome, Landed) and outcome.exact:
+        return outcome.handle
+    raise ReadSetChanged(f"table:{handle.address.path}", expected=staged.slot, actual="another writer was faster")
