@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -24,8 +25,16 @@ VIOLATIONS = [
 
 def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
     program = "import sys; sys.path.insert(0, 'src'); from importlinter.cli import lint_imports_command as run; run()"
+    # Wide enough that no contract's name is wrapped.
+    wide = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(
-        [sys.executable, "-c", program, "--no-cache"], cwd=root, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program, "--no-cache"],
+        cwd=root,
+        env=wide,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from omnigraph.engine.merge.outcome import MergeOutcome, MergeResult
     from omnigraph.engine.merge.replay import ReplayResult
     from omnigraph.engine.past import Past
+    from omnigraph.engine.read.budget import Limits
+    from omnigraph.engine.read.explain import Explanation
+    from omnigraph.engine.read.result import Result
     from omnigraph.engine.result import LoadResult, MutationResult
     from omnigraph.engine.tags_api import Tags
     from omnigraph.engine.transaction import Transaction
@@ -42,9 +45,11 @@ __all__ = [
     "ChangesPage",
     "Commits",
     "Difference",
+    "Explanation",
     "FeedPage",
     "Graph",
     "GraphCommit",
+    "Limits",
     "LoadResult",
     "LogEntry",
     "MergeOutcome",
@@ -53,6 +58,7 @@ __all__ = [
     "OmnigraphError",
     "Past",
     "ReplayResult",
+    "Result",
     "Settings",
     "Tag",
     "Tags",
@@ -71,9 +77,11 @@ _HOMES = {
     "ChangesPage": "omnigraph.engine.feed.page",
     "Commits": "omnigraph.engine.commits_api",
     "Difference": "omnigraph.engine.diff",
+    "Explanation": "omnigraph.engine.read.explain",
     "FeedPage": "omnigraph.engine.feed.poll",
     "Graph": "omnigraph.engine.graph",
     "GraphCommit": "omnigraph.storage.commits",
+    "Limits": "omnigraph.engine.read.budget",
     "LoadResult": "omnigraph.engine.result",
     "LogEntry": "omnigraph.engine.log",
     "MergeOutcome": "omnigraph.engine.merge.outcome",
@@ -81,6 +89,7 @@ _HOMES = {
     "MutationResult": "omnigraph.engine.result",
     "Past": "omnigraph.engine.past",
     "ReplayResult": "omnigraph.engine.merge.replay",
+    "Result": "omnigraph.engine.read.result",
     "Settings": "omnigraph.storage.settings",
     "Tag": "omnigraph.storage.tags",
     "Tags": "omnigraph.engine.tags_api",

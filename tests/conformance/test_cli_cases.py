@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
 from cli_runner import ADD_PERSON, GET_PERSON, RECORDS, SCHEMA, Desk, build_template, lines
 
 VERSION = version("omnigraph")

@@ -39,6 +39,10 @@ def compiled(text: str) -> CompiledQuery:
 def code_of(text: str) -> str:
     with pytest.raises(CompileError) as caught:
         compiled(text)
+    # Whatever is wrong, the reader is shown where: one line of text, and a caret under part of it.
+    span = caught.value.diagnostic.span
+    assert span is not None
+    assert 0 < span.start < span.end < len(text)
     return caught.value.code
 
 

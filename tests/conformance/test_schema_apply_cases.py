@@ -25,7 +25,9 @@ KNOWS = "edge Knows: Person -> Person { since: Date? }"
 COMPANY = "node Company { name: String @key }"
 SCHEMA = f"{PERSON}\n{KNOWS}\n{COMPANY}"
 WITH_NICKNAME = SCHEMA.replace("age: I32?", "age: I32?  nickname: String?")
-RENAMED = SCHEMA.replace("node Person", 'node Human @rename_from("Person")').replace("Person -> Person", "Human -> Human")
+RENAMED = SCHEMA.replace("node Person", 'node Human @rename_from("Person")').replace(
+    "Person -> Person", "Human -> Human"
+)
 WITHOUT_COMPANY = f"{PERSON}\n{KNOWS}"
 RECORDS = b"""{"type":"Person","data":{"name":"Alice","age":30,"pic":"base64:SGVsbG8="}}
 {"type":"Person","data":{"name":"Bob"}}
@@ -179,7 +181,10 @@ def test_a_type_that_is_dropped_and_added_again_starts_empty(graph: og.Graph, ca
     ],
 )
 def test_a_change_that_dies_before_its_files_are_staged_is_undone(graph: og.Graph, case: str, point: str) -> None:
-    assert GraphChild(Path(graph.uri), SETTINGS, f"{point}=kill", "apply", WITH_NICKNAME).finish().exit_code == -signal.SIGKILL
+    assert (
+        GraphChild(Path(graph.uri), SETTINGS, f"{point}=kill", "apply", WITH_NICKNAME).finish().exit_code
+        == -signal.SIGKILL
+    )
     reopened = og.open(graph.uri, settings=SETTINGS)
     assert_at_rest(reopened)
     assert reopened.schema.source == SCHEMA
@@ -205,7 +210,9 @@ def test_a_change_that_dies_with_its_files_staged_is_finished(graph: og.Graph, c
 
 
 @case("W57-S36-S37")
-@pytest.mark.parametrize("point", ["schema_apply.after_publish", *(f"schema_apply.mid_promotion=kill@{n}" for n in (1, 2, 3))])
+@pytest.mark.parametrize(
+    "point", ["schema_apply.after_publish", *(f"schema_apply.mid_promotion=kill@{n}" for n in (1, 2, 3))]
+)
 def test_a_published_change_is_served_before_its_files_are_live(graph: og.Graph, case: str, point: str) -> None:
     spec = point if "=" in point else f"{point}=kill"
     assert GraphChild(Path(graph.uri), SETTINGS, spec, "apply", WITH_NICKNAME).finish().exit_code == -signal.SIGKILL
@@ -315,7 +322,9 @@ def test_a_new_type_under_a_renamed_types_old_name_is_another_type(graph: og.Gra
     assert person.location.startswith(f"{before.location}-")
     assert person.version > before.version
     graph.load(b'{"type":"Person","data":{"name":"Newcomer"}}')
-    assert [row["p.name"] for row in graph.query("query q() { match { $p: Person } return { $p.name } }").rows()] == ["Newcomer"]
+    assert [row["p.name"] for row in graph.query("query q() { match { $p: Person } return { $p.name } }").rows()] == [
+        "Newcomer"
+    ]
     assert graph.get("Human", "Alice") == alice()
     assert old_commit is not None
     past = graph.at(old_commit)
@@ -491,7 +500,14 @@ def test_what_a_write_leaves_out_gets_the_default(graph: og.Graph) -> None:
     dora = graph.get("Person", "Dora")
     assert dora is not None
     assert dora["status"] == "old"
-    assert graph.get("Person", "Emil") == {"id": "Emil", "name": "Emil", "age": None, "pic": None, **DEFAULTS, "visits": 7}
+    assert graph.get("Person", "Emil") == {
+        "id": "Emil",
+        "name": "Emil",
+        "age": None,
+        "pic": None,
+        **DEFAULTS,
+        "visits": 7,
+    }
 
 
 def test_a_default_can_change_and_go_without_touching_rows(graph: og.Graph) -> None:

@@ -35,9 +35,10 @@ from omnigraph.errors import (
 )
 from omnigraph.ids import is_ulid, new_ulid, now_micros
 from omnigraph.storage import audit, failpoints, manifest, recovery, tables
-from omnigraph.storage.decode import SCAN_COLUMNS, decode_state
+from omnigraph.storage.decode import decode_state
 from omnigraph.storage.layout import INIT_CLAIM, MANIFEST, RECOVERY_DIR, Root, normalize_root, table_location
 from omnigraph.storage.manifest import Loaded, ManifestState
+from omnigraph.storage.manifest_scan import SCAN_COLUMNS
 from omnigraph.storage.objects import Objects, open_objects
 from omnigraph.storage.opening import Opened, open_read_only, open_read_write
 from omnigraph.storage.row_codec import encode_rows

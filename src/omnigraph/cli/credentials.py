@@ -31,6 +31,16 @@ def token_for(url: str, servers: Mapping[str, str], directory: Path, env: Mappin
     return env.get("OMNIGRAPH_BEARER_TOKEN", "").strip() or None
 
 
+def token_source(server: str, directory: Path, env: Mapping[str, str]) -> str | None:
+    """Where the token of a configured server comes from, or None when it has none."""
+    variable = f"OMNIGRAPH_TOKEN_{variable_name(server)}"
+    if env.get(variable, "").strip():
+        return variable
+    if _stored(directory, server):
+        return str(credentials_path(directory))
+    return "OMNIGRAPH_BEARER_TOKEN" if env.get("OMNIGRAPH_BEARER_TOKEN", "").strip() else None
+
+
 def variable_name(server: str) -> str:
     """The part of the environment variable that names a server.
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from omnigraph.cli.call import Call
 
@@ -24,6 +25,26 @@ def progress(call: Call, label: str, total: int, unit: str) -> Iterator[Callable
         yield bar.advance
     finally:
         bar.erase()
+
+
+@contextmanager
+def stages(call: Call) -> Iterator[Callable[[Any], None] | None]:
+    """For work that reports stages itself: takes events with `stage`, `done` and `total`, and draws the current one."""
+    if not _wanted(call):
+        yield None
+        return
+    current: list[_Bar] = []
+
+    def report(event: Any) -> None:
+        if not current or current[0].label != event.stage:
+            current[:] = [_Bar(event.stage, max(event.total, 1), "tasks")]
+        current[0].advance(event.done - current[0].done)
+
+    try:
+        yield report
+    finally:
+        if current:
+            current[0].erase()
 
 
 def _wanted(call: Call) -> bool:

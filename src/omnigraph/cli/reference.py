@@ -13,7 +13,7 @@ from omnigraph.cli.model import Command, Option
 _HEAD = """\
 # Command line
 
-This page is generated from the command table by `python -m omnigraph.cli.reference > docs/cli.md`; a test compares them.
+Generated from the command table by `python -m omnigraph.cli.reference > docs/cli.md`; a test compares the two.
 
 ```sh
 omnigraph init --schema schema.pg graph.omni
@@ -21,8 +21,8 @@ omnigraph load graph.omni --data people.jsonl --mode append
 omnigraph query --store graph.omni --query queries.gq people_named -p name=Ada
 ```
 
-Results go to stdout and nothing else does; notes, warnings, prompts, progress and errors go to stderr. `--json` prints one
-JSON document. Options may stand before or after the command.
+Results go to stdout and nothing else does; notes, warnings, prompts, progress and errors go to stderr. `--json` prints
+one JSON document. Options may stand before or after the command.
 
 | Exit code | Means |
 |---|---|

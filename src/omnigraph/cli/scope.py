@@ -64,15 +64,24 @@ def _remedy(command: Command) -> str:
             return ""
 
 
+def is_addressed(call: Call) -> bool:
+    """Whether anything says which graph is meant."""
+    return _found(call) is not None
+
+
 def resolve_scope(call: Call) -> Scope:
     """The scope of a data, direct or served command, checked against what the command can work on."""
-    scope = _explicit(call) or _of_profile(call) or _of_defaults(call)
+    scope = _found(call)
     if scope is None:
         if call.command.capability is Capability.SERVED:
             raise BadRequest(f"`{call.command.name}` needs a server scope: use --server <name|url> or --profile <name>")
         raise BadRequest("no graph addressed: pass a URI, --store, --server or --profile, or set a default")
     _require_fit(call, scope)
     return scope
+
+
+def _found(call: Call) -> Scope | None:
+    return _explicit(call) or _of_profile(call) or _of_defaults(call)
 
 
 def _explicit(call: Call) -> Scope | None:

@@ -6,14 +6,13 @@ import sys
 
 
 def skip_pandas() -> None:
-    """Let Arrow find no pandas when it first looks: no command uses it, and importing it takes over a second."""
-    sys.meta_path.insert(0, _OneRefusal())
+    """Let Arrow and Lance find no pandas in this process: no command uses it, and importing it takes over a second."""
+    sys.meta_path.insert(0, _Absent())
 
 
-class _OneRefusal:
-    """Says once that pandas is absent, then gets out of the way."""
+class _Absent:
+    """A finder that says of pandas that it is not installed, and nothing of anything else."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":
-            sys.meta_path.remove(self)
             raise ModuleNotFoundError("pandas is not needed by this command", name=name)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine import runners
 from omnigraph.engine.branches_api import Branches
 from omnigraph.engine.changes_api import Changes
+from omnigraph.engine.cleanup import CleanupReport, Policy, cleanup, parse_duration
 from omnigraph.engine.commits_api import Commits
 from omnigraph.engine.core import Core
 from omnigraph.engine.diff import Difference, difference
@@ -28,6 +29,7 @@ from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.reader import Reader
+from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.result import LoadResult, MutationResult
 from omnigraph.engine.runners import LoadRequest, OnError
 from omnigraph.engine.schema_api import Schema
@@ -248,12 +250,13 @@ class Graph(Reader):
 
     def load(
         self,
-        data: Any,
+        data: Any = None,
         mode: str = "append",
         *,
         type: str | None = None,
         edge: str | None = None,
         columns: Mapping[str, str] | None = None,
+        mapping: Mapping[str, Any] | StrPath | None = None,
         branch: str | None = None,
         from_: str | None = None,
         if_commit: str | None = None,
@@ -268,7 +271,8 @@ class Graph(Reader):
         """Load records or a frame as one commit, or not at all.
 
         `data` is a path, a glob, a directory, a list of paths, records as bytes, lines or dicts, or, with `type` or
-        `edge`, an Arrow, pandas or Polars frame whose `columns` may be renamed. `mode` is append, merge or overwrite.
+        `edge`, an Arrow, pandas or Polars frame or Parquet, CSV or ORC files, whose `columns` may be renamed; a
+        `mapping` describes several such inputs instead. `mode` is append, merge or overwrite.
         With `from_`, a missing branch is created first. Files of more than 32 MiB are loaded by Spark unless `runner`
         says otherwise. `dry_run` checks everything and writes nothing; `on_error="skip"` loads the good rows, and
         `rejects` is a directory that then gets the others as JSON lines.
@@ -280,6 +284,7 @@ class Graph(Reader):
             type=type,
             edge=edge,
             columns=columns,
+            mapping=mapping,
             branch=self._named(branch),
             base=from_,
             actor=self.actor,
@@ -325,6 +330,24 @@ class Graph(Reader):
         self._core.require_writable()
         require_main(self._branch, "optimize")
         return optimize(self._core)
+
+    def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
+        """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""
+        self._core.require_writable()
+        require_main(self._branch, "repair")
+        return repair(self._core, confirm=confirm, force=force)
+
+    def cleanup(
+        self, *, keep: int | None = None, older_than: str | int | timedelta | None = None, confirm: bool = False
+    ) -> CleanupReport:
+        """Remove old table versions beyond the newest `keep` and older than `older_than` (`"7d"`); irreversible.
+
+        What live branches and tags need always stays. Without `confirm` nothing is removed: the report is a preview.
+        """
+        self._core.require_writable()
+        require_main(self._branch, "cleanup")
+        policy = Policy(keep, None if older_than is None else parse_duration(older_than))
+        return cleanup(self._core, policy, confirm=confirm)
 
     # --- lifetime --------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from omnigraph.engine.result import LoadResult
 from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES
 from omnigraph.engine.write.load import LoadMode
 from omnigraph.engine.write.loading import LoadCall, run_load
-from omnigraph.engine.write.sources import decoder_of, given, input_files, is_paths
+from omnigraph.engine.write.mapping import mapped_files
+from omnigraph.engine.write.sources import decoder_of, given, input_files, is_paths, mapping_decoder
 from omnigraph.errors import BadRequest
 
 OnError = Literal["stop", "skip"]
@@ -26,7 +27,7 @@ _PIPELINE = "omnigraph.pipeline"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRequest:
-    """One call of `load` as the caller made it.
+    """One call of `load` as the caller made it; `mapping` (a table, or the path of one) takes the place of `data`.
 
     With `base`, a missing branch is created from it first. `on_error="skip"` loads the good rows and counts the rest;
     `rejects` is a directory for what was refused, as JSON lines; `max_errors` ends the reading early.
@@ -37,6 +38,7 @@ class LoadRequest:
     type: str | None = None
     edge: str | None = None
     columns: Mapping[str, str] | None = None
+    mapping: Any = None
     branch: str | None = None
     base: str | None = None
     actor: str | None = None
@@ -60,6 +62,8 @@ def register(name: str, runner: Runner) -> None:
 
 def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
     """Run a load where the caller said, or where its size belongs (`auto`)."""
+    if (request.data is None) == (request.mapping is None):
+        raise BadRequest("load takes either data or a mapping")
     request = replace(request, data=given(request.data))
     match _chosen(request) if runner == "auto" else runner:
         case "inline":
@@ -80,10 +84,17 @@ def _registered_runner(name: str) -> Runner:
 def _chosen(request: LoadRequest) -> str:
     if request.spark is not None:
         return "spark"
-    if not is_paths(request.data) or find_spec("pyspark") is None:
+    if find_spec("pyspark") is None:
+        return "inline"
+    if request.mapping is not None:
+        return _for_size(sum(mapped.file.size for mapped in mapped_files(request.mapping)))
+    if not is_paths(request.data):
         return "inline"
     suffixes = RECORD_SUFFIXES if request.type is None and request.edge is None else TABLE_SUFFIXES
-    size = sum(file.size for file in input_files(request.data, suffixes))
+    return _for_size(sum(file.size for file in input_files(request.data, suffixes)))
+
+
+def _for_size(size: int) -> str:
     return "inline" if size <= INLINE_BYTES else "spark"
 
 
@@ -93,6 +104,9 @@ def _is_selective(request: LoadRequest) -> bool:
 
 
 def _inline(core: Core, request: LoadRequest) -> LoadResult:
-    decode = decoder_of(request.data, type=request.type, edge=request.edge, columns=request.columns)
+    if request.mapping is not None:
+        decode = mapping_decoder(request.mapping)
+    else:
+        decode = decoder_of(request.data, type=request.type, edge=request.edge, columns=request.columns)
     call = LoadCall(decode, request.mode, request.branch, request.base, request.actor, request.if_commit)
     return run_load(core, call, dry_run=request.dry_run)

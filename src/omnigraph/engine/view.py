@@ -5,13 +5,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.arrow import PROPERTY_ID, TableType, property_names, row_schema
+from omnigraph.engine.merge.recent import Recent
 from omnigraph.errors import NotFound
 from omnigraph.storage.layout import Root
 from omnigraph.storage.snapshot import Snapshot, TableEntry, TableIdentity, VersionEvidence
 from omnigraph.storage.tables import TableHandle, open_table
+
+if TYPE_CHECKING:
+    from omnigraph.engine.merge.delta import RowDelta
 
 _OPEN_TABLES = 256
 _PROPERTY_ID = PROPERTY_ID.encode()
@@ -26,6 +31,7 @@ class OpenTables:
         self.root = root
         self._lock = threading.Lock()
         self._open: OrderedDict[_Key, TableHandle] = OrderedDict()
+        self.deltas: Recent[RowDelta] = Recent()
 
     def get(self, entry: TableEntry) -> TableHandle:
         """The dataset behind an entry; an exact version never changes, so an open one stays right."""
@@ -44,6 +50,7 @@ class OpenTables:
 
     def clear(self) -> None:
         """Forget everything: the graph was re-created, or a branch of it was."""
+        self.deltas.clear()
         with self._lock:
             self._open.clear()
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from omnigraph.engine.runners import LoadRequest
 from omnigraph.engine.write.files import TABLE_SUFFIXES, InputFile, open_output
 from omnigraph.engine.write.frames import arrow_table
+from omnigraph.engine.write.mapping import mapped_files
 from omnigraph.engine.write.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.write.tabular import FrameShape, group_rows
 
@@ -43,6 +44,8 @@ class Split:
 
 def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
     """The files of a request; data given in memory is written to `scratch` for the workers to read."""
+    if request.mapping is not None:
+        return [Source(each.file, each.file.path, each.frame) for each in mapped_files(request.mapping)]
     frame = None
     if request.type is not None or request.edge is not None:
         frame = FrameShape(request.type, request.edge, request.columns)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import Corrupt
 from omnigraph.storage.row_codec import parse_commit
 from omnigraph.storage.rows import CommitRow
 
@@ -42,15 +43,37 @@ class GraphCommit:
 
 
 class Lineage:
-    """Every commit of a manifest branch; immutable, cheap to extend, decoded row by row on demand."""
+    """Every commit of a manifest branch; immutable, cheap to extend, read and decoded only when it is looked at."""
 
-    __slots__ = ("table",)
+    __slots__ = ("_load", "_size", "_table")
 
     def __init__(self, table: pa.Table) -> None:
-        self.table = table
+        self._table: pa.Table | None = table
+        self._load: Callable[[], pa.Table] | None = None
+        self._size = int(table.num_rows)
+
+    @classmethod
+    def deferred(cls, size: int, load: Callable[[], pa.Table]) -> Lineage:
+        """A lineage of `size` commits that `load` reads when somebody first looks at one."""
+        lineage = cls(LINEAGE_SCHEMA.empty_table())
+        lineage._table, lineage._load, lineage._size = None, load, size
+        return lineage
+
+    @property
+    def table(self) -> pa.Table:
+        """One row per commit, in the columns of LINEAGE_SCHEMA."""
+        load, table = self._load, self._table  # in this order: another thread clears `_load` last
+        if table is None:
+            assert load is not None
+            table = load()  # threads that meet here read the same immutable rows twice
+            if table.num_rows != self._size:
+                raise Corrupt(f"manifest corrupt: {table.num_rows} commits where a scan has found {self._size}")
+            self._table = table
+            self._load = None
+        return table
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return self._size
 
     def __contains__(self, commit_id: str) -> bool:
         return self._find(commit_id) >= 0

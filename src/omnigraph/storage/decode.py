@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
 from omnigraph.storage.commits import LINEAGE_SCHEMA, Lineage
+from omnigraph.storage.manifest_scan import COMMIT_COLUMNS, CREATED_AT, Scan, scan_of
 from omnigraph.storage.refs import Identifier
 from omnigraph.storage.row_codec import (
     encode_rows,
@@ -38,19 +39,6 @@ from omnigraph.storage.rows import (
     VersionRow,
 )
 from omnigraph.storage.snapshot import Snapshot, TableEntry
-
-CREATED_AT = "_row_created_at_version"
-SCAN_COLUMNS = (
-    "object_id",
-    "object_type",
-    "location",
-    "metadata",
-    "table_key",
-    "table_version",
-    "table_branch",
-    "row_count",
-    CREATED_AT,
-)
 
 Decision = Literal["published", "aborted"]
 
@@ -106,22 +94,23 @@ class ManifestState:
         return entry.version if entry is not None else self.tombstones.get(table_key, 0)
 
 
-def decode_state(scan: pa.Table, *, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
-    """The state in one full scan of SCAN_COLUMNS; fails closed on anything that contradicts itself."""
-    _refuse_duplicates(scan["object_id"])
-    rows = _RowsByType(scan)
+def decode_state(scan: Scan | pa.Table, *, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
+    """The state in one scan of a manifest version; fails closed on anything that contradicts itself."""
+    scan = scan_of(scan) if isinstance(scan, pa.Table) else scan
+    _refuse_duplicates(scan.keys["object_id"])
+    rows = _DecidingRows(scan)
     return _assemble(
         branch=branch,
         version=version,
         identifier=identifier,
         registrations=_registrations(rows.of("table")),
-        published=_greatest_versions(rows),
+        published=_versions(rows.of("table_version")),
         tombstones=_tombstones(rows.of("table_tombstone")),
         heads=_heads(rows.of("graph_head")),
         schema=next((parse_schema(text) for text in rows.metadata("graph_schema")), None),
         control=next((parse_control(text) for text in rows.metadata("graph_control")), None),
         branch_row=_branch_row(rows.of("graph_branch"), branch),
-        lineage=Lineage(_lineage_table(rows.of("graph_commit", *_COMMIT_COLUMNS))),
+        lineage=Lineage.deferred(rows.commits, lambda: _lineage_table(scan.commits())),
         aborts=rows.of("operation_abort", *_ABORT_COLUMNS),
     )
 
@@ -167,8 +156,6 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
     return _assemble(branch=state.branch, version=version, identifier=state.identifier, **unchanged, **changed)
 
 
-_GROWING = ("table_version", "graph_commit", "operation_abort")
-_COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
 _ABORT_COLUMNS = ("object_id", "table_branch", "metadata")
 _PARTS = ("registrations", "published", "tombstones", "heads", "schema", "control", "branch_row", "lineage", "aborts")
 
@@ -209,28 +196,41 @@ def _assemble(
     )
 
 
-class _RowsByType:
-    """Splits a scan by object type; unknown types are simply never asked for.
+class _DecidingRows:
+    """The whole rows that decide a state: all but commits and the versions that a later one has replaced.
 
-    Almost every row belongs to a type that grows with history; the few others are set aside once, so that looking
-    at them costs the same on a long history as on a short one.
+    Rows of unknown types are simply never asked for. A replaced version was complete when it was the newest one,
+    and is looked at again whenever the manifest version that published it is.
     """
 
-    def __init__(self, scan: pa.Table) -> None:
-        self.scan = scan
-        growing = pc.is_in(scan["object_type"], value_set=pa.array(_GROWING))
-        self._few = scan.filter(pc.invert(growing)).combine_chunks()
+    def __init__(self, scan: Scan) -> None:
+        keys = scan.keys
+        types = keys["object_type"]
+        is_commit, is_version = pc.equal(types, "graph_commit"), pc.equal(types, "table_version")
+        self.commits: int = pc.sum(is_commit).as_py() or 0
+        newest = _newest_versions(keys.select(["table_key", "table_version"]).filter(is_version))
+        is_newest = pc.is_in(keys["object_id"], value_set=newest)
+        wanted = pc.or_(pc.invert(pc.or_(is_commit, is_version)), is_newest)
+        self._rows = scan.rows_at(pc.indices_nonzero(wanted)).combine_chunks()
+        if self.of("table_version").num_rows != len(newest):
+            raise Corrupt("manifest corrupt: a version row's object_id does not match its key and version")
 
     def of(self, object_type: str, *columns: str) -> pa.Table:
-        source = self.scan if object_type in _GROWING else self._few
-        return source.select(list(columns or SCAN_COLUMNS)).filter(pc.equal(source["object_type"], object_type))
+        found = self._rows.filter(pc.equal(self._rows["object_type"], object_type))
+        return found.select(list(columns)) if columns else found
 
     def metadata(self, object_type: str) -> list[str | None]:
-        return list(self.of(object_type, "metadata")["metadata"].to_pylist())
+        return list(self.of(object_type)["metadata"].to_pylist())
+
+
+def _newest_versions(keyed: pa.Table) -> pa.Array:
+    """The object ids of the greatest version row of each key."""
+    _require(keyed, "table_version", "table_version")
+    return pa.array([f"{key}${version:020d}" for key, version in _greatest(keyed).items()], pa.utf8())
 
 
 def _refuse_duplicates(object_ids: pa.ChunkedArray) -> None:
-    if pc.count_distinct(object_ids, mode="all").as_py() == len(object_ids):
+    if len(pc.unique(object_ids)) == len(object_ids):
         return
     counts = pc.value_counts(object_ids)
     repeated = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
@@ -243,21 +243,13 @@ def _registrations(rows: pa.Table) -> dict[str, TableRow]:
     return {key: parse_table(key, location, metadata) for key, location, metadata in columns}
 
 
-def _greatest_versions(rows: _RowsByType) -> dict[str, VersionRow]:
-    # History is mostly version rows, and most of their bytes are metadata: look only at the winners' metadata.
-    for column in ("table_version", "row_count", "metadata"):
-        if rows.scan[column].null_count:
-            _require(rows.of("table_version", column), "table_version", column)
-    keyed = rows.of("table_version", "table_key", "table_version")
-    wanted = pa.array([f"{key}${version:020d}" for key, version in _greatest(keyed).items()], pa.utf8())
-    winners = rows.scan.filter(pc.is_in(rows.scan["object_id"], value_set=wanted)).to_pylist()
-    if len(winners) != len(wanted):
-        raise Corrupt("manifest corrupt: a version row's object_id does not match its key and version")
+def _versions(rows: pa.Table) -> dict[str, VersionRow]:
+    _require(rows, "table_version", "row_count", "metadata")
     return {
         row["table_key"]: parse_version(
             row["table_key"], row["table_version"], row["table_branch"], row["row_count"], row["metadata"]
         )
-        for row in winners
+        for row in rows.to_pylist()
     }
 
 
@@ -286,7 +278,7 @@ def _branch_row(rows: pa.Table, branch: str | None) -> BranchRow | None:
 
 def _lineage_table(commits: pa.Table) -> pa.Table:
     # The recorded version is one too small after a rebase; the version that created the row is the truth.
-    return commits.select(list(_COMMIT_COLUMNS)).rename_columns(LINEAGE_SCHEMA.names).cast(LINEAGE_SCHEMA)
+    return commits.select(list(COMMIT_COLUMNS)).rename_columns(LINEAGE_SCHEMA.names).cast(LINEAGE_SCHEMA)
 
 
 def _scanned(commits: list[CommitRow], version: int) -> pa.Table:

@@ -20,9 +20,10 @@ def dominant_fragments(dataset: Any) -> list[int]:
     return dominant
 
 
-def fragment_files(dataset: Any) -> list[Any]:
-    """The complete description of every fragment; equal lists mean equal rows."""
-    return [fragment.metadata for fragment in dataset.get_fragments()]
+def same_content(before: Any, after: Any) -> bool:
+    """Whether two versions have the same fragments, down to every file of them, and the same schema."""
+    described = ([fragment.metadata for fragment in dataset.get_fragments()] for dataset in (before, after))
+    return next(described) == next(described) and before.schema.equals(after.schema, check_metadata=True)
 
 
 def smallest_fragment(dataset: Any) -> Any:

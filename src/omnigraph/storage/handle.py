@@ -125,6 +125,11 @@ class TableHandle:
                 return self._scanner(columns, None, limit=0).to_table()
             return self.dataset._take_rows(wanted, columns=list(columns) if columns is not None else None)
 
+    def take_positions(self, positions: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The rows at these places of an unfiltered scan."""
+        with self._translated():
+            return self.dataset.take(positions, columns=list(columns))
+
     def read_blobs(self, column: str, row_ids: Sequence[int] | pa.Array) -> list[bytes | None]:
         """The blob of each row id, in the order asked; null blobs are None."""
         with self._translated():

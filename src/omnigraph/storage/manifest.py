@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 from omnigraph.errors import BranchNotFound, Corrupt, ReadSetChanged, StorageError
 from omnigraph.storage import tables
-from omnigraph.storage.decode import SCAN_COLUMNS, Decision, ManifestState, decode_state, fold
+from omnigraph.storage.decode import Decision, ManifestState, decode_state, fold
 from omnigraph.storage.layout import Root
+from omnigraph.storage.manifest_scan import scan_manifest
 from omnigraph.storage.refs import Identifier, Ref, read_ref
 from omnigraph.storage.row_codec import encode_rows
 from omnigraph.storage.rows import MANIFEST_SCHEMA, ManifestRow
@@ -32,6 +33,7 @@ _log = logging.getLogger("omnigraph.storage")
 
 CACHED_STATES = 64
 _CACHED_BYTES = 256 << 20
+_BYTES_PER_COMMIT = 256  # what a commit takes once its lineage has been read
 _IDENTIFIER_ATTEMPTS = 8
 _COMPACT_AT_FRAGMENTS = 16
 
@@ -182,8 +184,7 @@ def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -
     key = _key(handle, branch, identifier)
     state = _recall(key)
     if state is None:
-        scan = handle.scan(SCAN_COLUMNS)
-        state = decode_state(scan, branch=branch, version=handle.version, identifier=identifier)
+        state = decode_state(scan_manifest(handle), branch=branch, version=handle.version, identifier=identifier)
         _remember(key, state)
     return state
 
@@ -202,7 +203,7 @@ def _check_incarnation(state: ManifestState, *, allow_sealed: bool) -> None:
 
 _StateKey = tuple[str, str | None, Identifier, int, str]
 _states: OrderedDict[_StateKey, ManifestState] = OrderedDict()
-_sizes: dict[_StateKey, int] = {}  # measured once: it takes longer the more chunks a lineage has
+_sizes: dict[_StateKey, int] = {}
 _states_lock = threading.Lock()
 
 
@@ -236,6 +237,6 @@ def _remember(key: _StateKey, state: ManifestState) -> None:
         _states[key] = state
         _states.move_to_end(key)
         # Folded states share most of their memory; counting it for each of them only evicts a little early.
-        _sizes[key] = state.lineage.table.nbytes + state.aborts.nbytes
+        _sizes[key] = len(state.lineage) * _BYTES_PER_COMMIT + state.aborts.nbytes
         while len(_states) > CACHED_STATES or (len(_states) > 1 and sum(_sizes.values()) > _CACHED_BYTES):
             _sizes.pop(_states.popitem(last=False)[0])

@@ -21,8 +21,9 @@ from lance.fragment import write_fragments as lance_write_fragments
 from lance.optimize import Compaction
 
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
+from omnigraph.storage.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.failpoints import hit
-from omnigraph.storage.fragments import dominant_fragments, fragment_files, row_total, smallest_fragment
+from omnigraph.storage.fragments import dominant_fragments, row_total, same_content, smallest_fragment
 from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, TableHandle, in_list, quote
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, translate, translated
@@ -35,12 +36,12 @@ __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
     "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
-    "dataset_exists", "delete_ref", "in_list", "key_field", "latest_version", "list_refs", "locate", "merge_rows", "open_table",
-    "preserves_content", "quote", "stage_append", "stage_create", "stage_delete", "stage_index", "stage_insert",
-    "stage_overwrite", "stage_restore", "stage_update", "stage_upsert", "write_fragments",
+    "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version", "list_refs", "locate",
+    "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create", "stage_delete",
+    "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update", "stage_upsert",
+    "write_fragments",
 ]  # fmt: skip
 
-PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 STORAGE_VERSION = "2.2"
 
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
@@ -64,6 +65,11 @@ def open_table(address: Address, version: int | None = None, *, control: bool = 
         return TableHandle(address, _open(address, version, _table_session() if shared else _control_session()))
 
 
+def forget_cached() -> None:
+    """Start over with empty caches: versions that were reclaimed must not be served from memory."""
+    _table_session.cache_clear()
+
+
 def dataset_exists(address: Address) -> bool:
     """Whether a dataset with at least one version is at this address; other storage trouble is loud."""
     try:
@@ -78,11 +84,6 @@ def dataset_exists(address: Address) -> bool:
 def latest_version(address: Address) -> int:
     """The newest version of a lineage, read fresh."""
     return open_table(address, control=True).version
-
-
-def key_field(name: str = "id") -> pa.Field:
-    """The primary-key column every dataset of a graph has."""
-    return pa.field(name, pa.utf8(), nullable=False, metadata=PRIMARY_KEY)
 
 
 def blob_field(name: str, *, nullable: bool = True, metadata: Mapping[str, str] | None = None) -> pa.Field:
@@ -279,12 +280,9 @@ def can_compact(base: TableHandle) -> bool:
 
 def preserves_content(address: Address, info: TransactionInfo) -> bool:
     """Whether a version certainly holds the same rows and schema as the version before it."""
-    if info.never_changes_rows:
-        return True
-    if not info.is_unmapped:
-        return False
-    before, after = (open_table(address, version).dataset for version in (info.version - 1, info.version))
-    return fragment_files(before) == fragment_files(after) and before.schema.equals(after.schema, check_metadata=True)
+    if info.never_changes_rows or not info.is_unmapped:
+        return info.never_changes_rows
+    return same_content(*(open_table(address, version).dataset for version in (info.version - 1, info.version)))
 
 
 # --- inside ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The crash matrix: kill a process at every hook of the write, fork, recovery and branch paths, then look.
+"""The crash matrix: kill a process at every hook of the write, fork, recovery, branch and merge paths, then look.
 
 `python -m omnigraph.testing.crash` prints one line per hook: what was killed, how recovery resolved it, and whether
 everything that must hold does.
@@ -21,6 +21,7 @@ from omnigraph.errors import Conflict
 from omnigraph.storage import branches, failpoints, recovery
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.store import Store
+from omnigraph.testing.crash_merge import merge_scenarios, prepare_merge_template, run_merge_scenario
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, open_tiny, upserting, write
@@ -258,6 +259,18 @@ def _still_writable(store: Store) -> list[str]:
     return violations(store)
 
 
+def _run_merges(place: Path, only: str) -> int:
+    """The merges of the matrix; how many broke a promise."""
+    chosen = [scenario for scenario in merge_scenarios() if only in scenario.name]
+    template = prepare_merge_template(place / "merges") if chosen else place
+    failed = 0
+    for number, scenario in enumerate(chosen):
+        problems = run_merge_scenario(scenario, template, place / f"merge-{number}")
+        failed += bool(problems)
+        print(f"{scenario.name:100} {scenario.ending:23} {'; '.join(problems) or 'ok'}", flush=True)
+    return failed
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the matrix and print it; the exit code says whether every promise held."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -275,6 +288,7 @@ def main(arguments: list[str] | None = None) -> int:
             state = "visible" if report.visible else "absent"
             verdict = "; ".join(report.problems) or "ok"
             print(f"{scenario.name:100} {','.join(report.recovered) or '-':14} {state:8} {verdict}", flush=True)
+        failed += _run_merges(Path(place), chosen.only)
     print(f"{failed} scenarios broke a promise" if failed else "every promise held")
     return 1 if failed else 0
 

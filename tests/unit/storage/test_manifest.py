@@ -13,8 +13,9 @@ from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage import manifest, tables
 from omnigraph.storage.commits import GraphCommit, Lineage
-from omnigraph.storage.decode import SCAN_COLUMNS, decode_state, fold
+from omnigraph.storage.decode import decode_state, fold
 from omnigraph.storage.layout import Root, normalize_root
+from omnigraph.storage.manifest_scan import SCAN_COLUMNS
 from omnigraph.storage.row_codec import encode_rows, parse_control, parse_schema, parse_table, parse_version
 from omnigraph.storage.rows import (
     AbortRow,

@@ -53,8 +53,13 @@ WRITES = (
             BRANCH,
             Option("--from", "create a missing branch from this one first", "BASE"),
             Option("--runner", "where the work runs", "RUNNER", choices=("auto", "inline", "spark"), default="auto"),
+            Option("--dry-run", "check everything and write nothing"),
+            Option("--on-error", "stop at a bad record, or load the others", "POLICY", choices=("stop", "skip")),
+            Option("--rejects", "with --on-error skip: a directory for the bad records", "DIR"),
+            Option("--max-errors", "give up after this many bad records", "N", number=True),
             JSON,
         ),
+        needs=(("--rejects", "--on-error"),),
     ),
     Command(
         ("branch", "create"),

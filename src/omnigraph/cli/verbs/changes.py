@@ -90,8 +90,11 @@ def poll(call: Call) -> None:
     printer.end(page)
 
 
-def _poll(call: Call, graph: Graph, **position: str | None) -> FeedPage:
-    return graph.changes.poll(branch=call.value("--branch"), limit=_limit(call), **position, **_filters(call))
+def _poll(
+    call: Call, graph: Graph, *, cursor: str | None = None, start: str | None = None, page_token: str | None = None
+) -> FeedPage:
+    branch = call.value("--branch")
+    return graph.changes.poll(cursor, start, page_token=page_token, branch=branch, limit=_limit(call), **_filters(call))
 
 
 class _FeedPrinter:

@@ -11,6 +11,7 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.commits import commit_json
 from omnigraph.cli.consent import echo, require_consent
 from omnigraph.cli.files import read_stdin, source_file
+from omnigraph.cli.progress import stages
 from omnigraph.cli.target import read_target, write_target
 from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
 
@@ -44,8 +45,20 @@ def load(call: Call) -> None:
     echo(call, target)
     path, base = call.value("--data"), call.text("--from")
     data: bytes | Path = read_stdin() if path == "-" else Path(path)
-    with target.writer() as graph:
-        done = graph.load(data, mode, branch=branch, from_=base, runner=call.value("--runner"))
+    skips: Any = call.text("--on-error") or "stop"
+    with target.writer() as graph, stages(call) as progress:
+        done = graph.load(
+            data,
+            mode,
+            branch=branch,
+            from_=base,
+            runner=call.value("--runner"),
+            on_error=skips,
+            rejects=call.text("--rejects"),
+            max_errors=call.number("--max-errors"),
+            dry_run=call.given("--dry-run"),
+            progress=progress,
+        )
     if call.json:
         output.document(
             {
@@ -59,13 +72,18 @@ def load(call: Call) -> None:
                 "total_entities": done.total_entities,
                 "commit": None if done.commit is None else commit_json(done.commit),
                 "runner": done.runner,
+                **({"rejected": dict(done.rejected)} if skips == "skip" else {}),
+                **({"dry_run": True} if done.dry_run else {}),
             }
         )
         return
     types = f"{len(done.nodes)} node types and {len(done.edges)} edge types"
+    verb = "would load" if done.dry_run else "loaded"
     output.line(
-        f"loaded {target.uri} on branch {done.branch} with {done.mode}: {done.total_entities} entities across {types}"
+        f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {done.total_entities} entities across {types}"
     )
+    if done.rejected:
+        output.line(f"skipped {sum(done.rejected.values())} bad records: {_by_code(done.rejected)}")
     if done.branch_created:
         output.line(f"branch {done.branch} created from {base}")
 
@@ -83,6 +101,10 @@ def refuse_cluster_layout(uri: str) -> None:
     root = place.parent.parent
     if place.suffix == ".omni" and place.parent.name == "graphs" and (root / "__cluster" / "state.json").exists():
         raise BadRequest(f"'{uri}' belongs to the cluster at '{root}'; change its config and run `cluster apply`")
+
+
+def _by_code(rejected: Any) -> str:
+    return ", ".join(f"{code} × {count}" for code, count in sorted(rejected.items()))
 
 
 def _counts(by_type: Any) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.commits import commit_json
-from omnigraph.cli.embedder import QueryEmbedder
 from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.params import params_of
 from omnigraph.cli.rows import Envelope, Layout, render
@@ -85,9 +84,9 @@ def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> 
 
 
 def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Result:
-    snapshot, embedder = call.text("--snapshot"), QueryEmbedder(call.env)
+    snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
-    return graph.query(source, call.argument("NAME"), params, branch=branch, snapshot=snapshot, embedder=embedder)
+    return graph.query(source, call.argument("NAME"), params, branch=branch, snapshot=snapshot)
 
 
 def _explain(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Explanation:

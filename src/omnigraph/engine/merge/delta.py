@@ -36,6 +36,11 @@ class RowDelta:
     after: pa.Table
 
     @property
+    def nbytes(self) -> int:
+        """How much memory the rows take."""
+        return int(self.before.nbytes + self.after.nbytes)
+
+    @property
     def is_empty(self) -> bool:
         return not (self.before.num_rows or self.after.num_rows)
 
@@ -75,6 +80,10 @@ def row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
     if (old.location, old.ref, old.version) == (new.location, new.ref, new.version):
         nothing = _empty(tables.get(old))
         return RowDelta(nothing, nothing)
+    return tables.deltas.get(old, new, lambda: _row_delta(tables, old, new))
+
+
+def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
     shared = _shared_version(tables, old, new)
     if shared is None or _mostly_rewritten(shared, tables.get(old), tables.get(new)):
         return _ordered(tables.get(old), tables.get(new))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +37,7 @@ from omnigraph.engine.read.order import order
 from omnigraph.engine.read.project import project, result_table
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.scan import scan
-from omnigraph.engine.read.search import fetch_count, rank
-from omnigraph.errors import ParameterError
+from omnigraph.engine.read.search import rank
 
 
 def execute(run: Run, plan: ReadPlan) -> pa.Table:
@@ -93,7 +91,7 @@ def _shape(run: Run, frame: Frame, op: ResultOp) -> Frame:
         case Rank():
             return rank(run, frame, op)
         case Sort(keys, ties, fetch):
-            return frame.take(order(run, frame, keys, ties, fetch_count(run, fetch)))
+            return frame.take(order(run, frame, keys, ties, run.fetch_count(fetch)))
         case Project():
             return project(run, frame, op)
         case Aggregate():
@@ -112,18 +110,10 @@ def _distinct(frame: Frame) -> Frame:
 
 
 def _limit(run: Run, frame: Frame, limit: ir.Const | ir.Param | None, offset: ir.Const | ir.Param | None) -> Frame:
-    begin = _row_number(run, offset, "offset") or 0
-    most = _row_number(run, limit, "limit")
+    begin = run.row_number(offset, "offset") or 0
+    most = run.row_number(limit, "limit")
     end = frame.length if most is None else min(frame.length, begin + most)
     return frame.take(np.arange(min(begin, frame.length), max(end, min(begin, frame.length))))
-
-
-def _row_number(run: Run, expr: ir.Const | ir.Param | None, word: str) -> int | None:
-    value = None if expr is None else cast("int | None", run.constant(expr))
-    if value is not None and value < 0:
-        name = expr.name if isinstance(expr, ir.Param) else None
-        raise ParameterError("P004", f"{word} must not be negative, got {value}", parameter=name)
-    return value
 
 
 def _shown(plan: ReadPlan) -> frozenset[str]:

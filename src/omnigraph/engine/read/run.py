@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Fetch
 from omnigraph.engine.predicate import Bindings, Evaluator, Leaf
 from omnigraph.engine.read.adjacency import Mask, Rows
 from omnigraph.engine.read.budget import Budget
@@ -17,6 +18,7 @@ from omnigraph.engine.read.explain import Profile, TableReads
 from omnigraph.engine.read.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.view import View
+from omnigraph.errors import ParameterError
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
@@ -66,3 +68,18 @@ class Run:
     def constant(self, expr: ir.Const | ir.Param) -> ir.ConstValue:
         """The value of a constant or parameter."""
         return expr.value if isinstance(expr, ir.Const) else self.bindings.params.get(expr.name)
+
+    def fetch_count(self, fetch: Fetch | None) -> int | None:
+        """How many leading rows are wanted in the end; None for all."""
+        if fetch is None:
+            return None
+        limit, offset = self.row_number(fetch.limit, "limit"), self.row_number(fetch.offset, "offset")
+        return None if limit is None else limit + (offset or 0)
+
+    def row_number(self, expr: ir.Const | ir.Param | None, word: str) -> int | None:
+        """A number of rows; a null parameter sets no bound."""
+        value = None if expr is None else cast("int | None", self.constant(expr))
+        if value is not None and value < 0:
+            name = expr.name if isinstance(expr, ir.Param) else None
+            raise ParameterError("P004", f"{word} must not be negative, got {value}", parameter=name)
+        return value

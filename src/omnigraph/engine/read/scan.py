@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,10 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import NodeScan
 from omnigraph.compiler.ir.walk import properties, variables
 from omnigraph.engine.pushdown import Pushed, push
-from omnigraph.engine.read.adjacency import Rows, build, spread
+from omnigraph.engine.read.adjacency import Rows, build
 from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_of
+from omnigraph.engine.read.numbering import value_column
 from omnigraph.engine.read.run import Run
 
 # A product is made and filtered in pieces of about this many rows.
@@ -24,29 +26,24 @@ _PIECE = 1 << 20
 def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: bool = False) -> Frame:
     """Extend every row by each node that fits; with `exists`, rows that agree on what is `live` collapse on the way."""
     nodes = matching_nodes(run, op)
-    table_key = _table_key(op)
     if frame is START:
-        bound = START.bind(op.var, table_key, np.empty(0, np.int64)).bound
-        return Frame(len(nodes), {var: Bound(table_key, nodes) for var in bound})
+        return Frame(len(nodes), {op.var: Bound(_table_key(op), nodes)})
     conditions = list(op.joins)
-    equal = next((found for condition in conditions if (found := _equality(condition, op.var))), None)
-    if equal is not None:
-        conditions.remove(equal[0])
-    pieces = []
-    width = len(nodes) if equal is None else 1
-    step = max(1, _PIECE // max(width, 1))
-    for begin in range(0, max(frame.length, 1), step):
+    equality = next((found for condition in conditions if (found := _equality(condition, op.var))), None)
+    if equality is not None:
+        conditions.remove(equality.condition)
+    step = _PIECE if equality is not None else max(1, _PIECE // max(len(nodes), 1))
+    pieces: list[Frame] = []
+    total = 0
+    for begin in range(0, frame.length, step):
         piece = frame.take(np.arange(begin, min(begin + step, frame.length)))
-        joined = _product(piece, op.var, table_key, nodes) if equal is None else _join(run, piece, op, nodes, equal[1:])
-        run.budget.admit(joined.length, row_bytes=8 * len(joined.bound))
+        wider = _product(run, piece, op, nodes) if equality is None else _join(run, piece, op, nodes, equality)
         for condition in conditions:
-            joined = joined.where(numpy_of(run.evaluator(joined).keep(condition)))
-        if exists:
-            joined = joined.only(live).unique()
-        pieces.append(joined)
-    whole = concatenate(pieces)
-    run.budget.admit(whole.length, row_bytes=8 * len(whole.bound))
-    return whole
+            wider = wider.where(numpy_of(run.evaluator(wider).keep(condition)))
+        pieces.append(wider.only(live).unique() if exists else wider)
+        total += pieces[-1].length
+        run.budget.admit(total, row_bytes=8 * len(wider.bound))
+    return concatenate(pieces)
 
 
 def matching_nodes(run: Run, op: NodeScan) -> Rows:
@@ -91,13 +88,22 @@ def _table_key(op: NodeScan) -> str:
     return f"node:{op.type_name}"
 
 
-def _product(frame: Frame, var: str, table_key: str, nodes: Rows) -> Frame:
+def _product(run: Run, frame: Frame, op: NodeScan, nodes: Rows) -> Frame:
+    run.budget.admit(frame.length * len(nodes), row_bytes=8 * (len(frame.bound) + 1))
     repeated = frame.take(np.repeat(np.arange(frame.length), len(nodes)))
-    return repeated.bind(var, table_key, np.tile(nodes, frame.length))
+    return repeated.bind(op.var, _table_key(op), np.tile(nodes, frame.length))
 
 
-def _equality(condition: ir.Condition, var: str) -> tuple[ir.Condition, ir.Expr, ir.Expr] | None:
-    """(condition, side of the frame, side of the new variable) of a condition that a hash join can answer."""
+@dataclass(frozen=True, slots=True)
+class _Equality:
+    """A condition that a hash join can answer: `here` reads the frame, `there` the new variable."""
+
+    condition: ir.Condition
+    here: ir.Expr
+    there: ir.Expr
+
+
+def _equality(condition: ir.Condition, var: str) -> _Equality | None:
     match condition:
         case ir.Compare("=", left, right) if left.type.scalar == right.type.scalar:  # type: ignore[union-attr]
             pass
@@ -107,27 +113,24 @@ def _equality(condition: ir.Condition, var: str) -> tuple[ir.Condition, ir.Expr,
             return None
     for here, there in ((left, right), (right, left)):
         if variables(there) == {var} and variables(here) and var not in variables(here):
-            return condition, here, there
+            return _Equality(condition, here, there)
     return None
 
 
-def _join(run: Run, frame: Frame, op: NodeScan, nodes: Rows, sides: tuple[ir.Expr, ir.Expr]) -> Frame:
+def _join(run: Run, frame: Frame, op: NodeScan, nodes: Rows, equality: _Equality) -> Frame:
     new = Frame(len(nodes), {op.var: Bound(_table_key(op), nodes)})
-    here, there = _keys(run, frame, sides[0]), _keys(run, new, sides[1])
-    place = pc.index_in(here, value_set=pc.unique(there.drop_null()), skip_nulls=True)
-    known = np.flatnonzero(place.is_valid().to_numpy(zero_copy_only=False))
-    codes = numpy_of(place.drop_null()).astype(np.int64)
-    owners = pc.index_in(there, value_set=pc.unique(there.drop_null()), skip_nulls=True)
-    inside = np.flatnonzero(owners.is_valid().to_numpy(zero_copy_only=False))
-    lists = build(numpy_of(owners.drop_null()).astype(np.int64), nodes[inside], np.zeros(len(inside), np.int64))
-    start, stop = lists.bounds(codes)
-    run.budget.admit(int((stop - start).sum()), row_bytes=8 * (len(frame.bound) + 1))
-    owner, entry = spread(start, stop)
-    return frame.take(known[owner]).bind(op.var, _table_key(op), lists.neighbours[entry].astype(np.int64))
+    there = value_column(run, new, equality.there)
+    values = pc.unique(there.drop_null())
+    at, wanted = _places(value_column(run, frame, equality.here), values)
+    owners, keys = _places(there, values)
+    lists = build(keys, nodes[owners], np.zeros(len(owners), np.int64))
+    run.budget.admit(int(lists.degrees(wanted).sum()), row_bytes=8 * (len(frame.bound) + 1))
+    owner, found, _ = lists.expand(wanted)
+    return frame.take(at[owner]).bind(op.var, _table_key(op), found)
 
 
-def _keys(run: Run, frame: Frame, side: ir.Expr) -> pa.Array:
-    """The join key per row, computed once per distinct entity."""
-    evaluator = run.evaluator(frame)
-    value = evaluator.value(side)
-    return value if isinstance(value, pa.Array) else pa.nulls(frame.length)
+def _places(column: pa.Array, values: pa.Array) -> tuple[Rows, Rows]:
+    """(row, number of its value) of every row whose value is among `values`; null is never among them."""
+    place = pc.index_in(column, value_set=values)
+    known = np.flatnonzero(numpy_of(place.is_valid()))
+    return known, numpy_of(place.drop_null()).astype(np.int64)

@@ -46,22 +46,13 @@ def score_column(run: Run, frame: Frame, call: ir.RankCall) -> pa.Array:
     return pa.array(np.nan_to_num(scores, nan=0.0))
 
 
-def fetch_count(run: Run, fetch: Fetch | None) -> int | None:
-    """How many leading rows are wanted; None for all."""
-    if fetch is None:
-        return None
-    limit = cast("int | None", run.constant(fetch.limit))
-    offset = 0 if fetch.offset is None else cast("int | None", run.constant(fetch.offset)) or 0
-    return None if limit is None else limit + offset
-
-
 def _row_scores(run: Run, frame: Frame, call: ir.RankCall, arm: Fetch | None) -> Scores:
     """NaN where the row's entity is not ranked; each distinct entity is scored once."""
     bound = frame.bound[call.var]
     entities = run.entities(bound.table_key)
     wanted, inverse = distinct(bound.rows)
     if isinstance(call, ir.Rrf):
-        return _fuse(run, entities, wanted, call, fetch_count(run, arm))[inverse]
+        return _fuse(run, entities, wanted, call, run.fetch_count(arm))[inverse]
     return _scores(run, entities, wanted, call)[inverse]
 
 

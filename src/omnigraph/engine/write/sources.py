@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputFile, list_files, open_stream
 from omnigraph.engine.write.frames import decode_frame
+from omnigraph.engine.write.mapping import mapped_files
 from omnigraph.engine.write.ndjson import decode_ndjson
 from omnigraph.engine.write.records import Decoded, merge_decoded
 from omnigraph.engine.write.tabular import FrameShape, decode_table_file
@@ -27,7 +28,8 @@ def decoder_of(
     """How to decode what a caller handed to `load`; `type` or `edge` says that it is a frame."""
     if type is not None or edge is not None:
         if is_paths(data):
-            return _tables(input_files(data, TABLE_SUFFIXES), FrameShape(type, edge, columns))
+            shape = FrameShape(type, edge, columns)
+            return _tables([(file, shape) for file in input_files(data, TABLE_SUFFIXES)])
         return lambda catalog: decode_frame(data, catalog, type=type, edge=edge, columns=columns)
     if columns is not None:
         raise BadRequest("columns= belongs to a frame; say type= or edge= as well")
@@ -38,11 +40,16 @@ def decoder_of(
     return lambda catalog: decode_ndjson(whole, catalog)
 
 
+def mapping_decoder(mapping: Any) -> Decode:
+    """How to decode everything a mapping names."""
+    return _tables([(mapped.file, mapped.frame) for mapped in mapped_files(mapping)])
+
+
 def given(data: Any) -> Any:
     """What a caller handed over, fit to be looked at more than once: an iterator becomes a list."""
     if isinstance(data, str | os.PathLike | bytes | bytearray | memoryview) or hasattr(data, "__arrow_c_stream__"):
         return data
-    return list(data) if isinstance(data, Iterable) and not isinstance(data, pa.RecordBatch) else data
+    return list(data) if isinstance(data, Iterable) and not isinstance(data, pa.RecordBatch | Mapping) else data
 
 
 def record_bytes(data: Any) -> bytes:
@@ -101,8 +108,10 @@ def _read(path: str) -> bytes:
             raise BadRequest(f"'{path}' cannot be read: {error}") from error
 
 
-def _tables(files: list[InputFile], frame: FrameShape) -> Decode:
+def _tables(files: list[tuple[InputFile, FrameShape]]) -> Decode:
     def decode(catalog: Catalog) -> Decoded:
-        return merge_decoded([part for file in files for part in decode_table_file(file.path, catalog, frame, file=file.path)])
+        return merge_decoded(
+            [part for file, frame in files for part in decode_table_file(file.path, catalog, frame, file=file.path)]
+        )
 
     return decode

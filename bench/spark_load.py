@@ -1,0 +1,162 @@
+"""A fully checked load through Spark against the unchecked floor: one process, pyarrow in, lance out.
+
+`OMNIGRAPH_BENCH_SPARK=1000000,10000000` sets the numbers of nodes and edges. The session is started before the clock
+and its start is a line of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+
+import omnigraph as og
+from bench.measure import Measurement
+from omnigraph.pipeline.session import spark_session
+
+SCHEMA = """
+node Person { handle: String @key  name: String  age: I32?  score: F64?  role: enum(admin, user, guest)? }
+edge Knows: Person -> Person { weight: F64? }
+"""
+_SIZES = "OMNIGRAPH_BENCH_SPARK"
+_GROUP_ROWS = 1 << 18
+
+
+def run(nodes: int = 100_000, edges: int = 1_000_000) -> Iterator[Measurement]:
+    """Session start, then each format: the floor, and the load as a ratio of it."""
+    if os.environ.get(_SIZES):
+        nodes, edges = (int(part) for part in os.environ[_SIZES].split(","))
+    place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-spark-"))
+    try:
+        session, spark = _timed(lambda: spark_session("local[2,4]"))
+        yield Measurement("spark_load", "start of a session", session)
+        yield Measurement("spark_load", "first job with Python workers", _timed(lambda: _warm(place, spark))[0])
+        mapping = write_parquet(place, nodes, edges)
+        records = write_jsonl(place)
+        shape = f"{nodes:,} nodes + {edges:,} edges"
+        yield from _compared(place, f"Parquet, {shape}", lambda out: _floor_parquet(place, out), {"mapping": mapping})
+        yield from _compared(place, f"JSONL, {shape}", lambda out: _floor_jsonl(place, out), {"data": str(records)})
+        yield from _merged(place, mapping, f"merge of the same, {shape}")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def write_parquet(place: Path, nodes: int, edges: int) -> dict[str, Any]:
+    """People and who knows whom, with text ids; returns the mapping that loads them."""
+    generator = np.random.default_rng(7)
+    numbers = np.arange(nodes)
+    handles = pc.binary_join_element_wise("p", pa.array(numbers).cast(pa.utf8()), "")
+    people = pa.table(
+        {
+            "handle": handles,
+            "name": pc.binary_join_element_wise("Person number", pa.array(numbers).cast(pa.utf8()), " "),
+            "age": pa.array(generator.integers(0, 100, nodes), pa.int32()),
+            "score": generator.random(nodes),
+            "role": pa.array(["admin", "user", "guest"]).take(pa.array(generator.integers(0, 3, nodes))),
+        }
+    )
+    ends = [handles.take(pa.array(generator.integers(0, nodes, edges))) for _ in range(2)]
+    knows = pa.table({"a": ends[0], "b": ends[1], "weight": generator.random(edges)})
+    pq.write_table(people, place / "people.parquet", row_group_size=_GROUP_ROWS)
+    pq.write_table(knows, place / "knows.parquet", row_group_size=_GROUP_ROWS)
+    return {
+        "sources": {
+            "people": {"path": str(place / "people.parquet")},
+            "knows": {"path": str(place / "knows.parquet")},
+        },
+        "nodes": {"Person": {"from": "people"}},
+        "edges": {"Knows": {"from": "knows", "src": "a", "dst": "b"}},
+    }
+
+
+def write_jsonl(place: Path) -> Path:
+    """The same as graph records."""
+    path = place / "records.jsonl"
+    with path.open("wb") as file:
+        for batch in pq.ParquetFile(place / "people.parquet").iter_batches():
+            file.writelines(
+                b'{"type":"Person","data":{"handle":"%s","name":"%s","age":%d,"score":%r,"role":"%s"}}\n'
+                % (r["handle"].encode(), r["name"].encode(), r["age"], r["score"], r["role"].encode())
+                for r in batch.to_pylist()
+            )
+        for batch in pq.ParquetFile(place / "knows.parquet").iter_batches():
+            columns = [batch.column(name).to_pylist() for name in ("a", "b", "weight")]
+            file.writelines(
+                f'{{"edge":"Knows","from":"{a}","to":"{b}","data":{{"weight":{w!r}}}}}\n'.encode()
+                for a, b, w in zip(*columns, strict=True)
+            )
+    return path
+
+
+def _compared(place: Path, case: str, floor: Callable[[Path], None], source: dict[str, Any]) -> Iterator[Measurement]:
+    bare, _ = _timed(lambda: floor(place / "floor"))
+    shutil.rmtree(place / "floor")
+    graph = og.init(place / f"{case[:4]}.omni", SCHEMA)
+    stages: dict[str, float] = {}
+    taken, done = _timed(lambda: graph.load(**source, runner="spark", progress=_clock(stages)))
+    assert done.runner == "spark", done
+    graph.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    note = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in stages.items())
+    yield Measurement("spark_load", f"floor, {case}", bare)
+    yield Measurement("spark_load", case, taken, "unchecked floor", taken / bare, f"{note}; driver peak {peak} MiB")
+
+
+def _merged(place: Path, mapping: dict[str, Any], case: str) -> Iterator[Measurement]:
+    graph = og.open(place / "Parq.omni")
+    taken, _ = _timed(lambda: graph.load(mapping=mapping, mode="merge", runner="spark"))
+    graph.close()
+    yield Measurement("spark_load", case, taken)
+
+
+def _floor_parquet(place: Path, out: Path) -> None:
+    for name in ("people", "knows"):
+        lance.write_dataset(pq.read_table(place / f"{name}.parquet"), str(out / name), data_storage_version="2.2")
+
+
+def _floor_jsonl(place: Path, out: Path) -> None:
+    reader = pj.open_json(place / "records.jsonl", pj.ReadOptions(block_size=16 << 20), _record_options())
+    lance.write_dataset(reader, str(out / "records"), schema=reader.schema, data_storage_version="2.2")
+
+
+def _record_options() -> pj.ParseOptions:
+    data = {"handle": pa.utf8(), "name": pa.utf8(), "age": pa.int32(), "score": pa.float64(), "role": pa.utf8()}
+    text = [(name, pa.utf8()) for name in ("type", "edge", "from", "to")]
+    shape = pa.struct([*data.items(), ("weight", pa.float64())])
+    return pj.ParseOptions(explicit_schema=pa.schema([*text, ("data", shape)]))
+
+
+def _warm(place: Path, spark: Any) -> None:
+    graph = og.init(place / "warm.omni", SCHEMA)
+    graph.load('{"type":"Person","data":{"handle":"a","name":"A"}}', runner="spark", spark=spark)
+    graph.close()
+
+
+def _clock(stages: dict[str, float]) -> Callable[[Any], None]:
+    """Adds up how long the load spent in each stage, from its progress."""
+    last = ["plan", time.perf_counter()]
+
+    def report(progress: Any) -> None:
+        now = time.perf_counter()
+        stages[str(last[0])] = stages.get(str(last[0]), 0.0) + now - float(last[1])
+        last[:] = [progress.stage, now]
+
+    return report
+
+
+def _timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    begin = time.perf_counter()
+    value = action()
+    return (time.perf_counter() - begin) * 1_000, value

@@ -1,0 +1,338 @@
+"""What a load can be told: to skip, to rehearse, to report, to keep what it refused; and what happens around it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+import pytest
+from load_cases import BAD_LINES, MANY, PEOPLE, SCHEMA, edge, lines, person
+from outcomes import inline
+
+import omnigraph as og
+from omnigraph.engine.runners import LoadRequest
+from omnigraph.errors import BadRequest, KeyConflict, NotFound, ReadSetChanged, ValueViolation
+from omnigraph.pipeline.jobs import LocalTasks, Progress, SparkTasks
+from omnigraph.pipeline.load import load
+from omnigraph.pipeline.staging import Tuning
+from omnigraph.storage import failpoints
+from omnigraph.testing.loads import export_text
+
+TINY = Tuning(split_bytes=700, split_rows=9, bucket_rows=7, task_rows=11)
+run = partial(load, tasks=LocalTasks(), tuning=TINY)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> og.Graph:
+    return og.init(tmp_path / "graph", SCHEMA, actor="tester")
+
+
+def request(data: Any, mode: Any = "append", **options: Any) -> LoadRequest:
+    return LoadRequest(data=data, mode=mode, **options)
+
+
+def exported(graph: og.Graph) -> str:
+    return export_text(graph._core)
+
+
+def left_behind(graph: og.Graph) -> list[str]:
+    return [str(path) for path in (Path(graph.uri) / "__loads").glob("*")]
+
+
+def read_rejects(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in directory.glob("*.jsonl") for line in path.read_text().splitlines()]
+
+
+MESSY = lines(
+    *(line for line in BAD_LINES.values()),
+    PEOPLE,
+    person("p3", age=5),
+    person("twin", email="p4@x"),
+    edge("Knows", "twin", "p1", id="to-a-refused-node"),
+    edge("Knows", "p1", "nobody", id="to-nobody"),
+    *(edge("WorksAt", "p7", "acme", id=f"many{at}") for at in range(2)),
+)
+SET_REFUSALS = {"W012": 2, "W013": 2, "W014": 1}
+
+
+def test_a_load_that_skips_writes_the_good_rows_and_counts_the_rest(graph: og.Graph, tmp_path: Path) -> None:
+    clean = og.init(tmp_path / "clean", SCHEMA)
+    clean.load(PEOPLE, runner="inline")
+    done = run(graph._core, request(MESSY, on_error="skip"))
+    assert exported(graph) == exported(clean)
+    assert sum(done.rejected.values()) == len(BAD_LINES) + sum(SET_REFUSALS.values())
+    assert {code: done.rejected[code] for code in SET_REFUSALS} == SET_REFUSALS
+    assert done.total_entities == len(PEOPLE.splitlines())
+    assert left_behind(graph) == []
+
+
+def test_skipping_works_inline_without_spark(graph: og.Graph) -> None:
+    done = graph.load(lines(person("a"), BAD_LINES["enum"]), on_error="skip", runner="inline")
+    assert (done.runner, dict(done.nodes), dict(done.rejected)) == ("inline", {"Person": 1}, {"W006": 1})
+
+
+def test_refused_rows_are_kept_with_file_and_line(graph: og.Graph, tmp_path: Path) -> None:
+    file = tmp_path / "input.jsonl"
+    file.write_bytes(MESSY)
+    done = run(graph._core, request(str(file), on_error="skip", rejects=str(tmp_path / "rejects")))
+    kept = read_rejects(tmp_path / "rejects")
+    assert len(kept) == sum(done.rejected.values())
+    by_line = {each["line"]: each["code"] for each in kept if each["line"] is not None}
+    expected = {number: None for number, line in enumerate(MESSY.splitlines(), 1) if line + b"\n" in BAD_LINES.values()}
+    assert set(expected) <= set(by_line)
+    enum = MESSY.splitlines(keepends=True).index(BAD_LINES["enum"]) + 1
+    assert by_line[enum] == "W006"
+    assert {each["file"] for each in kept if each["line"] is not None} == {str(file)}
+
+
+def test_without_skipping_everything_refused_is_kept_and_nothing_is_loaded(graph: og.Graph, tmp_path: Path) -> None:
+    head = graph.commits.head()
+    with pytest.raises(ValueViolation) as refused:
+        run(graph._core, request(lines(MANY, BAD_LINES["enum"], BAD_LINES["range"]), rejects=str(tmp_path / "r")))
+    assert refused.value.code in ("W006", "W010")
+    assert "refused: 1 x W006, 1 x W010" in refused.value.__notes__
+    assert len(read_rejects(tmp_path / "r")) == 2
+    assert graph.commits.head() == head
+
+
+def test_too_many_errors_end_a_load_that_skips(graph: og.Graph) -> None:
+    with pytest.raises(ValueViolation):
+        run(graph._core, request(lines(MANY, *BAD_LINES.values()), on_error="skip", max_errors=3))
+    assert exported(graph) == ""
+
+
+@pytest.mark.parametrize("runner", ["inline", "tasks"])
+def test_a_rehearsal_checks_everything_and_writes_nothing(graph: og.Graph, runner: str) -> None:
+    head = graph.commits.head()
+    done = (run if runner == "tasks" else inline)(graph._core, request(MANY, dry_run=True))
+    assert (done.commit, done.dry_run, done.nodes["Person"]) == (None, True, 60)
+    assert (graph.commits.head(), exported(graph), left_behind(graph)) == (head, "", [])
+    with pytest.raises(ValueViolation, match="W013"):
+        run(graph._core, request(lines(edge("Knows", "a", "b")), dry_run=True))
+
+
+def test_a_rehearsal_does_not_create_the_branch(graph: og.Graph) -> None:
+    for start in (partial(graph.load, runner="inline"), partial(graph.load, on_error="skip", runner="inline")):
+        assert start(PEOPLE, branch="new", from_="main", dry_run=True).branch_created is False
+        assert [branch for branch in graph.branches.list() if str(branch) != "main"] == []
+
+
+def test_progress_names_its_stages_and_counts_rows(graph: og.Graph) -> None:
+    seen: list[Progress] = []
+    run(graph._core, request(MANY, progress=seen.append))
+    assert {progress.stage for progress in seen} == {"stage", "check"}
+    assert max(progress.rows for progress in seen) == len(MANY.splitlines())
+    assert max(progress.bytes for progress in seen) == len(MANY)
+
+
+def test_a_load_onto_a_new_branch_is_seen_only_there(graph: og.Graph) -> None:
+    run(graph._core, request(PEOPLE))
+    done = run(graph._core, request(MANY, "merge", branch="side", base="main"))
+    assert (done.branch, done.branch_created) == ("side", True)
+    assert "m001" not in exported(graph)
+    assert len(export_text(graph._core, "side").splitlines()) == len(PEOPLE.splitlines()) + len(MANY.splitlines())
+
+
+# --- the world moves while a load is on its way ------------------------------------------------------------
+
+
+def test_a_commit_in_between_is_checked_again_and_both_are_kept(graph: og.Graph) -> None:
+    once = threading.Event()
+
+    def interfere() -> None:
+        if not once.is_set():
+            once.set()
+            graph.load(lines(person("rival")), runner="inline")
+
+    staged: list[Progress] = []
+    with failpoints.armed({"load.post_checks": interfere}):
+        run(graph._core, request(MANY, progress=staged.append))
+    assert "rival" in exported(graph)
+    assert "m001" in exported(graph)
+    finished = [progress for progress in staged if progress.stage == "stage" and progress.rows]
+    assert len(finished) == 1, "staged rows are used again"
+
+
+def test_a_clash_that_appears_in_between_is_found(graph: og.Graph) -> None:
+    with (
+        failpoints.armed({"load.post_checks": lambda: graph.load(lines(person("m007")), "merge", runner="inline")}),
+        pytest.raises(KeyConflict, match="m007"),
+    ):
+        run(graph._core, request(MANY))
+    assert exported(graph).count("\n") == 1
+    assert left_behind(graph) == []
+
+
+def test_an_overwrite_refuses_when_the_branch_moves(graph: og.Graph) -> None:
+    with (
+        failpoints.armed({"load.post_checks": lambda: graph.load(lines(person("x")), "merge", runner="inline")}),
+        pytest.raises(ReadSetChanged),
+    ):
+        run(graph._core, request(MANY, "overwrite"))
+    assert exported(graph).count("\n") == 1
+
+
+def test_one_load_is_one_commit(graph: og.Graph) -> None:
+    for mode in ("append", "merge", "overwrite"):
+        before = len(graph.commits.list())
+        run(graph._core, request(PEOPLE, mode))
+        assert len(graph.commits.list()) == before + 1
+
+
+# --- columnar input ----------------------------------------------------------------------------------------
+
+TABLE = pa.table(
+    {
+        "login": [f"u{at}" for at in range(20)],
+        "mail": [f"u{at}@x" if at % 3 else None for at in range(20)],
+        "years": pa.array(range(20), pa.int16()),
+        "unused": [1.5] * 20,
+    }
+)
+LINKS = pa.table(
+    {"a": [f"u{at}" for at in range(19)], "b": [f"u{at + 1}" for at in range(19)], "ts": ["2024-01-05"] * 19}
+)
+COLUMNS = {"name": "login", "email": "mail", "age": "years"}
+
+
+@pytest.fixture
+def mapping(tmp_path: Path) -> Path:
+    pq.write_table(TABLE, tmp_path / "people.parquet", row_group_size=4)
+    pcsv.write_csv(LINKS, tmp_path / "links.csv")
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        """
+        sources:
+          people: {format: parquet, path: people.parquet}
+          links: {path: links.csv}
+        nodes:
+          Person: {from: people, columns: {name: login, email: mail, age: years}}
+        edges:
+          Knows: {from: links, src: a, dst: b, columns: {since: ts}}
+        """
+    )
+    return path
+
+
+def test_a_mapping_loads_nodes_and_edges_in_one_commit_whatever_runs_it(
+    graph: og.Graph, tmp_path: Path, mapping: Path
+) -> None:
+    done = run(graph._core, LoadRequest(data=None, mapping=mapping, mode="append"))
+    assert (dict(done.nodes), dict(done.edges)) == ({"Person": 20}, {"Knows": 19})
+    other = og.init(tmp_path / "other", SCHEMA)
+    other.load(mapping=mapping, runner="inline")
+    strip = [json.loads(line) for line in exported(graph).splitlines()]
+    same = [json.loads(line) for line in exported(other).splitlines()]
+    for record in (*strip, *same):
+        if "edge" in record:
+            record["data"].pop("id")
+    assert strip == same
+    assert graph.get("Person", "u7") == {
+        "id": "u7",
+        "age": 7,
+        "code": None,
+        "email": "u7@x",
+        "name": "u7",
+        "role": None,
+        "score": None,
+    }
+
+
+@pytest.mark.parametrize("runner", ["inline", "tasks"])
+def test_a_bad_cell_is_named_with_its_file_and_row(graph: og.Graph, tmp_path: Path, runner: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("name,age\n" + "".join(f"u{at},{at}\n" for at in range(30)) + "bad,old\nlast,3\n")
+    start = run if runner == "tasks" else inline
+    with pytest.raises(ValueViolation, match="strict property 'age' expects") as refused:
+        start(graph._core, request(str(path), type="Person"))
+    assert (refused.value.file, refused.value.line, refused.value.code) == (str(path), 31, "W002")
+
+
+@pytest.mark.parametrize("runner", ["inline", "tasks"])
+def test_a_repeated_key_in_parquet_is_named_with_its_row(graph: og.Graph, tmp_path: Path, runner: str) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.concat_tables([TABLE, TABLE.slice(5, 1)]), path, row_group_size=3)
+    start = run if runner == "tasks" else inline
+    with pytest.raises(ValueViolation, match="W012") as refused:
+        start(graph._core, request(str(path), type="Person", columns=COLUMNS))
+    assert (refused.value.file, refused.value.line) == (str(path), 21)
+
+
+def test_a_frame_in_memory_goes_through_tasks_too(graph: og.Graph) -> None:
+    done = run(graph._core, request(TABLE, type="Person", columns=COLUMNS))
+    assert dict(done.nodes) == {"Person": 20}
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        ({"nodes": {"Person": {"from": "x"}}}, "no source 'x'"),
+        ({"sources": {"x": {}}, "nodes": {"Person": {"from": "x"}}}, "has a path"),
+        ({"sources": {"x": {"path": "a", "format": "xml"}}, "nodes": {"Person": {"from": "x"}}}, "unknown format"),
+        ({"nodes": {"Person": {}}}, "where its rows come from"),
+        ({"nodes": {"Person": {"from": "x", "src": "y"}}}, "unknown member 'src'"),
+        ({"tables": {}}, "a mapping has the members"),
+        ({}, "neither nodes nor edges"),
+    ],
+)
+def test_a_mapping_that_makes_no_sense_is_refused(graph: og.Graph, described: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        graph.load(mapping=described)
+
+
+def test_missing_input_is_told(graph: og.Graph, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="there is no file"):
+        run(graph._core, request(str(tmp_path / "nothing.jsonl")))
+    with pytest.raises(NotFound, match="holds no record files"):
+        run(graph._core, request(str(tmp_path / "*.jsonl")))
+    with pytest.raises(BadRequest, match="either data or a mapping"):
+        graph.load()
+    with pytest.raises(BadRequest, match="unknown runner 'flink'"):
+        graph.load(PEOPLE, runner="flink")
+
+
+# --- on Spark itself ---------------------------------------------------------------------------------------
+
+
+def test_the_facade_loads_on_spark_and_says_so(graph: og.Graph, tmp_path: Path, spark: Any) -> None:
+    pq.write_table(TABLE, tmp_path / "people.parquet", row_group_size=4)
+    done = graph.load(tmp_path / "people.parquet", type="Person", columns=COLUMNS, runner="spark")
+    assert (done.runner, done.actor_id, dict(done.nodes)) == ("spark", "tester", {"Person": 20})
+    assert graph.get("Person", "u19") is not None
+
+
+@pytest.mark.parametrize("action", ["raise", "kill"])
+def test_a_task_that_fails_after_writing_is_repeated_and_nothing_is_doubled(
+    graph: og.Graph, spark: Any, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    monkeypatch.setenv(failpoints.ENVIRONMENT, f"load.split_staged_at_first={action}")
+    done = load(graph._core, request(PEOPLE), SparkTasks(spark), Tuning(split_bytes=900))
+    assert done.total_entities == len(PEOPLE.splitlines()) == exported(graph).count("\n")
+    assert left_behind(graph) == []
+
+
+def test_a_job_that_keeps_failing_is_told_in_one_line_and_leaves_nothing(
+    graph: og.Graph, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = graph.commits.head()
+
+    def fail(split: Any) -> None:
+        raise RuntimeError("no space left on device")
+
+    with pytest.raises(
+        og.errors.StorageError, match="the Spark job 'probe' failed: RuntimeError: no space left on device"
+    ):
+        SparkTasks(spark).run(fail, [1], stage="probe", report=None)
+    assert (graph.commits.head(), left_behind(graph)) == (head, [])
+
+
+def test_skipping_on_spark_gives_the_same_counts(graph: og.Graph, spark: Any) -> None:
+    done = load(graph._core, request(MESSY, on_error="skip"), SparkTasks(spark), Tuning(split_bytes=1500))
+    assert {code: done.rejected[code] for code in SET_REFUSALS} == SET_REFUSALS
+    assert done.total_entities == len(PEOPLE.splitlines())
