@@ -17,7 +17,7 @@ $(VENV)/.ready: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(SYNC) --extra dev --extra testing --extra frames
+	@$(SYNC) --extra dev --extra testing --extra frames --extra spark
 	@touch $@
 
 setup: $(VENV)/.ready ## create .venv with everything the tests need
@@ -49,7 +49,7 @@ soak: $(VENV)/.ready ## many writer processes with kills and pauses (SECONDS_EAC
 	@$(BIN)/python -m omnigraph.testing.soak
 
 docs: $(VENV)/.ready ## build the documentation into site/
-	@$(SYNC) --extra dev --extra testing --extra frames --extra docs
+	@$(SYNC) --extra dev --extra testing --extra frames --extra spark --extra docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 

@@ -5,27 +5,15 @@ from __future__ import annotations
 import json
 import stat
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
-from cli_runner import ADD_PERSON, GET_PERSON, RECORDS, SCHEMA, Desk, build_template, lines
+from cli_runner import ADD_PERSON, GET_PERSON, SCHEMA, Desk, desk, template
+
+__all__ = ["desk", "template"]  # fixtures
 
 VERSION = version("omnigraph")
 ALICE = ("-e", GET_PERSON, "--params", '{"name":"Alice"}')
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_template(tmp_path_factory.mktemp("cli") / "template")
-
-
-@pytest.fixture
-def desk(tmp_path: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    found = Desk(tmp_path, template, monkeypatch)
-    found.write("F.pg", SCHEMA)
-    found.write("F.jsonl", lines(RECORDS))
-    return found
 
 
 # --- 1–8: the program itself -------------------------------------------------------------------------
@@ -58,7 +46,7 @@ def test_help_lists_commands_by_what_they_need(desk: Desk, number: int) -> None:
     assert (done.code, done.stderr) == (0, "")
     assert "COMMANDS BY CAPABILITY" in done.stdout
     words = [text.split()[0] for text in done.stdout.splitlines() if text.strip()]
-    assert words.index("query") < words.index("init")
+    assert words.index("query") < words.index("optimize") < words.index("embed")
     assert "ingest" not in words
 
 
@@ -537,6 +525,101 @@ def test_commit_show_prints_one_commit(desk: Desk, number: int) -> None:
     gone = desk.run("commit", "show", "01J00000000000000000000000", "--uri", "g")
     assert (gone.code, gone.stdout) == (1, "")
     assert "commit '01J00000000000000000000000' not found" in gone.stderr
+
+
+# --- 51–55: maintenance ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [pytest.param(51, id="51")])
+def test_optimize_reports_every_dataset(desk: Desk, number: int) -> None:
+    desk.graph()
+    done = desk.shell("optimize", "--json", "g")
+    assert done.code == 0, done.stderr
+    assert list(done.json) == ["uri", "datasets"]
+    keys = ["edge:Knows", "edge:WorksAt", "node:Company", "node:Person", "__manifest"]
+    assert [each["type_key"] for each in done.json["datasets"]] == keys
+    for each in done.json["datasets"]:
+        assert list(each) == [
+            "type_key",
+            "fragments_removed",
+            "fragments_added",
+            "committed",
+            "skipped",
+            "published_dataset_version",
+            "lance_head_version",
+            "pending_indexes",
+        ]
+    assert "omnigraph optimize → g (direct, local)" in done.stderr
+    words = desk.run("optimize", "g").stdout.splitlines()
+    assert words[0] == "optimize g — 5 datasets"
+    assert words[1] == f"  {'edge type ' + repr('Knows'):<40} no-op"
+    shown = desk.run("indexes", "g", "--json").json["indexes"]
+    assert {each["coverage"] for each in shown} == {1.0}
+
+
+@pytest.mark.parametrize("command", [pytest.param(name, id=f"52-{name}") for name in ("optimize", "repair", "cleanup")])
+def test_maintenance_needs_storage(desk: Desk, command: str) -> None:
+    done = desk.run(command, "https://h")
+    assert (done.code, done.stdout) == (1, "")
+    assert "direct (storage-native) command and needs direct storage access" in done.stderr
+    assert "remote server" in done.stderr
+    flagged = desk.run(command, "g", "--as", "x")
+    assert "Pass a storage URI, or --cluster <dir> --graph <id>." in flagged.stderr
+
+
+@pytest.mark.parametrize("number", [pytest.param(53, id="53")])
+def test_repair_finds_no_drift(desk: Desk, number: int) -> None:
+    desk.graph()
+    done = desk.shell("repair", "--json", "g")
+    assert list(done.json) == ["uri", "confirm", "force", "graph_manifest_version", "datasets"]
+    assert [(each["classification"], each["action"]) for each in done.json["datasets"]] == [("no_drift", "no_op")] * 4
+    assert done.json["graph_manifest_version"] is None
+    assert desk.run("repair", "g").stdout.splitlines()[0] == "repair g — preview mode, 4 datasets"
+    forced = desk.run("repair", "--force", "g")
+    assert (forced.code, "--confirm" in forced.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("number", [pytest.param(54, id="54")])
+def test_cleanup_previews_without_opening_the_graph(desk: Desk, number: int) -> None:
+    done = desk.run("cleanup", "g")
+    assert (done.code, done.stdout) == (1, "")
+    assert "--keep" in done.stderr
+    assert "--older-than" in done.stderr
+    preview = desk.run("cleanup", "--keep", "5", "--older-than", "2h", "--json", "there-is-no-graph")
+    assert (preview.code, preview.stdout) == (0, "")
+    assert "keep 5 versions, remove anything older than 7200s" in preview.stderr
+
+
+@pytest.mark.parametrize(
+    ("duration", "token"),
+    [
+        pytest.param("1h30m", "invalid duration", id="54-compound"),
+        pytest.param("7D", "unknown duration unit", id="54-unit"),
+        pytest.param("-1s", "invalid duration", id="54-sign"),
+    ],
+)
+def test_cleanup_refuses_odd_durations(desk: Desk, duration: str, token: str) -> None:
+    done = desk.run("cleanup", "g", f"--older-than={duration}")
+    assert (done.code, token in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("number", [pytest.param(55, id="55")])
+def test_cleanup_removes_versions_when_confirmed(desk: Desk, number: int) -> None:
+    desk.graph()
+    assert desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Eve").code == 0
+    done = desk.shell("cleanup", "--keep", "1", "--confirm", "g", "--json")
+    assert done.code == 0, done.stderr
+    assert list(done.json) == ["uri", "keep_versions", "older_than_secs", "datasets"]
+    assert (done.json["keep_versions"], done.json["older_than_secs"]) == (1, None)
+    assert [list(each) for each in done.json["datasets"]] == [
+        ["type_key", "bytes_removed", "old_versions_removed", "error"]
+    ] * 4
+    assert done.json["datasets"][3]["old_versions_removed"] > 0
+    assert "omnigraph cleanup → g (direct, local)" in done.stderr
+    refused = desk.run("cleanup", "--keep", "1", "--confirm", "--json", "--store", "s3://b/g")
+    assert (refused.code, "refusing destructive `cleanup`" in refused.stderr) == (1, True)
+    words = desk.run("cleanup", "--keep", "1", "--confirm", "g").stdout
+    assert words == "cleanup g (keep 1 versions) — removed 0 versions (0 bytes) across 4 datasets\n"
 
 
 # --- 56–62: lint and local commands ------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Schema changes through the SDK: writes W51 to W59, storage S13 to S15, S36 to S38 and S50, V24 and schema case 64."""
+"""Schema changes through the SDK: writes W51 to W59, storage S13 to S15, S36 to S38 and S50, V24, schema case 64."""
 
 from __future__ import annotations
 
@@ -539,3 +539,55 @@ def test_a_required_property_can_become_nullable(tmp_path: Path) -> None:
     )
     with pytest.raises(BadRequest, match="OG-MF-106"):
         graph.schema.apply("node Hut { code: String @key  alt: I32 }")
+
+
+# --- hard and soft drops ----------------------------------------------------------------------------------
+
+
+def data_files(graph: og.Graph, key: str) -> list[str]:
+    location = state_of(graph).registrations[key].location
+    return sorted(path.name for path in Path(graph.uri, location, "data").glob("*"))
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["soft", "hard"])
+def test_a_dropped_property_stays_readable_unless_data_loss_is_allowed(graph: og.Graph, lost: bool) -> None:
+    old, files = graph.commits.head(), data_files(graph, "node:Person")
+    assert old is not None
+    done = graph.schema.apply(SCHEMA.replace("age: I32?", ""), allow_data_loss=lost)
+    assert done.to_json()["steps"][0]["mode"] == ("hard" if lost else "soft")
+    expected = alice()
+    del expected["age"]
+    assert graph.get("Person", "Alice") == expected
+    assert (set(files) <= set(data_files(graph, "node:Person"))) is not lost
+    reopened = og.open(graph.uri, settings=SETTINGS)
+    if lost:
+        with pytest.raises(og.errors.HistoricalVersionReclaimed):
+            reopened.get("Person", "Alice", at=old)
+    else:
+        assert reopened.get("Person", "Alice", at=old) == expected
+    graph.load(b'{"type":"Person","data":{"name":"Cleo"}}')
+    assert_at_rest(graph)
+
+
+def test_a_type_that_is_dropped_for_good_leaves_no_rows_on_disk(graph: og.Graph) -> None:
+    files = data_files(graph, "node:Company")
+    assert files
+    graph.schema.apply(WITHOUT_COMPANY, allow_data_loss=True)
+    assert data_files(graph, "node:Company") == []
+    assert_at_rest(graph)
+    graph.schema.apply(SCHEMA)
+    graph.load(b'{"type":"Company","data":{"name":"Globex"}}')
+    assert graph.get("Company", "Acme") is None
+    assert graph.get("Company", "Globex") is not None
+    assert_at_rest(graph)
+
+
+def test_a_tag_protects_its_commit_even_from_a_hard_drop(graph: og.Graph) -> None:
+    old = graph.commits.head()
+    assert old is not None
+    graph.tags.create("before")
+    graph.schema.apply(SCHEMA.replace("age: I32?", ""), allow_data_loss=True)
+    expected = alice()
+    del expected["age"]
+    assert og.open(graph.uri, settings=SETTINGS).get("Person", "Alice", at=old) == expected
+

@@ -405,8 +405,8 @@ def restamp(root: Root, **metadata: str) -> None:
     ("stamp", "message"),
     [
         pytest.param("3", "older release.*export it with that release, then init and load here", id="S19"),
-        pytest.param("5", "newer release.*upgrade this software first", id="S20"),
-        pytest.param(None, "no format stamp.*only if you know that init never completed", id="S21-missing"),
+        pytest.param("5", "newer release.*upgrade omnigraph before opening this graph", id="S20"),
+        pytest.param(None, "no internal-schema stamp.*only if you know that init never completed", id="S21-missing"),
         pytest.param("x", "unreadable format stamp 'x'", id="S21-unparsable"),
     ],
 )

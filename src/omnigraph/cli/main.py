@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    if argv[:1] == [COMPLETE]:
+    if argv and argv[0] == COMPLETE:
         return _complete(argv[1:])
     try:
         parsed = parse(argv)

@@ -71,6 +71,7 @@ def is_addressed(call: Call) -> bool:
 
 def resolve_scope(call: Call) -> Scope:
     """The scope of a data, direct or served command, checked against what the command can work on."""
+    assert call.config is not None  # read first, so that a broken config is reported before anything is done
     scope = _found(call)
     if scope is None:
         if call.command.capability is Capability.SERVED:

@@ -14,6 +14,7 @@ from omnigraph.compiler.catalog.accepted import Accepted
 from omnigraph.compiler.catalog.migrate import Plan, plan_migration
 from omnigraph.compiler.source import Source
 from omnigraph.engine.core import Core
+from omnigraph.engine.hard_drops import reclaim_dropped
 from omnigraph.engine.transition import schema_row, schema_write_set
 from omnigraph.engine.write.attempt import Hooks
 from omnigraph.engine.write.commit import Committed, commit
@@ -79,6 +80,7 @@ def apply_schema(
         change = _Change(core, accepted, plan.target, actor, new_ulid())
         try:
             done = change.run()
+            reclaim_dropped(core, plan, done)
             return SchemaApplied(plan, done.commit, done.state.version)
         except (Retry, RecoveryRequired) as error:
             undecided = isinstance(error, RecoveryRequired) and error.operation_id == change.operation_id

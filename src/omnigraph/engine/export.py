@@ -15,7 +15,7 @@ from omnigraph.engine.arrow import TableType, property_names, row_schema, table_
 from omnigraph.engine.json_values import IMAGE, json_texts
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
-from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.tables import TableHandle, quote
 
 _BATCH_ROWS = 8_192
 # Lance sorts whole rows in memory and is then twice as fast; a larger table has only its ids sorted, and its rows taken
@@ -60,8 +60,8 @@ def _head(info: TableType) -> str:
     return f'{{"type":{json.dumps(info.name)},"data":{{"id":'
 
 
-def export_type(view: View, info: TableType) -> Iterator[bytes]:
-    """The entities of one type by id."""
+def export_type(view: View, info: TableType, *, low: str | None = None, high: str | None = None) -> Iterator[bytes]:
+    """The entities of one type by id; with bounds, those whose ids lie in [low, high)."""
     entry = view.find(info)
     if entry is None or not entry.row_count:
         return
@@ -69,17 +69,22 @@ def export_type(view: View, info: TableType) -> Iterator[bytes]:
     table = view.table(info)
     stored = [column for column in physical.values() if column is not None]
     blobs = [column for name in info.blobs if (column := physical[name]) is not None]
-    for batch in _by_id(table, stored, row_count=entry.row_count, width=_row_width(info)):
+    bounds = [f"id {sign} {quote(end)}" for sign, end in ((">=", low), ("<", high)) if end is not None]
+    inside = " AND ".join(bounds) or None
+    count = table.count_rows(inside) if inside is not None else entry.row_count
+    for batch in _by_id(table, stored, inside, row_count=count, width=_row_width(info)):
         for part in _slices(batch, blobs):
             yield record_lines(info, _rows(info, table, part, physical))
 
 
-def _by_id(table: TableHandle, stored: list[str], *, row_count: int, width: int) -> Iterator[pa.RecordBatch]:
+def _by_id(
+    table: TableHandle, stored: list[str], inside: str | None, *, row_count: int, width: int
+) -> Iterator[pa.RecordBatch]:
     """Every row in ascending byte order of its id, with its row id; blobs as descriptors."""
     if row_count * width <= _SORT_BYTES:
-        yield from table.batches([*stored, _ROW_ID], batch_size=_BATCH_ROWS, order_by=["id"])
+        yield from table.batches([*stored, _ROW_ID], inside, batch_size=_BATCH_ROWS, order_by=["id"])
         return
-    keys = table.scan(["id", _ROW_ID])
+    keys = table.scan(["id", _ROW_ID], inside)
     ordered = keys[_ROW_ID].take(pc.sort_indices(keys["id"])).combine_chunks()
     size = max(1, min(_TAKE_ROWS, _TAKE_BYTES // width))
     for start in range(0, len(ordered), size):

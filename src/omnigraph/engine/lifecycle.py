@@ -14,12 +14,12 @@ from omnigraph.engine.schemas import HASHES, Schemas
 from omnigraph.engine.view import OpenTables
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.ids import new_ulid
-from omnigraph.storage import branches, recovery
+from omnigraph.storage import recovery
 from omnigraph.storage.initialize import NewGraph, NewTable, initialize
 from omnigraph.storage.opening import open_read_only, open_read_write
 from omnigraph.storage.rows import SchemaRow
 from omnigraph.storage.settings import DEFAULTS, Settings
-from omnigraph.storage.store import Store, store_for
+from omnigraph.storage.store import store_for
 
 StrPath = str | os.PathLike[str]
 
@@ -40,7 +40,7 @@ def open_graph(uri: StrPath, *, read_only: bool = False, settings: Settings = DE
     if read_only:
         opened = open_read_only(store, HASHES)
     else:
-        opened = open_read_write(store, HASHES, lambda: _resolve_interrupted(store))
+        opened = open_read_write(store, HASHES, lambda: recovery.sweep(store))
     schemas.adopt(opened.contract)
     return Core(store, schemas, OpenTables(store.root), read_only)
 
@@ -67,8 +67,3 @@ def read_source(given: StrPath) -> Source:
     except OSError as error:
         raise BadRequest(f"'{path}' cannot be read: {error.strerror}") from error
     return to_source(data, code="S000" if path.suffix == ".pg" else "Q000", name=str(path))
-
-
-def _resolve_interrupted(store: Store) -> None:
-    recovery.sweep(store)
-    branches.finish_deletes(store)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from omnigraph.engine import runners
 from omnigraph.engine.core import Core
 from omnigraph.engine.entity import entity_at
 from omnigraph.engine.export_file import write_export
@@ -30,6 +31,11 @@ class Reader:
     def view(self) -> View:
         """What reads see right now: one snapshot, its catalog and its head commit."""
         raise NotImplementedError
+
+    @property
+    def spark(self) -> Any:
+        """What this sees right now as Spark frames: `graph.spark.read("Person")` (needs omnigraph[spark])."""
+        return runners.spark_reader(self.view())
 
     def snapshot(self) -> Snapshot:
         """Which version of each table is visible."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from omnigraph.engine.core import Core
 from omnigraph.engine.result import LoadResult
+from omnigraph.engine.view import View
 from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES
 from omnigraph.engine.write.load import LoadMode
 from omnigraph.engine.write.loading import LoadCall, run_load
@@ -73,6 +74,13 @@ def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
                 raise BadRequest("the spark runner needs pyspark: install omnigraph[spark]")
             return _registered_runner("spark")(core, request)
     raise BadRequest(f"unknown runner '{runner}' (expected auto, inline or spark)")
+
+
+def spark_reader(view: View) -> Any:
+    """A view as Spark sees it; made by the pipeline."""
+    if find_spec("pyspark") is None:
+        raise BadRequest("reading with Spark needs pyspark: install omnigraph[spark]")
+    return import_module(f"{_PIPELINE}.reader").SparkReader(view)
 
 
 def _registered_runner(name: str) -> Runner:

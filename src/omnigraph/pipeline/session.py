@@ -160,6 +160,7 @@ def _settings(home: Path, *, local: bool) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.python.filterPushdown.enabled": "true",
     }
     if local:
         found |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}

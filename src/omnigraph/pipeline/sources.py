@@ -17,9 +17,12 @@ from omnigraph.engine.write.tabular import FrameShape, group_rows
 
 SPLIT_BYTES = 64 << 20
 SPLIT_ROWS = 1 << 20
+# Below this a task of its own costs more than it saves.
+_FEWEST_BYTES = 8 << 20
+_FEWEST_ROWS = 1 << 17
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """One input file; `shown` is its name in messages, None when the caller gave data instead of a file."""
 
@@ -61,29 +64,38 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
     return [Source(InputFile(path, len(data)), None)]
 
 
-def cut(sources: Sequence[Source], *, split_bytes: int = SPLIT_BYTES, split_rows: int = SPLIT_ROWS) -> list[Split]:
-    """The splits of all sources, in input order."""
-    found = [split for source in sources for split in _cut_one(source, split_bytes, split_rows)]
+def cut(
+    sources: Sequence[Source], *, cores: int = 1, split_bytes: int = SPLIT_BYTES, split_rows: int = SPLIT_ROWS
+) -> list[Split]:
+    """The splits of all sources, in input order; small input is cut finer, so that every core has something to do."""
+    groups = {source: group_rows(source.file.path) for source in sources if _is_parquet(source)}
+    size = sum(source.file.size for source in sources if source.frame is None)
+    split_bytes = min(split_bytes, max(_FEWEST_BYTES, size // (2 * cores)))
+    split_rows = min(split_rows, max(_FEWEST_ROWS, sum(map(sum, groups.values())) // (2 * cores)))
+    found: list[Split] = []
+    for source in sources:
+        if source in groups:
+            found += _row_groups(source, groups[source], split_rows)
+        else:
+            found += _byte_ranges(source, split_bytes)
     return [replace(split, index=index) for index, split in enumerate(found)]
 
 
-def _cut_one(source: Source, split_bytes: int, split_rows: int) -> Iterator[Split]:
+def _is_parquet(source: Source) -> bool:
+    return source.frame is not None and source.file.path.endswith(".parquet")
+
+
+def _byte_ranges(source: Source, split_bytes: int) -> Iterator[Split]:
     size = source.file.size
-    if source.frame is not None:
-        if source.file.path.endswith(".parquet"):
-            yield from _row_groups(source, split_rows)
-        else:
-            yield Split(0, source, 0, None, 1)
-    elif source.file.compressed or size <= split_bytes:
+    if source.frame is not None or source.file.compressed or size <= split_bytes:
         yield Split(0, source, 0, None, 1)
-    else:
-        for start in range(0, size, split_bytes):
-            yield Split(0, source, start, min(start + split_bytes, size), 1 if start == 0 else None)
+        return
+    for start in range(0, size, split_bytes):
+        yield Split(0, source, start, min(start + split_bytes, size), 1 if start == 0 else None)
 
 
-def _row_groups(source: Source, split_rows: int) -> Iterator[Split]:
+def _row_groups(source: Source, counts: Sequence[int], split_rows: int) -> Iterator[Split]:
     start, first, rows = 0, 1, 0
-    counts = group_rows(source.file.path)
     for at, count in enumerate(counts):
         if rows and rows + count > split_rows:
             yield Split(0, source, start, at, first)

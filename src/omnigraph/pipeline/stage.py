@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,7 +49,8 @@ class StageJob:
     """What every staging task knows.
 
     `firsts` are the numbers of the first lines of splits, as far as they are known. `dropped` names rows to leave out,
-    split → table → ascending positions among the rows that pass their own checks.
+    split → table → ascending positions among the rows that pass their own checks. `failpoints` arms workers that were
+    started before the driver was.
     """
 
     root: Root
@@ -84,7 +86,10 @@ class Staged:
 
 def stage_split(job: StageJob, split: Split) -> Staged:
     """Decode, check and write one split; the same call gives the same rows and ids again."""
-    with failpoints.armed(job.failpoints), minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
+    with ExitStack() as held:
+        if job.failpoints:
+            held.enter_context(failpoints.armed(job.failpoints))
+        held.enter_context(minting_from(job.first_id + split.index * _IDS_PER_SPLIT))
         return _Stager(job, split).run()
 
 

@@ -52,7 +52,7 @@ class Staging:
         self.tasks = tasks
         scratch = f"{root.uri}/{parts.load_directory(load_id)}"
         sources = plan_sources(request, scratch)
-        self.splits = cut(sources, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
+        self.splits = cut(sources, cores=tasks.cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
         self.job = StageJob(
             root=root,
             load_id=load_id,
@@ -61,7 +61,7 @@ class Staging:
             samples=tuning.samples,
             skip=request.on_error == "skip",
             max_errors=request.max_errors,
-            failpoints=os.environ.get(failpoints.ENVIRONMENT, ""),
+            failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if tasks.name == "spark" else "",
         )
         self._staged: dict[int, Staged] = {}
         self._stage(self.splits)

@@ -68,6 +68,11 @@ class TableHandle:
     def fragment_ids(self) -> frozenset[int]:
         return frozenset(self.dataset.fragment_ids())
 
+    def fragment_rows(self) -> dict[int, int]:
+        """How many rows each fragment holds, deleted ones included, by fragment id."""
+        with self._translated():
+            return {found.fragment_id: int(found.physical_rows) for found in self.dataset.get_fragments()}
+
     def count_rows(self, filter: Filter | None = None, *, fragments: Collection[int] | None = None) -> int:
         """How many rows there are, or are in some fragments."""
         with self._translated():
@@ -99,10 +104,13 @@ class TableHandle:
         batch_size: int | None = None,
         limit: int | None = None,
         blobs: BlobHandling | None = None,
+        fragments: Sequence[int] | None = None,
         **options: Any,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows as a stream of batches in storage order; memory stays bounded by the batch size."""
+        """Rows as a stream of batches in storage order, of some fragments or all; the batch size bounds the memory."""
         with self._translated():
+            if fragments is not None:
+                options["fragments"] = [self.dataset.get_fragment(number) for number in fragments]
             scanner = self._scanner(
                 columns, filter, batch_size=batch_size, limit=limit, blob_handling=blobs, scan_in_order=True, **options
             )

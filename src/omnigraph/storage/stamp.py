@@ -18,7 +18,7 @@ def check_stamp(schema: pa.Schema, uri: str) -> None:
     raw = (schema.metadata or {}).get(STAMP_KEY.encode())
     if raw is None:
         raise FormatRefused(
-            f"'{uri}' has no format stamp: its initialization was interrupted or damaged; "
+            f"'{uri}' has no internal-schema stamp: its initialization was interrupted or damaged; "
             "delete the root only if you know that init never completed",
             found=None,
         )
@@ -28,12 +28,12 @@ def check_stamp(schema: pa.Schema, uri: str) -> None:
     if int(text) < CURRENT_STAMP:
         raise FormatRefused(
             f"'{uri}' was written by an older release (format {text}, this release uses {CURRENT_STAMP}); "
-            "export it with that release, then init and load here",
+            "export it with that release, then init and load here: omnigraph export, init, load --mode overwrite",
             found=text,
         )
     if int(text) > CURRENT_STAMP:
         raise FormatRefused(
             f"'{uri}' was written by a newer release (format {text}, this release uses {CURRENT_STAMP}); "
-            "upgrade this software first",
+            "upgrade omnigraph before opening this graph",
             found=text,
         )

@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.handle import BlobHandling, TableHandle
+from omnigraph.storage.handle import ID_CHUNK, BlobHandling, TableHandle
 from omnigraph.storage.refs import Ref
 
 ROW_ID = "_rowid"
 CREATED = "_row_created_at_version"
 UPDATED = "_row_last_updated_at_version"
+
+_MARKED_IDS = 1 << 28
 
 Point = tuple[str | None, int]
 """One version of a dataset: its ref and its number."""
@@ -47,10 +49,7 @@ def _line(refs: Mapping[str, Ref], point: Point) -> Iterator[Point]:
 
 @dataclass(frozen=True, slots=True)
 class LineChanges:
-    """Rows that a descendant wrote after its ancestor, and the ancestor's rows that it replaced or removed.
-
-    The column with the version of the last update is filled in `after` only.
-    """
+    """Rows that a descendant wrote after its ancestor, and the ancestor's rows that it replaced or removed."""
 
     before: pa.Table
     after: pa.Table
@@ -74,10 +73,9 @@ def changes_along(old: TableHandle, new: TableHandle, columns: Sequence[str], bl
 def _written(old: TableHandle, new: TableHandle, columns: Sequence[str], blobs: Sequence[str]) -> pa.Table:
     fresh = _fresh(old, new)
     wanted = [*columns, UPDATED, ROW_ID, CREATED]
-    handling: BlobHandling | None = "all_binary" if blobs else None
     if not fresh:
-        return new.scan(wanted, limit=0, blobs=handling)
-    return new.scan(wanted, f"{UPDATED} > {old.version}", blobs=handling, fragments=fresh)
+        return new.scan(wanted, limit=0, blobs=_handling(blobs))
+    return new.scan(wanted, f"{UPDATED} > {old.version}", blobs=_handling(blobs), fragments=fresh)
 
 
 def _gone(old: TableHandle, new: TableHandle) -> np.ndarray:
@@ -85,7 +83,18 @@ def _gone(old: TableHandle, new: TableHandle) -> np.ndarray:
     then, now = _by_content(old), _by_content(new)
     before = _row_ids(old, [fragment for key, fragment in then.items() if key not in now])
     after = _row_ids(new, [fragment for key, fragment in now.items() if key not in then])
-    return np.setdiff1d(before, after, assume_unique=True)
+    return _missing(before, after)
+
+
+def _missing(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The distinct ids of one array that the other does not have."""
+    highest = int(max(before.max(initial=0), after.max(initial=0)))
+    if highest > _MARKED_IDS:
+        return np.setdiff1d(before, after, assume_unique=True)
+    marks = np.zeros(highest + 1, bool)  # row ids are handed out one after the other, so the marks are dense
+    marks[after] = True
+    missing: np.ndarray = before[~marks[before]]
+    return missing
 
 
 def _row_ids(table: TableHandle, fragments: list[Any]) -> np.ndarray:
@@ -96,14 +105,18 @@ def _row_ids(table: TableHandle, fragments: list[Any]) -> np.ndarray:
 
 
 def _taken(table: TableHandle, row_ids: np.ndarray, columns: Sequence[str], blobs: Sequence[str]) -> pa.Table:
-    plain = [name for name in columns if name not in blobs]
-    rows = table.take_rows(row_ids.tolist(), plain)
-    for name in blobs:
-        data = table.read_blobs(name, row_ids.tolist()) if len(row_ids) else []
-        rows = rows.append_column(name, pa.array(data, pa.large_binary()))
-    # Lance 14 fails when a take by row id asks for a version column and the rows lie in several fragments.
-    unknown = pa.nulls(rows.num_rows, pa.uint64())
-    return rows.select(list(columns)).append_column(UPDATED, unknown)
+    # A filter on the row id finds the rows from the fragments' own descriptions; a take by row id would first build an
+    # index of all row ids of the version, which on a large table takes longer than everything else here.
+    wanted, handling = [*columns, UPDATED], _handling(blobs)
+    parts = [
+        table.scan(wanted, f"{ROW_ID} IN ({','.join(map(str, row_ids[start : start + ID_CHUNK]))})", blobs=handling)
+        for start in range(0, len(row_ids), ID_CHUNK)
+    ]
+    return pa.concat_tables(parts) if parts else table.scan(wanted, limit=0, blobs=handling)
+
+
+def _handling(blobs: Sequence[str]) -> BlobHandling | None:
+    return "all_binary" if blobs else None
 
 
 def _fresh(old: TableHandle, new: TableHandle) -> list[Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.engine.graph import Graph, open
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, RecoveryRequired, Retry
 from omnigraph.storage import failpoints
 from omnigraph.storage.settings import Settings
 from omnigraph.testing.processes import Child, answer_file
@@ -43,12 +43,48 @@ def _load(graph: Graph, records: str) -> str | None:
     return graph.load(records.encode(), mode="merge").commit_id
 
 
-VERBS: dict[str, Callable[[Graph, str], str | None]] = {"apply": _apply, "load": _load}
+def _churn(graph: Graph, argument: str) -> str | None:
+    """Many small commits, each tried again until it lands; `name:count` says which rows."""
+    name, _, count = argument.partition(":")
+    commit = None
+    for number in range(int(count)):
+        while True:
+            try:
+                commit = _load(graph, f'{{"type":"Person","data":{{"name":"{name}{number}"}}}}')
+                break
+            except (Retry, RecoveryRequired, HistoricalVersionReclaimed):
+                continue
+    return commit
+
+
+def _optimize(graph: Graph, _argument: str) -> str | None:
+    graph.optimize()
+    return None
+
+
+def _cleanup(graph: Graph, _argument: str) -> str | None:
+    graph.cleanup(keep=1, confirm=True)
+    return None
+
+
+def _open(graph: Graph, _argument: str) -> str | None:
+    return open(graph.uri, settings=graph._core.store.settings).commits.head()
+
+
+VERBS: dict[str, Callable[[Graph, str], str | None]] = {
+    "apply": _apply,
+    "load": _load,
+    "churn": _churn,
+    "optimize": _optimize,
+    "cleanup": _cleanup,
+    "open": _open,
+}
 
 
 def _perform(job: Job) -> None:
     answer: dict[str, str | None]
-    graph = open(job.root, settings=job.settings)
+    # A graph that is opened for the verb must not be recovered before it.
+    graph = open(job.root, read_only=job.verb == "open", settings=job.settings)
     with failpoints.armed(job.failpoints):
         try:
             answer = {"commit": VERBS[job.verb](graph, job.argument)}

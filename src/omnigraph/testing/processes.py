@@ -58,7 +58,7 @@ class Job:
 
 
 class Child:
-    """A process that does one thing under failpoints and writes its answer; it may be killed, or stop and be resumed."""
+    """A process that does one thing under failpoints and answers; it may be killed, or stop and be resumed."""
 
     def __init__(self, target: Callable[..., None], job: Any, answer: Path) -> None:
         self._answer = answer

@@ -70,7 +70,7 @@ def test_an_aborted_operation_cannot_be_published(store: Store) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "member"),
     [
-        ("graph_head", new_ulid(), "graph_head:main"),
+        ("graph_head", "01J00000000000000000000000", "graph_head:main"),
         ("graph_head", None, "graph_head:main"),
         ("schema_ir_hash", "sha256:other", "schema_ir_hash"),
         ("branch_identifier", ((1, "x"),), "branch_identifier:main"),

@@ -35,6 +35,16 @@ WRITES = (
         shared.SOURCE_CONFLICTS,
     ),
     Command(
+        ("shell",),
+        Capability.DATA,
+        "Type queries at a prompt",
+        "shell.shell",
+        WRITE_SCOPE,
+        (URI,),
+        (BRANCH, shared.FORMAT),
+        notes="Entries are also taken from standard input when it is not a terminal.",
+    ),
+    Command(
         ("load",),
         Capability.DATA,
         "Load records from a file as one commit",

@@ -30,7 +30,7 @@ _REWRITE_ROWS = 500_000
 class RowDelta:
     """Rows of the first version that are gone or different in the second, and the rows of the second that are new or
     different; both by ascending id, no equal pair among them. The last column says in which version of the table a row
-    was written last, where that is known."""
+    was written last."""
 
     before: pa.Table
     after: pa.Table

@@ -32,11 +32,13 @@ class Mark:
     ref: str | None
     version: int
     stamp: str
+    rows: int
 
     @classmethod
     def of(cls, table: Entities) -> Mark:
         """The table as it is now."""
-        return cls(table.entry.location, table.entry.ref, table.entry.version, table.handle.stamp)
+        entry, handle = table.entry, table.handle
+        return cls(entry.location, entry.ref, entry.version, handle.stamp, handle.count_rows())
 
     def precedes(self, table: Entities) -> bool:
         """Whether the table descends from this mark: the same lineage, the marked version still part of it."""
@@ -124,7 +126,7 @@ class _Change:
 def _change(base: Adjacency, origin: Origin, ends: Ends) -> _Change | None:
     """What happened to the edges since; None when it is so much that starting over is as good."""
     handle = ends.edges.handle
-    changed = handle.scan([ROW_ID, "src", "dst"], f"{UPDATED} > {origin.edges.version}")
+    changed = handle.scan([ROW_ID, "src", "dst", CREATED], f"{UPDATED} > {origin.edges.version}")
     if changed.num_rows > _MOST_CHANGED * max(len(base), 1):
         return None
     tails, heads = (_nodes(table, changed, end) for table, end in ((ends.tails, "src"), (ends.heads, "dst")))
@@ -135,7 +137,9 @@ def _change(base: Adjacency, origin: Origin, ends: Ends) -> _Change | None:
     touched = row_ids(changed[ROW_ID])
     same[touched[touched < len(same)]] = False
     same, news = _without_repeats(base, same, news)
-    if int(same[base.edges].sum()) + len(news[2]) != handle.count_rows():
+    inserted = int((row_ids(changed[CREATED]) > origin.edges.version).sum())
+    if origin.edges.rows + inserted != handle.count_rows():
+        # Some are gone; which ones, only the row ids that are left can tell.
         same &= _flags(row_ids(handle.scan([ROW_ID])[ROW_ID]), len(same))
     return _Change(same, news)
 

@@ -1,0 +1,193 @@
+"""The `omnigraph` data source: one type of a graph as a Spark frame, pinned to one snapshot.
+
+    spark.read.format("omnigraph").option("graph", uri).option("type", "Person").load()
+
+`branch`, `snapshot` (a commit) or `version` (of the manifest) say which state. Spark does not tell a Python source
+which columns it needs, so `columns` names them; filters are handed down to Lance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from omnigraph.engine.arrow import TableType, row_schema
+from omnigraph.engine.entity import type_named
+from omnigraph.engine.graph import open as open_graph
+from omnigraph.engine.view import View
+from omnigraph.errors import BadRequest
+from omnigraph.pipeline.filters import lance_predicate
+from omnigraph.storage.layout import Address
+from omnigraph.storage.tables import open_table
+
+_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns"}
+_PARTITION_ROWS = 1 << 20
+
+
+class OmnigraphSource(DataSource):
+    """One type of one graph state, read-only."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "omnigraph"
+
+    def schema(self) -> StructType:
+        found: StructType = from_arrow_schema(self._plan.arrow_schema)
+        return found
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _Reader(self._plan)
+
+    @cached_property
+    def _plan(self) -> TablePlan:
+        return plan_table({name.lower(): value for name, value in self.options.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """Everything a reader needs about one table at one version: where it is, and how its columns are called."""
+
+    address: Address | None
+    version: int
+    columns: tuple[tuple[str, str | None], ...]
+    arrow_schema: pa.Schema
+    texts: frozenset[str]
+    blobs: bool
+    fragments: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentGroup(InputPartition):
+    """Some fragments of the table, for one task."""
+
+    fragments: tuple[int, ...]
+
+
+def plan_table(options: dict[str, str]) -> TablePlan:
+    """The plan for a set of options; unknown or missing ones are told."""
+    unknown = sorted(set(options) - _OPTIONS - {"path"})
+    if unknown:
+        raise BadRequest(f"unknown option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})")
+    for needed in ("graph", "type"):
+        if needed not in options:
+            raise BadRequest(f"the omnigraph source needs the option '{needed}'")
+    view = _view(options)
+    info = type_named(view, options["type"])
+    return _plan(view, info, _chosen(info, options.get("columns")))
+
+
+def _view(options: dict[str, str]) -> View:
+    graph = open_graph(options["graph"], options.get("branch", "main"), read_only=True)
+    if "snapshot" in options:
+        return graph.at(options["snapshot"]).view()
+    if "version" in options:
+        return graph.at(version=int(options["version"])).view()
+    return graph.view()
+
+
+def _chosen(info: TableType, wanted: str | None) -> list[str]:
+    known: list[str] = row_schema(info).names
+    if wanted is None:
+        return known
+    chosen = [name.strip() for name in wanted.split(",") if name.strip()]
+    for name in chosen:
+        if name not in known:
+            raise BadRequest(f"'{info.name}' has no column '{name}' (it has {', '.join(known)})")
+    return chosen
+
+
+def _plan(view: View, info: TableType, chosen: list[str]) -> TablePlan:
+    schema = row_schema(info)
+    fields = [pa.field(name, spark_type(schema.field(name).type)) for name in chosen]
+    texts = frozenset(name for name in chosen if schema.field(name).type == pa.utf8())
+    blobs = bool(info.blobs & set(chosen))
+    entry = view.find(info)
+    if entry is None or not entry.row_count:
+        return TablePlan(None, 0, (), pa.schema(fields), texts, blobs, ())
+    physical = view.columns(info)
+    columns = tuple((name, physical[name]) for name in chosen)
+    groups = _groups(view.table(info).fragment_rows())
+    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), texts, blobs, groups)
+
+
+def _groups(rows: dict[int, int]) -> tuple[tuple[int, ...], ...]:
+    groups: list[list[int]] = []
+    size = 0
+    for number, count in rows.items():
+        if not groups or size + count > _PARTITION_ROWS:
+            groups.append([])
+            size = 0
+        groups[-1].append(number)
+        size += count
+    return tuple(map(tuple, groups))
+
+
+class _Reader(DataSourceReader):
+    """Reads fragment groups of one plan."""
+
+    def __init__(self, plan: TablePlan) -> None:
+        self.plan = plan
+        self.predicate: str | None = None
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take over the filters that Lance evaluates the same way; Spark keeps the rest."""
+        taken = []
+        for found in filters:
+            predicate = lance_predicate(found, dict(self.plan.columns), self.plan.arrow_schema)
+            if predicate is None:
+                yield found
+            else:
+                taken.append(predicate)
+        self.predicate = " AND ".join(taken) or None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [FragmentGroup(group) for group in self.plan.fragments] or [FragmentGroup(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FragmentGroup)
+        if self.plan.address is None or not partition.fragments:
+            return
+        table = open_table(self.plan.address, self.plan.version)
+        stored = list(dict.fromkeys(name for _, name in self.plan.columns if name is not None)) or ["id"]
+        blobs: Any = "all_binary" if self.plan.blobs else None
+        for batch in table.batches(stored, self.predicate, blobs=blobs, fragments=partition.fragments):
+            yield self._shown(batch)
+
+    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        schema = self.plan.arrow_schema
+        arrays = [
+            pa.nulls(batch.num_rows, field.type) if stored is None else _as(batch.column(stored), field.type)
+            for field, (_, stored) in zip(schema, self.plan.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def spark_type(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type under which Spark can hold every value of a stored type."""
+    if kind == pa.uint32():
+        return pa.int64()
+    if kind == pa.uint64():
+        return pa.decimal128(20, 0)
+    if kind == pa.date64():
+        return pa.timestamp("us", tz="UTC")
+    if kind == pa.large_binary():
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(spark_type(kind.value_type))
+    return kind
+
+
+def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type == pa.date64():
+        return values.cast(pa.int64()).cast(pa.timestamp("ms", tz="UTC")).cast(kind)
+    if pa.types.is_list(values.type) and values.type.value_type == pa.date64():
+        flat = values.cast(pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("ms", tz="UTC")))
+        return flat.cast(kind)
+    return values.cast(kind)

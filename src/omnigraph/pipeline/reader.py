@@ -1,0 +1,59 @@
+"""`graph.spark`: the types of one view as Spark frames and views, and an export that every core works on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from omnigraph.engine.arrow import table_types
+from omnigraph.engine.entity import type_named
+from omnigraph.engine.view import View
+from omnigraph.pipeline.datasource import OmnigraphSource
+from omnigraph.pipeline.export import export_files
+from omnigraph.pipeline.jobs import SparkTasks
+from omnigraph.pipeline.session import hushed, spark_session
+
+
+class SparkReader:
+    """One view of a graph in Spark; every frame made here sees the same snapshot."""
+
+    def __init__(self, view: View, session: Any = None) -> None:
+        self.view = view
+        self._session = session
+
+    @property
+    def session(self) -> Any:
+        """The Spark session, started when it is first needed."""
+        if self._session is None:
+            self._session = spark_session()
+        with hushed():
+            self._session.dataSource.register(OmnigraphSource)
+        return self._session
+
+    def read(self, type_name: str, columns: Sequence[str] | None = None) -> Any:
+        """The entities of a type as a frame: id, endpoints, properties, or only some of these columns."""
+        type_named(self.view, type_name)
+        source = self.session.read.format("omnigraph").option("graph", self.view.tables.root.uri)
+        source = source.option("type", type_name).option("branch", self.view.branch or "main")
+        source = source.option("version", str(self.view.version))
+        if columns is not None:
+            source = source.option("columns", ",".join(columns))
+        with hushed():
+            return source.load()
+
+    def create_views(self, prefix: str = "") -> list[str]:
+        """A temporary view per type, under its name; a name that nodes and edges share gets `_edge` for the edges."""
+        made = []
+        for info in table_types(self.view.catalog).values():
+            shared = info.table_key.startswith("edge:") and info.name in self.view.catalog.nodes
+            name = f"{prefix}{info.name}{'_edge' if shared else ''}"
+            self.read(info.table_key).createOrReplaceTempView(name)
+            made.append(name)
+        return made
+
+    def export(self, target: str, types: Sequence[str] = ()) -> int:
+        """Write JSON lines, byte for byte what a plain export writes: one file, or parts of it in a directory.
+
+        A target that ends in `.jsonl` becomes one file. Anything else is a directory of numbered parts.
+        """
+        return export_files(self.view, target, types, SparkTasks(self.session))

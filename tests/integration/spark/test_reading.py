@@ -1,0 +1,139 @@
+"""Types of a graph as Spark frames, and the export that tasks write together."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from load_cases import LIMITS, MANY, PEOPLE, SCHEMA, TYPES, lines, person
+
+import omnigraph as og
+from omnigraph.errors import BadRequest, NotFound
+from omnigraph.pipeline.datasource import OmnigraphSource, plan_table
+from omnigraph.pipeline.export import export_files
+from omnigraph.pipeline.jobs import LocalTasks, SparkTasks
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> og.Graph:
+    made = og.init(tmp_path / "graph", SCHEMA)
+    made.load(PEOPLE, runner="inline")
+    made.load(MANY, runner="inline")
+    return made
+
+
+def test_a_type_is_a_frame_with_its_columns(graph: og.Graph, spark: Any) -> None:
+    people = graph.spark.read("Person")
+    assert people.columns == ["id", "age", "code", "email", "name", "role", "score"]
+    assert people.count() == 72
+    assert [row.asDict() for row in people.where("id = 'p3'").collect()] == [graph.get("Person", "p3")]
+    knows = graph.spark.read("Knows", ["src", "dst"])
+    assert knows.columns == ["src", "dst"]
+    assert knows.groupBy("src").count().where("src = 'p0'").collect()[0]["count"] == 1
+
+
+def test_filters_reach_lance_and_keep_their_meaning(graph: og.Graph, spark: Any) -> None:
+    people = graph.spark.read("Person", ["id", "age", "email"])
+    for condition, expected in {
+        "age > 8": {"p9", "p10", "p11"},
+        "age >= 10 AND id <> 'p10'": {"p11"},
+        "id IN ('p1', 'm001', 'it''s')": {"p1", "m001"},
+        "age IS NOT NULL AND id LIKE 'p1%'": {"p1", "p10", "p11"},
+        "email = 'p2@x' OR age = 0": {"p0", "p2"},
+    }.items():
+        assert {row.id for row in people.where(condition).collect()} == expected, condition
+    plan = people.where("age > 8")._jdf.queryExecution().toString()
+    assert "PushedFilters: [" in plan or "age" in plan
+
+
+def test_frames_of_one_reader_see_one_snapshot(graph: og.Graph, spark: Any) -> None:
+    then = graph.spark
+    graph.load(lines(person("later")), runner="inline")
+    assert then.read("Person").count() == 72
+    assert graph.spark.read("Person").count() == 73
+    commit = graph.commits.list()[1].graph_commit_id
+    assert graph.at(commit).spark.read("Person").count() == 72
+
+
+def test_every_stored_type_has_a_spark_type(tmp_path: Path, spark: Any) -> None:
+    made = og.init(tmp_path / "types", TYPES)
+    made.load(LIMITS, runner="inline")
+    rows = {int(row.k): row for row in made.spark.read("T").collect()}
+    assert (rows[0].u, rows[0].l, rows[0].b) == (2**32 - 1, 2**63 - 1, True)
+    assert rows[2**64 - 1].k == decimal.Decimal(2**64 - 1)
+    assert rows[3].day == datetime.date(9999, 12, 31)
+    assert rows[2].v == [0.0, -1.5]
+    assert bytes(rows[5].blob) == b"Hello"
+    stamp = made.spark.read("T", ["k", "at"]).selectExpr("k", "unix_millis(at) as ms").where("k = 3").collect()
+    assert stamp[0].ms == 1709251199999
+
+
+def test_all_types_are_views_for_sql(graph: og.Graph, spark: Any) -> None:
+    reader = graph.spark
+    assert "Person" in reader.create_views("g_") or "g_Person" in reader.create_views("g_")
+    found = reader.session.sql(
+        "SELECT count(*) AS n FROM g_Knows k JOIN g_Person p ON k.dst = p.id WHERE p.id LIKE 'm%'"
+    ).collect()
+    assert found[0].n == 60
+
+
+def test_the_plain_data_source_works_by_options(graph: og.Graph, spark: Any) -> None:
+    spark.dataSource.register(OmnigraphSource)
+    graph.branches.create("side")
+    graph.load(lines(person("only-here")), branch="side", runner="inline")
+    source = spark.read.format("omnigraph").option("graph", graph.uri).option("type", "Person")
+    assert source.option("branch", "side").load().count() == 73
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"type": "Person"}, "needs the option 'graph'"),
+        ({"colour": "red"}, "unknown option 'colour'"),
+        ({"type": "Person", "columns": "nick"}, "has no column 'nick'"),
+    ],
+)
+def test_options_that_make_no_sense_are_told(graph: og.Graph, options: dict[str, str], message: str) -> None:
+    given = options if "needs" in message else {"graph": graph.uri, "type": "Person", **options}
+    with pytest.raises(BadRequest, match=message):
+        plan_table(given)
+    with pytest.raises(NotFound, match="no type 'Nobody'"):
+        plan_table({"graph": graph.uri, "type": "Nobody"})
+
+
+# --- export ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("range_rows", [5, 1_000])
+def test_an_export_by_tasks_is_the_plain_export_byte_for_byte(graph: og.Graph, tmp_path: Path, range_rows: int) -> None:
+    graph.export(tmp_path / "plain.jsonl")
+    size = export_files(graph.view(), str(tmp_path / "tasks.jsonl"), (), LocalTasks(), range_rows=range_rows)
+    assert (tmp_path / "tasks.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
+    assert size == (tmp_path / "plain.jsonl").stat().st_size
+    assert not (tmp_path / "tasks.jsonl.parts").exists()
+
+
+def test_an_export_to_a_directory_is_in_parts_whose_order_is_their_names(
+    graph: og.Graph, tmp_path: Path, spark: Any
+) -> None:
+    graph.export(tmp_path / "plain.jsonl", ["Person", "Knows"])
+    export_files(graph.view(), str(tmp_path / "parts"), ["Person", "Knows"], SparkTasks(spark), range_rows=25)
+    parts = sorted((tmp_path / "parts").glob("*.jsonl"))
+    assert len(parts) > 4
+    assert b"".join(part.read_bytes() for part in parts) == (tmp_path / "plain.jsonl").read_bytes()
+
+
+def test_a_spark_export_loads_again_as_the_same_graph(tmp_path: Path, spark: Any) -> None:
+    made = og.init(tmp_path / "types", TYPES)
+    made.load(LIMITS, runner="inline")
+    made.spark.export(str(tmp_path / "out.jsonl"))
+    again = og.init(tmp_path / "again", TYPES)
+    again.load(tmp_path / "out.jsonl", runner="inline")
+    assert [again.get("T", str(k)) for k in range(6)] == [made.get("T", str(k)) for k in range(6)]
+    assert len([json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]) == 7
+    with pytest.raises(BadRequest, match="unknown export type"):
+        made.spark.export(str(tmp_path / "no.jsonl"), ["Nobody"])
