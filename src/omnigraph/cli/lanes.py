@@ -54,7 +54,9 @@ def _turn(count: int, column: int, places: set[int], corner: str) -> str:
     last = max(places)
     pieces = []
     for place in range(count):
-        crossing = column < place < last
-        mark = corner if place in places else "├" if place == column else "┼" if crossing else "│"
+        if place in places:
+            mark = corner if place == last else "┴"
+        else:
+            mark = "├" if place == column else "┼" if column < place < last else "│"
         pieces.append(mark + ("─" if column <= place < last else " "))
     return "".join(pieces).rstrip()

@@ -38,7 +38,7 @@ def test_lanes_cross_where_they_must() -> None:
         "├─┼─╮",
         "│ │ ●  y",
         "│ ● │  x",
-        "├─╯─╯",
+        "├─┴─╯",
         "●  a",
     ]
 
