@@ -34,7 +34,9 @@ RECORDS: list[dict[str, Any]] = [
 ]
 GET_PERSON = "query get_person($name: String) { match { $p: Person { name: $name } } return { $p.name, $p.age } }"
 ADD_PERSON = "query add($name: String) { insert Person { name: $name } }"
-COMMAND = [sys.executable, "-m", "omnigraph.cli"]
+# The script that installing the package puts beside the interpreter; an environment older than it runs the module.
+_SCRIPT = Path(sys.executable).with_name("omnigraph")
+COMMAND = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "omnigraph.cli"]
 
 
 @dataclass(frozen=True)

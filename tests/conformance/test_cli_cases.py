@@ -256,6 +256,13 @@ def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> 
         pytest.param(
             ["query", "--store", "g", "-e", GET_PERSON, "-p", "name=3"], ["param 'name':"], id="19-wrong-kind"
         ),
+        pytest.param(
+            ["query", "--store", "g", "-e", "query q($n: I32) { match { $p: Person { age: $n } } return { $p.name } }"]
+            + ["-p", "n=3000000000"],
+            ["param 'n':", "exceeds I32"],
+            id="19-out-of-range",
+        ),
+        pytest.param(["commit", "show", "\udcff", "--uri", "g"], ["not UTF-8"], id="19-bytes"),
         pytest.param(["query", "--store", "g", "--query", "gone.gq"], ["No such file", "gone.gq"], id="25-no-file"),
         pytest.param(["query", "--store", "gone", *ALICE], ["gone"], id="19-no-graph-there"),
     ],

@@ -47,6 +47,8 @@ def message_of(error: Exception) -> str:
             return f"no first parent: {error.message}"
         case OmnigraphError():
             return error.message
+        case UnicodeError():
+            return "the arguments hold bytes that are not UTF-8 text"
         case OSError() if error.strerror is not None:
             return f"{error.strerror}: '{error.filename}'" if error.filename is not None else error.strerror
         case _:

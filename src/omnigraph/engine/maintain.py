@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +25,7 @@ from omnigraph.storage import fence, manifest, recovery, upkeep
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.drift import is_uncovered, newest_of
 from omnigraph.storage.intents import require_clean
+from omnigraph.storage.pause import paused_writers
 from omnigraph.storage.recovery import version_row
 from omnigraph.storage.rows import VersionRow
 from omnigraph.storage.snapshot import TableEntry
@@ -36,7 +38,8 @@ CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DRIFT: Literal["drift_needs_repair"] = "drift_needs_repair"
 
 _ATTEMPTS = 5
-_PAUSE_SECONDS = (0.02, 0.2)
+_PAUSED_ATTEMPTS = 2
+_BACKOFF_SECONDS = (0.02, 0.2)
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -85,19 +88,20 @@ class _Upkeep:
         self._pending: tuple[PendingIndex, ...] = ()
 
     def run(self) -> None:
-        """Tidy the newest version up, unless there is drift; a writer that gets in the way is given way to."""
+        """Tidy the newest version up, unless there is drift; only where writers never rest are they made to wait."""
         for remaining in reversed(range(_ATTEMPTS)):
             try:
-                self._run()
+                with nullcontext() if remaining > _PAUSED_ATTEMPTS else paused_writers(self.core.store):
+                    self._run()
                 break
             except (Retry, RecoveryRequired, StorageError):
                 # Whatever has landed preserves content, so leaving it half done leaves nothing to undo.
                 if not remaining:
                     raise
-                time.sleep(random.uniform(*_PAUSE_SECONDS))
-                self.entry = self.core.state(None).snapshot.entry(self.entry.table_key)
+                time.sleep(random.uniform(*_BACKOFF_SECONDS))
 
     def _run(self) -> None:
+        self.entry = self.core.state(None).snapshot.entry(self.entry.table_key)
         newest = newest_of(self.core.store, self.entry)
         if is_uncovered(newest, self.entry.version):
             self._skipped = DatasetStats(

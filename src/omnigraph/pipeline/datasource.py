@@ -3,13 +3,15 @@
     spark.read.format("omnigraph").option("graph", uri).option("type", "Person").load()
 
 `branch`, `snapshot` (a commit) or `version` (of the manifest) say which state. Spark does not tell a Python source
-which columns it needs, so `columns` names them; filters are handed down to Lance.
+which columns it needs, so `columns` names them, and `where` is a predicate for Lance. `pushdown=true` lets Spark hand
+down the filters of a query instead, but only for a frame that a single query uses: Spark 4.3 keeps the filters of one
+query for the next one on the same frame, which then misses rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +29,7 @@ from omnigraph.pipeline.filters import lance_predicate
 from omnigraph.storage.layout import Address
 from omnigraph.storage.tables import open_table
 
-_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns"}
+_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns", "where", "pushdown"}
 _PARTITION_ROWS = 1 << 20
 
 
@@ -43,7 +45,7 @@ class OmnigraphSource(DataSource):
         return found
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _Reader(self._plan)
+        return _PushingReader(self._plan) if self._plan.pushdown else _Reader(self._plan)
 
     @cached_property
     def _plan(self) -> TablePlan:
@@ -58,9 +60,10 @@ class TablePlan:
     version: int
     columns: tuple[tuple[str, str | None], ...]
     arrow_schema: pa.Schema
-    texts: frozenset[str]
     blobs: bool
     fragments: tuple[tuple[int, ...], ...]
+    where: str | None = None
+    pushdown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,11 @@ def plan_table(options: dict[str, str]) -> TablePlan:
             raise BadRequest(f"the omnigraph source needs the option '{needed}'")
     view = _view(options)
     info = type_named(view, options["type"])
-    return _plan(view, info, _chosen(info, options.get("columns")))
+    plan = _plan(view, info, _chosen(info, options.get("columns")))
+    where = options.get("where")
+    if where is not None and any(stored != name for name, stored in view.columns(info).items()):
+        raise BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
+    return replace(plan, where=where, pushdown=options.get("pushdown", "false").lower() == "true")
 
 
 def _view(options: dict[str, str]) -> View:
@@ -106,15 +113,14 @@ def _chosen(info: TableType, wanted: str | None) -> list[str]:
 def _plan(view: View, info: TableType, chosen: list[str]) -> TablePlan:
     schema = row_schema(info)
     fields = [pa.field(name, spark_type(schema.field(name).type)) for name in chosen]
-    texts = frozenset(name for name in chosen if schema.field(name).type == pa.utf8())
     blobs = bool(info.blobs & set(chosen))
     entry = view.find(info)
     if entry is None or not entry.row_count:
-        return TablePlan(None, 0, (), pa.schema(fields), texts, blobs, ())
+        return TablePlan(None, 0, (), pa.schema(fields), blobs, ())
     physical = view.columns(info)
     columns = tuple((name, physical[name]) for name in chosen)
     groups = _groups(view.table(info).fragment_rows())
-    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), texts, blobs, groups)
+    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), blobs, groups)
 
 
 def _groups(rows: dict[int, int]) -> tuple[tuple[int, ...], ...]:
@@ -134,18 +140,7 @@ class _Reader(DataSourceReader):
 
     def __init__(self, plan: TablePlan) -> None:
         self.plan = plan
-        self.predicate: str | None = None
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take over the filters that Lance evaluates the same way; Spark keeps the rest."""
-        taken = []
-        for found in filters:
-            predicate = lance_predicate(found, dict(self.plan.columns), self.plan.arrow_schema)
-            if predicate is None:
-                yield found
-            else:
-                taken.append(predicate)
-        self.predicate = " AND ".join(taken) or None
+        self.predicate = plan.where
 
     def partitions(self) -> Sequence[InputPartition]:
         return [FragmentGroup(group) for group in self.plan.fragments] or [FragmentGroup(())]
@@ -167,6 +162,20 @@ class _Reader(DataSourceReader):
             for field, (_, stored) in zip(schema, self.plan.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class _PushingReader(_Reader):
+    """Takes over the filters that Lance evaluates the same way; Spark keeps the rest."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        taken = [f"({self.plan.where})"] if self.plan.where else []
+        for found in filters:
+            predicate = lance_predicate(found, dict(self.plan.columns), self.plan.arrow_schema)
+            if predicate is None:
+                yield found
+            else:
+                taken.append(predicate)
+        self.predicate = " AND ".join(taken) or None
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType:

@@ -30,14 +30,19 @@ class SparkReader:
             self._session.dataSource.register(OmnigraphSource)
         return self._session
 
-    def read(self, type_name: str, columns: Sequence[str] | None = None) -> Any:
-        """The entities of a type as a frame: id, endpoints, properties, or only some of these columns."""
+    def read(self, type_name: str, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
+        """The entities of a type as a frame: id, endpoints, properties, or only some of these columns.
+
+        `where` is a predicate that Lance evaluates while reading; Spark's own filters come after it.
+        """
         type_named(self.view, type_name)
         source = self.session.read.format("omnigraph").option("graph", self.view.tables.root.uri)
         source = source.option("type", type_name).option("branch", self.view.branch or "main")
         source = source.option("version", str(self.view.version))
         if columns is not None:
             source = source.option("columns", ",".join(columns))
+        if where is not None:
+            source = source.option("where", where)
         with hushed():
             return source.load()
 

@@ -132,6 +132,8 @@ def _recover(store: Store, intent: Sidecar, *, eager_restore: bool) -> Recovered
 
 def _rolled_forward(store: Store, intent: Sidecar, tables: list[TableOutcome]) -> bool:
     """Publish the operation as its writer would have; False when it is incomplete or no longer fits."""
+    if not (tables or intent.writer_kind == "SchemaApply" or not intent.delta.is_empty):
+        return False  # a pause for maintenance: there was nothing to publish
     if not all(table.complete for table in tables) or not schema_recovery.can_roll_forward(store, intent):
         return False
     versions = [version_row(store, table.plan.table_key, _pinned(table)) for table in tables]

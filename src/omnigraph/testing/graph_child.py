@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.engine.graph import Graph, open
-from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, RecoveryRequired, Retry
+from omnigraph.errors import OmnigraphError, RecoveryRequired, Retry
 from omnigraph.storage import failpoints
 from omnigraph.storage.settings import Settings
 from omnigraph.testing.processes import Child, answer_file
@@ -52,7 +52,7 @@ def _churn(graph: Graph, argument: str) -> str | None:
             try:
                 commit = _load(graph, f'{{"type":"Person","data":{{"name":"{name}{number}"}}}}')
                 break
-            except (Retry, RecoveryRequired, HistoricalVersionReclaimed):
+            except (Retry, RecoveryRequired):
                 continue
     return commit
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from load_cases import LIMITS, MANY, PEOPLE, SCHEMA, TYPES, lines, person
+from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNull, Not, StringStartsWith
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.datasource import OmnigraphSource, plan_table
 from omnigraph.pipeline.export import export_files
+from omnigraph.pipeline.filters import lance_predicate
 from omnigraph.pipeline.jobs import LocalTasks, SparkTasks
 
 
@@ -36,18 +38,48 @@ def test_a_type_is_a_frame_with_its_columns(graph: og.Graph, spark: Any) -> None
     assert knows.groupBy("src").count().where("src = 'p0'").collect()[0]["count"] == 1
 
 
-def test_filters_reach_lance_and_keep_their_meaning(graph: og.Graph, spark: Any) -> None:
+CONDITIONS = {
+    "age > 8": {"p9", "p10", "p11"},
+    "age >= 10 AND id <> 'p10'": {"p11"},
+    "id IN ('p1', 'm001', 'it''s')": {"p1", "m001"},
+    "age IS NOT NULL AND id LIKE 'p1%'": {"p1", "p10", "p11"},
+    "email = 'p2@x' OR age = 0": {"p0", "p2"},
+}
+
+
+def test_filters_of_spark_and_predicates_of_lance_mean_the_same(graph: og.Graph, spark: Any) -> None:
     people = graph.spark.read("Person", ["id", "age", "email"])
-    for condition, expected in {
-        "age > 8": {"p9", "p10", "p11"},
-        "age >= 10 AND id <> 'p10'": {"p11"},
-        "id IN ('p1', 'm001', 'it''s')": {"p1", "m001"},
-        "age IS NOT NULL AND id LIKE 'p1%'": {"p1", "p10", "p11"},
-        "email = 'p2@x' OR age = 0": {"p0", "p2"},
-    }.items():
+    for condition, expected in CONDITIONS.items():
         assert {row.id for row in people.where(condition).collect()} == expected, condition
-    plan = people.where("age > 8")._jdf.queryExecution().toString()
-    assert "PushedFilters: [" in plan or "age" in plan
+        assert {row.id for row in graph.spark.read("Person", ["id"], where=condition).collect()} == expected, condition
+    assert people.count() == 72, "a frame may be used again"
+
+
+def test_filters_are_pushed_down_where_asked(graph: og.Graph, spark: Any) -> None:
+    spark.dataSource.register(OmnigraphSource)
+    source = (
+        spark.read.format("omnigraph").option("graph", graph.uri).option("type", "Person").option("pushdown", "true")
+    )
+    for condition, expected in CONDITIONS.items():
+        assert {row.id for row in source.load().where(condition).collect()} == expected, condition
+
+
+@pytest.mark.parametrize(
+    ("found", "predicate"),
+    [
+        (EqualTo(("email",), "it's"), "`email` = 'it''s'"),
+        (GreaterThan(("age",), 8), "`age` > 8"),
+        (In(("id",), ("a", "b")), "`id` IN ('a', 'b')"),
+        (IsNull(("age",)), "`age` IS NULL"),
+        (StringStartsWith(("id",), "p"), "starts_with(`id`, 'p')"),
+        (EqualTo(("score",), float("nan")), None),
+        (Not(EqualTo(("id",), "a")), None),
+        (EqualTo(("nested", "field"), 1), None),
+    ],
+)
+def test_only_filters_with_one_meaning_become_predicates(graph: og.Graph, found: Filter, predicate: str | None) -> None:
+    plan = plan_table({"graph": graph.uri, "type": "Person"})
+    assert lance_predicate(found, dict(plan.columns), plan.arrow_schema) == predicate
 
 
 def test_frames_of_one_reader_see_one_snapshot(graph: og.Graph, spark: Any) -> None:

@@ -100,7 +100,7 @@ def _integer(name: str, kind: PropType, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         _mismatch(name, kind, value)
     if not low <= value <= high:
-        message = f"parameter '{name}' is outside {kind.scalar} ({low} to {high})"
+        message = f"parameter '{name}' exceeds {kind.scalar} ({low} to {high})"
         raise ParameterError("P004", message, parameter=_base(name))
     return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,8 +43,9 @@ def analyze(text: str) -> list[str]:
     >>> analyze("The Cafés are RESTING")
     ['cafe', 'rest']
     """
-    words = "".join(character if character.isalnum() else " " for character in _fold(text)).split()
-    return [token for word in words if (token := _token(word)) is not None]
+    # Through the same kernels as a column: two Unicode tables would disagree about new characters.
+    found = analyze_column(pa.array([text], pa.utf8()))
+    return [found.words[term] for term in found.terms]
 
 
 def analyze_column(texts: pa.Array | pa.ChunkedArray) -> Tokens:
@@ -58,11 +58,6 @@ def analyze_column(texts: pa.Array | pa.ChunkedArray) -> Tokens:
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
     ends = lists.offsets.to_numpy().astype(np.int64)
     return Tokens(words, terms[kept], before[ends - ends[0]])
-
-
-def _fold(text: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn").lower()
 
 
 def _fold_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -13,12 +13,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from omnigraph.engine.write.attempt import Attempt, Hooks
-from omnigraph.errors import OperationAborted, ReadSetChanged, RecoveryRequired, Retry
+from omnigraph.errors import HistoricalVersionReclaimed, OperationAborted, ReadSetChanged, RecoveryRequired, Retry
 from omnigraph.storage import failpoints
 from omnigraph.storage.barrier import clear_way
 from omnigraph.storage.capture import Txn, capture, require_token
 from omnigraph.storage.commits import GraphCommit
-from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.manifest import ManifestState, load
 from omnigraph.storage.publish import publish
 from omnigraph.storage.sidecar import Token
 from omnigraph.storage.store import Store
@@ -85,7 +85,13 @@ class _Loop:
             if insistent and not self.hooks.gated:
                 held.enter_context(self.store.gates.branches([self.branch]))
             txn = self._capture()
-            write = self.prepare(txn)
+            try:
+                write = self.prepare(txn)
+            except HistoricalVersionReclaimed:
+                self.failure = self._moved(txn)
+                if self.failure is None:
+                    raise
+                return None
             if write is None or not write.has_effect:
                 return self._no_effect(txn)
             if not insistent:
@@ -105,6 +111,14 @@ class _Loop:
             require_token(txn.state, self._pinned)
         return txn
 
+    def _moved(self, txn: Txn) -> ReadSetChanged | None:
+        """Whether the branch has left the captured state, whose versions a cleanup may then remove under a writer."""
+        try:
+            require_token(load(self.store.root, self.branch).state, txn.token)
+        except ReadSetChanged as error:
+            return error
+        return None
+
     def _attempt(self, txn: Txn, write: WriteSet) -> Committed | None:
         if not write.reprepare:
             self._pinned = txn.token
@@ -117,6 +131,10 @@ class _Loop:
             self.failure = ReadSetChanged(f"operation:{error.operation_id}", expected="open", actual="aborted")
         except Retry as error:
             self.failure = error
+        except HistoricalVersionReclaimed:
+            self.failure = self._moved(txn)
+            if self.failure is None:
+                raise
         except RecoveryRequired as error:
             # An attempt that could not be decided may yet be published by its recovery: a second one would repeat it.
             if error.operation_id == attempt.operation_id:

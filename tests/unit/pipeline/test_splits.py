@@ -1,0 +1,104 @@
+"""However input is cut, each line is read once, by one task, under its own number."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.compiler.catalog import compile_schema
+from omnigraph.engine.write.files import InputFile
+from omnigraph.engine.write.lines import LINE_BYTES
+from omnigraph.engine.write.tabular import FrameShape
+from omnigraph.errors import BadRequest, ResourceLimitExceeded
+from omnigraph.pipeline.buckets import bucket_mask, text_hashes
+from omnigraph.pipeline.decode import _record_pieces, count_lines, decode_split
+from omnigraph.pipeline.sources import Source, cut
+from omnigraph.pipeline.staging import original_positions
+
+TEXTS = [
+    b"",
+    b"\n",
+    b"a",
+    b"a\n",
+    b"a\nb",
+    b"\n\na\n\n",
+    b"one\ntwo two\r\nthree" + b"x" * 40 + b"\n\nfive\n",
+    b"".join(b"%d\n" % number for number in range(40)),
+]
+
+
+def source(path: Path, data: bytes) -> Source:
+    path.write_bytes(data)
+    return Source(InputFile(str(path), len(data)), str(path))
+
+
+@pytest.mark.parametrize("data", TEXTS)
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 1_000])
+def test_splits_together_are_the_file_and_count_its_lines(tmp_path: Path, data: bytes, size: int) -> None:
+    splits = cut([source(tmp_path / "f.jsonl", data)], split_bytes=size)
+    assert b"".join(piece for split in splits for piece in _record_pieces(split)) == data
+    assert sum(map(count_lines, splits)) == data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
+
+
+def test_compressed_files_are_one_split(tmp_path: Path) -> None:
+    data = b"".join(b"line %d\n" % number for number in range(1_000))
+    packed = source(tmp_path / "f.jsonl.gz", gzip.compress(data))
+    splits = cut([packed], split_bytes=10)
+    assert len(splits) == 1
+    assert b"".join(_record_pieces(splits[0])) == data
+    broken = source(tmp_path / "g.jsonl.gz", gzip.compress(data)[:-20])
+    with pytest.raises(BadRequest, match="cannot be read"):
+        list(_record_pieces(cut([broken])[0]))
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("start", [b"", b"{}\n"])
+def test_a_line_beyond_the_limit_is_measured_and_refused(tmp_path: Path, start: bytes, end: bytes) -> None:
+    catalog = compile_schema("node A { x: String }")
+    long = source(tmp_path / "f.jsonl", start + b"x" * (LINE_BYTES + 3_000_000) + end)
+    for split_bytes in (1 << 20, 1 << 30):
+        splits = cut([long], split_bytes=split_bytes)
+        with pytest.raises(ResourceLimitExceeded) as refused:
+            [piece for split in splits for piece in decode_split(split, catalog, 1)]
+        assert refused.value.actual == LINE_BYTES + 3_000_000
+
+
+def test_row_groups_are_shared_out_with_their_row_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": range(25)}), path, row_group_size=4)
+    parquet = Source(InputFile(str(path), 1), str(path), FrameShape(type="A"))
+    splits = cut([parquet], split_rows=9)
+    assert [(split.start, split.stop, split.first) for split in splits] == [(0, 2, 1), (2, 4, 9), (4, 7, 17)]
+    (tmp_path / "bad.parquet").write_bytes(b"not parquet at all")
+    with pytest.raises(BadRequest, match="is not a Parquet file"):
+        cut([Source(InputFile(str(tmp_path / "bad.parquet"), 1), None, FrameShape(type="A"))])
+
+
+def test_every_value_is_in_one_bucket_and_buckets_are_about_equal() -> None:
+    texts = pa.array([None, "", "a", "ä", *(f"person-{number}" for number in range(20_000)), "x" * 200])
+    masks = [bucket_mask([texts], bucket, 8) for bucket in range(8)]
+    assert np.sum(masks, axis=0).tolist() == [0] + [1] * (len(texts) - 1)
+    sizes = [int(mask.sum()) for mask in masks]
+    assert max(sizes) < 1.2 * min(sizes)
+    assert len(set(text_hashes(texts.drop_null()).tolist())) == len(texts) - 1
+    sliced = texts.slice(3, 50)
+    assert text_hashes(sliced).tolist() == text_hashes(texts).tolist()[3:53]
+
+
+def test_equal_tuples_of_other_spelling_share_a_bucket() -> None:
+    left = bucket_mask([pa.array([0.0, 1.5]), pa.array([1, 2])], 0, 3)
+    right = bucket_mask([pa.array([-0.0, 1.5]), pa.array([1, 2], pa.int32())], 0, 3)
+    assert left.tolist() == right.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_positions_after_dropping_point_at_the_rows_they_did(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    dropped = np.sort(generator.choice(100, 30, replace=False))
+    kept = np.setdiff1d(np.arange(100), dropped)
+    assert original_positions(np.arange(70), dropped).tolist() == kept.tolist()
