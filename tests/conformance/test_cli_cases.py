@@ -257,8 +257,15 @@ def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> 
             ["query", "--store", "g", "-e", GET_PERSON, "-p", "name=3"], ["param 'name':"], id="19-wrong-kind"
         ),
         pytest.param(
-            ["query", "--store", "g", "-e", "query q($n: I32) { match { $p: Person { age: $n } } return { $p.name } }"]
-            + ["-p", "n=3000000000"],
+            [
+                "query",
+                "--store",
+                "g",
+                "-e",
+                "query q($n: I32) { match { $p: Person { age: $n } } return { $p.name } }",
+                "-p",
+                "n=3000000000",
+            ],
             ["param 'n':", "exceeds I32"],
             id="19-out-of-range",
         ),

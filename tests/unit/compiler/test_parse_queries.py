@@ -796,3 +796,11 @@ def test_an_error_knows_its_line_and_column_in_code_points() -> None:
     assert (caught.line, caught.column) == (1, 35)
     span = caught.details()["span"]
     assert span == [37, 38]
+
+
+@pytest.mark.parametrize("word", ["true", "false", "null"])
+def test_a_literal_word_before_a_grouped_clause_is_not_a_call(word: str) -> None:
+    text = f"query q() {{ match {{ $p: P $p.b = {word} ($p.a = 1 or $p.a = 2) }} return {{ $p.a }} }}"
+    (query,) = parse_queries(text).queries
+    assert isinstance(query.body, Read)
+    assert len(query.body.clauses) == 3

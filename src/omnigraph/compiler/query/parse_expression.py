@@ -140,13 +140,13 @@ def _variable(cur: QueryCursor) -> Expr:
 
 def _word(cur: QueryCursor) -> Expr:
     word = cur.text
+    if word in LITERAL_WORDS:
+        return parse_literal(cur)  # also before a parenthesis: it opens the next clause
     if cur.peek()[1] == "(":
         call = _CALLS.get(word)
         if call is None or (cur.in_where and word not in _CONSTANT_CALLS):
             _refuse_call(cur, word)
         return call(cur)
-    if word in LITERAL_WORDS:
-        return parse_literal(cur)
     return Alias(word, cur.tokens.span(cur.advance()))
 
 
