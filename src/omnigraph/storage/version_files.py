@@ -36,13 +36,12 @@ def newest_local_version(directory: str) -> int | None:
     top, so it is enough to start from the hint that lance leaves beside them and to walk up while files exist.
     """
     versions = os.path.join(directory, "_versions")
+    start = hinted_version(directory)
     try:
-        with open(os.path.join(versions, _HINT), encoding="utf-8") as file:
-            start = int(json.load(file)["version"])
         place = (directory, os.stat(versions).st_ino)
-    except (OSError, ValueError, KeyError, TypeError):
+    except OSError:
         return None
-    if start < 1 or not _exists(versions, start):
+    if start is None or not _exists(versions, start):
         return None
     newest = _climb(versions, start)
     with _seen_lock:
@@ -50,6 +49,16 @@ def newest_local_version(directory: str) -> int | None:
             return None
         _seen[place] = newest
     return newest
+
+
+def hinted_version(directory: str) -> int | None:
+    """The version that lance noted down after committing it; a later one may exist, but this one did."""
+    try:
+        with open(os.path.join(directory, "_versions", _HINT), encoding="utf-8") as file:
+            version = int(json.load(file)["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return version if version >= 1 else None
 
 
 def forget_seen() -> None:

@@ -51,16 +51,43 @@ class S3Server:
 @contextmanager
 def running_s3() -> Iterator[S3Server]:
     """Start a server, wait until it stores objects, and stop it and remove its directory at the end."""
+    with mortal_s3() as process:
+        yield process.server
+
+
+@contextmanager
+def mortal_s3() -> Iterator[S3Process]:
+    """The same, with a handle to kill the server and to start it again on the same data."""
     directory = Path(tempfile.mkdtemp(prefix="omnigraph-s3-"))
     with ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
-        ports = _free_ports(2 * len(_SERVICES))  # an HTTP and a gRPC port for each service
-        log = cleanup.enter_context((directory / "server.log").open("wb"))
-        process = subprocess.Popen(_command(directory, ports), stdout=log, stderr=log, cwd=directory)
-        cleanup.callback(_stop, process)
-        server = S3Server(f"http://127.0.0.1:{ports[2 * _SERVICES.index('s3')]}")
-        _wait_ready(server, process, directory)
-        yield server
+        process = S3Process(directory, _free_ports(2 * len(_SERVICES)))  # an HTTP and a gRPC port for each service
+        cleanup.callback(process.kill)
+        process.start()
+        yield process
+
+
+class S3Process:
+    """One server process with its directory and ports, which outlive it."""
+
+    def __init__(self, directory: Path, ports: list[int]) -> None:
+        self.server = S3Server(f"http://127.0.0.1:{ports[2 * _SERVICES.index('s3')]}")
+        self._directory = directory
+        self._command = _command(directory, ports)
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Return when the server stores objects."""
+        with (self._directory / "server.log").open("ab") as log:
+            self._running = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=self._directory)
+        _wait_ready(self.server, self._running, self._directory)
+
+    def kill(self) -> None:
+        """End the process as a power cut would; a graceful shutdown would take ten seconds."""
+        if self._running is not None:
+            self._running.kill()
+            self._running.wait()
+            self._running = None
 
 
 def _command(directory: Path, ports: list[int]) -> list[str]:
@@ -115,9 +142,3 @@ def _wait_ready(server: S3Server, process: subprocess.Popen[bytes], directory: P
         time.sleep(0.2)
     tail = (directory / "server.log").read_text(errors="replace")[-2000:]
     raise StorageError(f"the S3 server did not start ({last}); its log ends with:\n{tail}", kind="Transient")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    # Nothing in its directory is worth a graceful shutdown, which takes ten seconds.
-    process.kill()
-    process.wait()
