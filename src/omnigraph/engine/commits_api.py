@@ -60,7 +60,7 @@ class Commits:
         return commit_changes_page(self._core, found, scope, Budget(limit, max_bytes), page_token)
 
     def log(self, branch: str | None = None, *, every_branch: bool = False, limit: int | None = None) -> Entries:
-        """Commits with their parents, branches and tags, children before parents; `engine.log.draw` prints it.
+        """Commits with their parents, branches and tags, children before parents.
 
         Follows merged branches as far as a live branch knows them.
         """

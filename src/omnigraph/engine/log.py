@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -47,24 +47,6 @@ def history(core: Core, branches: Iterable[str | None], limit: int | None = None
     ]
 
 
-def draw(entries: Sequence[LogEntry]) -> list[tuple[str, LogEntry | None]]:
-    """The log as text lines: a prefix of lanes, and the commit on that line (None where lanes only join or part)."""
-    lanes: list[str] = []
-    lines: list[tuple[str, LogEntry | None]] = []
-    for entry in entries:
-        own = entry.commit.graph_commit_id
-        if own not in lanes:
-            lanes.append(own)
-        at = lanes.index(own)
-        lines.append((" ".join("*" if lane == at else "|" for lane in range(len(lanes))), entry))
-        width = len(lanes)
-        lanes = _advanced(lanes, at, entry.parents)
-        connector = _connector(at, width, len(lanes))
-        if connector:
-            lines.append((connector, None))
-    return lines
-
-
 def _state(core: Core, branch: str | None) -> ManifestState | None:
     try:
         return core.state(branch)
@@ -99,16 +81,3 @@ def _ranked(graph: CommitGraph, commit_id: str) -> tuple[int, int, str]:
     commit = graph.get(commit_id)
     assert commit is not None
     return -commit.created_at, -commit.manifest_version, commit_id
-
-
-def _advanced(lanes: list[str], at: int, parents: tuple[str, ...]) -> list[str]:
-    """The lanes below a commit: its own goes on with its parents, lanes that wait for one commit become one."""
-    after = [*lanes[:at], *parents, *lanes[at + 1 :]]
-    return list(dict.fromkeys(after))
-
-
-def _connector(at: int, before: int, after: int) -> str:
-    if after == before:
-        return ""
-    bars = " ".join("|" for _ in range(min(before, after)))
-    return f"{bars}\\" if after > before else f"{bars}/" if bars else ""
