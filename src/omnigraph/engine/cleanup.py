@@ -19,6 +19,7 @@ from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 from omnigraph.storage import manifest, tables
 from omnigraph.storage.control import Control, hold_control
 from omnigraph.storage.intents import require_clean
+from omnigraph.storage.loads import discard_abandoned
 from omnigraph.storage.orphans import reclaim_orphans
 from omnigraph.storage.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
 from omnigraph.storage.retention import Needs, first_whole_manifest, needs_of
@@ -84,7 +85,7 @@ def cleanup(core: Core, policy: Policy, *, confirm: bool = False) -> CleanupRepo
     store = core.store
     require_clean(store, "cleanup")
     with hold_control(store, "cleanup") as control:
-        orphans = reclaim_orphans(store, control) if confirm else []
+        orphans = [*reclaim_orphans(store, control), *discard_abandoned(store)] if confirm else []
         require_clean(store, "cleanup")
         needs = needs_of(store)
         _keep_merge_bases(core, needs)

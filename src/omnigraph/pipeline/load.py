@@ -26,6 +26,7 @@ from omnigraph.pipeline.staging import Place, Staging, Tuning
 from omnigraph.storage import failpoints, parts
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.handle import BlobHandling
+from omnigraph.storage.loads import claimed, discard_abandoned
 from omnigraph.storage.writeset import AppendParts, OverwriteParts, Step, TableWrite, Upsert, WriteSet
 
 _IDENTITY: tuple[Phase, ...] = ("ids", "unique")
@@ -49,15 +50,14 @@ def load(core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None =
     created = False
     if request.base is not None and not request.dry_run:
         created = create_missing(core, request.branch, request.base)
+    discard_abandoned(core.store)
     work = _Load(core, request, tasks, tuning or Tuning())
-    try:
+    with claimed(core.store, work.load_id):
         if request.dry_run:
             done = rehearse(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
             done = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit)
-    finally:
         failpoints.hit("load.pre_discard")
-        parts.discard_load(core.store.objects, work.load_id)
     return LoadResult(
         branch=request.branch or "main",
         base_branch=request.base,

@@ -12,7 +12,11 @@ import pytest
 from load_cases import MANY, PEOPLE, SCHEMA
 
 import omnigraph as og
+from omnigraph.engine.runners import LoadRequest
 from omnigraph.errors import OmnigraphError
+from omnigraph.pipeline.jobs import LocalTasks
+from omnigraph.pipeline.load import load
+from omnigraph.pipeline.staging import Tuning
 from omnigraph.storage import failpoints
 from omnigraph.storage.settings import Settings
 from omnigraph.testing.invariants import violations
@@ -34,11 +38,6 @@ POINTS = [
 
 
 def run_child(place: str, mode: str, spec: str) -> None:
-    from omnigraph.engine.runners import LoadRequest
-    from omnigraph.pipeline.jobs import LocalTasks
-    from omnigraph.pipeline.load import load
-    from omnigraph.pipeline.staging import Tuning
-
     graph = og.open(place, settings=QUICK)
     with failpoints.armed(spec):
         load(graph._core, LoadRequest(data=MANY, mode=mode), LocalTasks(), Tuning(split_bytes=2_000))  # type: ignore[arg-type]
@@ -63,8 +62,10 @@ def test_a_killed_load_is_all_there_or_not_at_all(tmp_path: Path, mode: str, spe
     assert (after != before) == published
     assert ("m001" in after) == published
     assert violations(reopened._core.store) == []
-    reopened.load(MANY, "overwrite" if mode == "overwrite" else "merge", runner="inline")
+    again = LoadRequest(data=MANY, mode="overwrite" if mode == "overwrite" else "merge")
+    load(reopened._core, again, LocalTasks())
     assert "m059" in export_text(reopened._core)
+    assert list((tmp_path / "graph" / "__loads").glob("*")) == [], "the next load removes what the dead one left"
 
 
 DRIVER = """

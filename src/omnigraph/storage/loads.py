@@ -1,0 +1,63 @@
+"""Running loads: each claims its scratch directory with a lease, so that what dead ones leave can be told and removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from omnigraph.storage import lease
+from omnigraph.storage.layout import LOADS_DIR
+from omnigraph.storage.lease import Heartbeat, Lease
+from omnigraph.storage.parts import discard_load, load_directory
+from omnigraph.storage.store import Store
+
+_CLAIM = "claim.json"
+
+
+@contextmanager
+def claimed(store: Store, load_id: str) -> Iterator[None]:
+    """Hold the scratch directory of a load; everything in it is gone afterwards."""
+    claim = _Claim(store, load_id)
+    heartbeat = Heartbeat(claim.renew, ttl_ms=store.settings.control_ttl_ms).start()
+    try:
+        with lease.active(load_id):
+            yield
+    finally:
+        heartbeat.stop()
+        discard_load(store.objects, load_id)
+
+
+def discard_abandoned(store: Store) -> list[str]:
+    """Remove the scratch directories of loads that nobody works on any more, and say which those were.
+
+    Taking a live load for dead costs that load its scratch files, and so the load; never more.
+    """
+    found = {name.split("/")[1] for name in store.objects.list_tree(LOADS_DIR) if name.count("/") > 1}
+    gone = sorted(load_id for load_id in found if not _is_held(store, load_id))
+    for load_id in gone:
+        discard_load(store.objects, load_id)
+    return [load_directory(load_id) for load_id in gone]
+
+
+class _Claim:
+    """The lease file of one load."""
+
+    def __init__(self, store: Store, load_id: str) -> None:
+        self._store = store
+        self._name = f"{load_directory(load_id)}/{_CLAIM}"
+        self._lease = lease.fresh_lease(store.settings.control_ttl_ms)
+        # First of all files in the directory: without a claim it would look abandoned.
+        store.objects.write(self._name, json.dumps(asdict(self._lease)))
+
+    def renew(self) -> None:
+        self._lease = self._lease.renewed()
+        self._store.objects.write(self._name, json.dumps(asdict(self._lease)))
+
+
+def _is_held(store: Store, load_id: str) -> bool:
+    text = store.objects.read_if_exists(f"{load_directory(load_id)}/{_CLAIM}")
+    if text is None:
+        return False
+    return lease.held(Lease(**json.loads(text)), load_id, skew_ms=store.settings.lease_skew_ms)
