@@ -436,6 +436,9 @@ def test_conflicts_are_listed_previewed_and_resolved(desk: Desk, number: int) ->
     )
     preview = desk.run(*merge, "--preview", "--json")
     assert (preview.code, preview.json["conflicts"][0]["kind"]) == (0, "divergent_update")
+    told = desk.run(*merge, "--preview").stdout
+    assert "would stop at 1 conflict" in told
+    assert "--resolve TYPE/ID=ours|theirs" in told
     assert desk.run(*merge, "--resolve", "Person/Alice").code == 1
     settled = desk.run(*merge, "--resolve", 'Person/Alice={"age": 40}', "--json")
     assert (settled.code, settled.json["outcome"]) == (0, "merged")

@@ -396,3 +396,75 @@ def test_the_version_timestamp_tells_a_recreated_dataset_apart(tmp_path: Path) -
     first = create(tmp_path / "d", rows(a=1)).get_version()["timestamp"]
     (tmp_path / "d").rename(tmp_path / "old")
     assert create(tmp_path / "d", rows(a=1)).get_version()["timestamp"] != first
+
+
+def test_removing_listed_versions_spares_fork_points_and_keeps_the_hint_true(tmp_path: Path) -> None:
+    dataset = create(tmp_path / "d", rows(a=1))
+    for number in range(4):
+        dataset = lance.write_dataset(rows(**{f"r{number}": number}), dataset.uri, mode="append")
+    dataset.create_branch("side", (None, 2))
+    dataset = lance.dataset(dataset.uri)
+    write_fragments(rows(stray=1), dataset.uri, mode="append")  # what a live writer has staged
+    files = {path.name for path in (tmp_path / "d" / "data").iterdir()}
+    stats = dataset.cleanup_old_versions(versions=[1, 2, 3, 4], error_if_tagged_old_versions=False)
+    assert stats.old_versions == 3
+    assert [ref["version"] for ref in lance.dataset(dataset.uri).version_refs()] == [2, 5]
+    assert lance.dataset(f"{dataset.uri}/tree/side").count_rows() == 2
+    assert {path.name for path in (tmp_path / "d" / "data").iterdir()} == files
+    assert json.loads((tmp_path / "d" / "_versions" / "latest_version_hint.json").read_text()) == {"version": 5}
+
+
+def test_a_shallow_clone_keeps_the_version_number_and_can_be_overwritten(tmp_path: Path) -> None:
+    dataset = create(tmp_path / "d", rows(a=1))
+    for number in range(3):
+        dataset = lance.write_dataset(rows(**{f"r{number}": number}), dataset.uri, mode="append")
+    clone = dataset.shallow_clone(str(tmp_path / "c"), (None, dataset.version))
+    assert clone.version == dataset.version == 4
+    empty = Transaction(read_version=4, operation=LanceOperation.Overwrite(pa.schema([SCHEMA.field("id")]), []))
+    replaced = LanceDataset.commit(clone, empty, max_retries=0)
+    assert (replaced.version, replaced.count_rows(), replaced.schema.names) == (5, 0, ["id"])
+    assert replaced.has_stable_row_ids
+    assert dataset.count_rows() == 4
+
+
+def test_an_index_transaction_may_be_empty_and_carries_properties(tmp_path: Path) -> None:
+    dataset = create(tmp_path / "d", rows(a=1))
+    marker = Transaction(read_version=1, operation=LanceOperation.CreateIndex([], []))
+    marker.transaction_properties = {"omnigraph.effect": "maintain"}
+    marked = LanceDataset.commit(dataset, marker, max_retries=0)
+    found = marked.read_transaction(2)
+    assert (marked.version, marked.count_rows()) == (2, 1)
+    assert isinstance(found.operation, LanceOperation.CreateIndex)
+    assert found.transaction_properties == {"omnigraph.effect": "maintain"}
+
+
+@pytest.mark.parametrize("kind", ["BTREE", "INVERTED", "IVF_FLAT"])
+def test_an_index_may_have_a_segment_per_set_of_fragments(tmp_path: Path, kind: str) -> None:
+    schema = pa.schema([SCHEMA.field("id"), pa.field("t", pa.utf8()), pa.field("v", pa.list_(pa.float32(), 2))])
+
+    def batch(*names: str) -> pa.Table:
+        return pa.table(
+            [names, [f"word {name}" for name in names], [[ord(name), 1.0] for name in names]], schema=schema
+        )
+
+    column = {"BTREE": "t", "INVERTED": "t", "IVF_FLAT": "v"}[kind]
+    options: dict[str, Any] = {"num_partitions": 1} if kind == "IVF_FLAT" else {}
+    dataset = create(tmp_path / "d", batch("p", "q"), schema)
+    for number, names in enumerate((None, ("r", "s"))):
+        if names is not None:
+            dataset = lance.write_dataset(batch(*names), dataset.uri, mode="append")
+        segment = dataset.create_index_uncommitted(column, kind, "i", replace=True, fragment_ids=[number], **options)
+        if kind == "INVERTED":
+            segment = dataset.merge_existing_index_segments([segment])
+        added = Transaction(read_version=dataset.version, operation=LanceOperation.CreateIndex([segment], []))
+        dataset = LanceDataset.commit(dataset, added, max_retries=0)
+    (index,) = dataset.describe_indices()
+    assert (len(index.segments), index.num_rows_indexed) == (2, 4)
+    search: dict[str, Any] = {
+        "BTREE": {"filter": "t IN ('word p', 'word s')"},
+        "INVERTED": {"full_text_query": "p s"},
+        "IVF_FLAT": {"nearest": {"column": "v", "q": [ord("p"), 1.0], "k": 1}},
+    }[kind]
+    expected = {"p"} if kind == "IVF_FLAT" else {"p", "s"}
+    assert set(dataset.to_table(**search)["id"].to_pylist()) == expected
+    assert not lance.optimize.Compaction.plan(dataset, {}).num_tasks(), "segments that differ keep fragments apart"

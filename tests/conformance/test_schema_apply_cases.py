@@ -590,4 +590,3 @@ def test_a_tag_protects_its_commit_even_from_a_hard_drop(graph: og.Graph) -> Non
     expected = alice()
     del expected["age"]
     assert og.open(graph.uri, settings=SETTINGS).get("Person", "Alice", at=old) == expected
-

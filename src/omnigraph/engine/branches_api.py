@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merge
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
@@ -13,6 +14,7 @@ from omnigraph.storage import branches
 Names: TypeAlias = list[str]  # the method `list` hides the builtin inside the class
 
 
+@checked_methods
 class Branches:
     """The branches of a graph; a new one starts at the bound branch unless told otherwise."""
 

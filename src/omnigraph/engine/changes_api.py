@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import BinaryIO
 
+from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
-from omnigraph.engine.feed.baseline import Baseline, StrPath, capture_baseline
+from omnigraph.engine.feed.baseline import Baseline, capture_baseline
 from omnigraph.engine.feed.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
 from omnigraph.engine.feed.poll import DEFAULT_COMMITS, Cursor, FeedPage, FeedPosition, PageToken, Start, poll_feed
 from omnigraph.engine.feed.scope import change_scope
+from omnigraph.engine.output_file import StrPath
 from omnigraph.errors import BadRequest
 from omnigraph.storage.branches import branch_name
 
 Names = Iterable[str] | str | None
 
 
+@checked_methods
 class Changes:
     """What happened to the bound branch, commit by commit."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.blame import Blame, blame
 from omnigraph.engine.core import Core
 from omnigraph.engine.feed.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
@@ -15,6 +17,7 @@ from omnigraph.engine.log import LogEntry, history
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.merge.replay import ReplayCall, ReplayKind, ReplayResult, preview_replay, replay
 from omnigraph.engine.targets import commit_named
+from omnigraph.errors import BadRequest
 from omnigraph.storage.branches import branch_name, list_branches
 from omnigraph.storage.commits import GraphCommit
 
@@ -23,6 +26,7 @@ Entries: TypeAlias = list[LogEntry]
 Names: TypeAlias = Iterable[str] | str | None
 
 
+@checked_methods
 class Commits:
     """The commits that the bound branch knows; other branches by name."""
 
@@ -33,7 +37,7 @@ class Commits:
 
     def list(self, branch: str | None = None, *, limit: int | None = None) -> Listing:
         """Commits, newest first: inherited ones included, those of merged branches not."""
-        return [*self._core.state(self._named(branch)).lineage.newest_first(limit)]
+        return [*self._core.state(self._named(branch)).lineage.newest_first(_bound(limit))]
 
     def show(self, commit_id: str) -> GraphCommit:
         """One commit of any live branch."""
@@ -65,7 +69,7 @@ class Commits:
         Follows merged branches as far as a live branch knows them.
         """
         names = list_branches(self._core.store) if every_branch else [branch or self._branch or "main"]
-        return history(self._core, [branch_name(name) for name in names], limit)
+        return history(self._core, [branch_name(name) for name in names], _bound(limit))
 
     def blame(self, type_name: str, entity_id: str, *, branch: str | None = None) -> Blame:
         """Which commit, and so which actor, gave each property of an entity the value it has now."""
@@ -107,3 +111,9 @@ class Commits:
 
     def _named(self, branch: str | None) -> str | None:
         return self._branch if branch is None else branch_name(branch)
+
+
+def _bound(limit: int | None) -> int | None:
+    if limit is not None and not 0 <= limit <= sys.maxsize:
+        raise BadRequest(f"limit {limit} is out of range; leave it out to get everything")
+    return limit

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.engine.export import export_jsonl, export_types
+from omnigraph.engine.output_file import StrPath, output_file
 from omnigraph.engine.view import View
-
-StrPath = str | os.PathLike[str]
 
 
 def write_export(view: View, target: StrPath | BinaryIO, types: Sequence[str] = ()) -> int:
@@ -18,15 +16,8 @@ def write_export(view: View, target: StrPath | BinaryIO, types: Sequence[str] = 
     export_types(view.catalog, types)  # an unknown type is refused before anything is created
     if not isinstance(target, str | os.PathLike):
         return _copy(view, target, types)
-    path = Path(target)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            written = _copy(view, file, types)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return written
+    with output_file(target) as file:
+        return _copy(view, file, types)
 
 
 def _copy(view: View, file: BinaryIO, types: Sequence[str]) -> int:

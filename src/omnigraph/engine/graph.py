@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine import runners
+from omnigraph.engine.arguments import checked, checked_methods
 from omnigraph.engine.branches_api import Branches
 from omnigraph.engine.changes_api import Changes
 from omnigraph.engine.cleanup import CleanupReport, Policy, cleanup, parse_duration
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.transaction import Transaction
 
 
+@checked
 def init(
     uri: StrPath,
     schema: StrPath,
@@ -66,6 +68,7 @@ def init(
     return open(uri, actor=actor, settings=settings)
 
 
+@checked
 def open(
     uri: StrPath,
     branch: str = "main",
@@ -79,6 +82,7 @@ def open(
     return Graph(core, actor=actor).branch(branch)
 
 
+@checked_methods
 class Graph(Reader):
     """An opened graph, bound to one branch; safe to share between threads, and a context manager."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.reader import Reader
 from omnigraph.engine.view import View
 
 
+@checked_methods
 class Past(Reader):
     """One moment of a graph; it never changes, whatever is committed afterwards."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine import runners
+from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.entity import entity_at
 from omnigraph.engine.export_file import write_export
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
 
 
+@checked_methods
 class Reader:
     """Reads one graph; subclasses say which view."""
 

@@ -90,7 +90,7 @@ def _registered_runner(name: str) -> Runner:
 
 
 def _chosen(request: LoadRequest) -> str:
-    if request.spark is not None:
+    if request.spark is not None or type(request.data).__module__.startswith("pyspark."):
         return "spark"
     if find_spec("pyspark") is None:
         return "inline"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.evolve import SchemaApplied, apply_schema, plan_schema
 from omnigraph.engine.lifecycle import StrPath, read_source
 
 
+@checked_methods
 class Schema:
     """The schema that the graph accepts right now."""
 

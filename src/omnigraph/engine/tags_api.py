@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.history import state_at_commit
 from omnigraph.engine.targets import commit_named
@@ -17,6 +18,7 @@ from omnigraph.storage.tags import Tag
 Listing: TypeAlias = list[Tag]  # the method `list` hides the builtin inside the class
 
 
+@checked_methods
 class Tags:
     """Named commits; a tag never moves, and cleanup keeps what it needs."""
 

@@ -14,6 +14,7 @@ from omnigraph.engine.write.frames import arrow_table
 from omnigraph.engine.write.mapping import mapped_files
 from omnigraph.engine.write.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.write.tabular import FrameShape, group_rows
+from omnigraph.pipeline.frames import is_spark_frame, spilled_parts
 
 SPLIT_BYTES = 64 << 20
 SPLIT_ROWS = 1 << 20
@@ -24,11 +25,15 @@ _FEWEST_ROWS = 1 << 17
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """One input file; `shown` is its name in messages, None when the caller gave data instead of a file."""
+    """One input file; `shown` is its name in messages, None when the caller gave data instead of a file.
+
+    `first_row` is the number of its first row, where rows are numbered through several files.
+    """
 
     file: InputFile
     shown: str | None
     frame: FrameShape | None = None
+    first_row: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,11 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
     if is_paths(request.data):
         files = input_files(request.data, TABLE_SUFFIXES) if frame is not None else input_files(request.data)
         return [Source(file, file.path, frame) for file in files]
+    if frame is not None and is_spark_frame(request.data):
+        return [
+            Source(InputFile(part.path, part.size), None, frame, part.first_row)
+            for part in spilled_parts(request.data, scratch)
+        ]
     if frame is not None:
         return [Source(_spilled_frame(arrow_table(request.data), f"{scratch}/input.parquet"), None, frame)]
     data = record_bytes(request.data)
@@ -95,7 +105,7 @@ def _byte_ranges(source: Source, split_bytes: int) -> Iterator[Split]:
 
 
 def _row_groups(source: Source, counts: Sequence[int], split_rows: int) -> Iterator[Split]:
-    start, first, rows = 0, 1, 0
+    start, first, rows = 0, source.first_row, 0
     for at, count in enumerate(counts):
         if rows and rows + count > split_rows:
             yield Split(0, source, start, at, first)

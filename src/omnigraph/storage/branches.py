@@ -18,7 +18,7 @@ from omnigraph.storage.refs import Identifier, Ref
 from omnigraph.storage.retire import forget_refs, is_sealed, reclaim, seal
 from omnigraph.storage.rows import BranchRow
 from omnigraph.storage.store import Store
-from omnigraph.storage.tables import Landed
+from omnigraph.storage.tables import CommitOutcome, Landed, Unknown
 from omnigraph.storage.tags import list_tags
 
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
@@ -192,6 +192,7 @@ def _descends(ref: Ref, captured: Loaded) -> bool:
 def _register(store: Store, ref: Ref) -> None:
     """Tie the branch's manifest to this incarnation of its ref; from then on publishes and seals are ordered."""
     row = BranchRow(ref.name, ref.identifier, ref.parent, ref.parent_version, now_micros())
+    outcome: CommitOutcome | None = None
     for _ in range(_REGISTER_ATTEMPTS):
         loaded = manifest.load(store.root, ref.name)
         if loaded.state.branch_row is not None:
@@ -200,6 +201,8 @@ def _register(store: Store, ref: Ref) -> None:
         if isinstance(outcome, Landed):
             manifest.advance(loaded, [row], outcome)
             return
+    if isinstance(outcome, Unknown):
+        raise outcome.cause
     raise ReadSetChanged(f"graph_branch:{ref.name}")
 
 
@@ -230,7 +233,7 @@ def _refuse_dependents(store: Store, branch: str, refs: dict[str, Ref]) -> None:
             continue
         if owned_refs(branch, (entry.ref for entry in snapshot)):
             raise Conflict(
-                f"branch '{branch}' cannot be deleted: branch '{other or 'main'}' still depends on its tables"
+                f"branch '{branch}' cannot be deleted: branch '{reader or 'main'}' still depends on its tables"
             )
 
 

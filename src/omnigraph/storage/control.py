@@ -15,7 +15,7 @@ from omnigraph.storage.capture import control_is_held
 from omnigraph.storage.manifest import Loaded
 from omnigraph.storage.rows import ControlHolder, ControlKind, ControlRow
 from omnigraph.storage.store import Store
-from omnigraph.storage.tables import Landed
+from omnigraph.storage.tables import Landed, Refused, Unknown
 
 _SAFE_MARGIN_MS = 60_000
 _POLL_SECONDS = (0.005, 0.040)
@@ -117,12 +117,18 @@ def _holder(store: Store, kind: ControlKind, target: str | None, operation_id: s
 
 
 def _swap(loaded: Loaded, row: ControlRow) -> bool:
-    """Replace the control row; False when somebody else changed it first or the answer was lost (look again)."""
+    """Replace the control row; False when somebody else changed it first (look again)."""
     outcome = manifest.publish_rows(loaded, [row])
-    if isinstance(outcome, Landed):
-        manifest.advance(loaded, [row], outcome)
-        return True
-    return False
+    match outcome:
+        case Landed():
+            manifest.advance(loaded, [row], outcome)
+            return True
+        case Refused():
+            return False
+        case Unknown(cause):
+            if manifest.load(loaded.handle.address.root).state.control == row:
+                return True  # only the answer was lost
+            raise cause  # a disk that is full or read-only stays so: whoever tried again would try for ever
 
 
 def _release_quietly(store: Store, operation_id: str, retired: Mapping[str, int]) -> None:

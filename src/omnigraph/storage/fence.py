@@ -15,7 +15,16 @@ from omnigraph.storage.layout import Address, normalize_branch
 from omnigraph.storage.manifest import Decision, ManifestState
 from omnigraph.storage.rows import AbortRow
 from omnigraph.storage.store import Store
-from omnigraph.storage.tables import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, Landed, TableHandle, TransactionInfo
+from omnigraph.storage.tables import (
+    BRANCH,
+    EFFECT,
+    NEUTRALIZE,
+    OPERATION_ID,
+    Landed,
+    TableHandle,
+    TransactionInfo,
+    Unknown,
+)
 
 _SETTLE_ATTEMPTS = 64
 
@@ -35,6 +44,7 @@ class Abort:
 
 def settle(store: Store, branch: str | None, operation_id: str, abort: Abort) -> Decision:
     """Decide an operation for good: once this returns 'aborted', no process can ever publish it."""
+    failures = 0
     for _ in range(_SETTLE_ATTEMPTS):
         try:
             loaded = manifest.load(store.root, branch)
@@ -57,6 +67,8 @@ def settle(store: Store, branch: str | None, operation_id: str, abort: Abort) ->
         if isinstance(outcome, Landed):
             manifest.advance(loaded, [row], outcome)
             return "aborted"
+        if isinstance(outcome, Unknown) and (failures := failures + 1) > store.settings.publisher_retry_budget:
+            raise outcome.cause
         time.sleep(random.uniform(0.002, 0.020))
     raise RecoveryRequired(operation_id, "the manifest stayed contended while the operation was being aborted")
 

@@ -92,6 +92,8 @@ def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None
     text = os.fspath(uri).strip()
     if not text:
         raise BadRequest("the graph location is empty")
+    if not is_storable(text):
+        raise BadRequest("the graph location holds a character that no path can have")
     scheme = urlsplit(text).scheme.lower() if "://" in text else ""
     match scheme:
         case "" | "file":
@@ -103,6 +105,11 @@ def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None
             raise BadRequest(f"'{text}' is a server address, not a graph location; use a path or an s3:// URI")
         case _:
             raise BadRequest(f"'{text}': unsupported storage scheme '{scheme}' (use a path, file:// or s3://)")
+
+
+def is_storable(text: str) -> bool:
+    """Whether text can be a path or a stored string: no NUL, no half of a surrogate pair."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def table_location(table_key: str, *, taken: Mapping[str, str] | None = None, incarnation: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""Running loads: each claims its scratch directory with a lease, so that what dead ones leave can be told and removed."""
+"""Running loads: each claims its scratch directory with a lease, so that what dead ones left is known and removed."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ def publish(store: Store, publication: Publication, captured: Loaded | None = No
     branch row or the decision row, and the next attempt then starts from a fresh scan.
     """
     loaded = captured
+    outcome: CommitOutcome | None = None
     for _ in range(store.settings.publisher_retry_budget + 1):
         if loaded is None and (loaded := _load(store, publication.branch)) is None:
             continue
@@ -54,6 +55,8 @@ def publish(store: Store, publication: Publication, captured: Loaded | None = No
     done = _already_decided(manifest.load(store.root, publication.branch).state, publication)
     if done is not None:
         return done
+    if isinstance(outcome, Unknown):
+        raise outcome.cause
     raise RowLevelCasContention(store.settings.publisher_retry_budget + 1)
 
 

@@ -16,13 +16,14 @@ from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.refs import Identifier
 from omnigraph.storage.rows import HeadRow, ManifestRow, Seal
 from omnigraph.storage.store import Store
-from omnigraph.storage.tables import Landed
+from omnigraph.storage.tables import CommitOutcome, Landed, Unknown
 
 _SEAL_ATTEMPTS = 32
 
 
 def seal(store: Store, branch: str, identifier: Identifier, *, operation_id: str) -> None:
     """Close a branch for publication: a publish and the seal rewrite the same row, so they are totally ordered."""
+    outcome: CommitOutcome | None = None
     for _ in range(_SEAL_ATTEMPTS):
         loaded = manifest.peek(store.root, branch)
         if loaded is None:
@@ -32,8 +33,11 @@ def seal(store: Store, branch: str, identifier: Identifier, *, operation_id: str
             return
         if state.identifier != identifier:
             raise ReadSetChanged(f"branch_identifier:{branch}", expected=identifier, actual=state.identifier)
-        if isinstance(manifest.publish_rows(loaded, _seal_rows(store, state, operation_id)), Landed):
+        outcome = manifest.publish_rows(loaded, _seal_rows(store, state, operation_id))
+        if isinstance(outcome, Landed):
             return
+    if isinstance(outcome, Unknown):
+        raise outcome.cause
     raise ReadSetChanged(f"graph_branch:{branch}", expected="sealed", actual="contended")
 
 

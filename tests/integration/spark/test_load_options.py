@@ -336,3 +336,16 @@ def test_skipping_on_spark_gives_the_same_counts(graph: og.Graph, spark: Any) ->
     done = load(graph._core, request(MESSY, on_error="skip"), SparkTasks(spark), Tuning(split_bytes=1500))
     assert {code: done.rejected[code] for code in SET_REFUSALS} == SET_REFUSALS
     assert done.total_entities == len(PEOPLE.splitlines())
+
+
+def test_a_spark_frame_loads_and_its_rows_are_numbered_through(graph: og.Graph, spark: Any) -> None:
+    frame = spark.createDataFrame([(f"u{at}", at) for at in range(40)], "login string, years int").repartition(3)
+    done = graph.load(frame, type="Person", columns={"name": "login", "age": "years"})
+    assert (done.runner, dict(done.nodes)) == ("spark", {"Person": 40})
+    assert graph.get("Person", "u39")["age"] == 39  # type: ignore[index]
+    ordered = spark.range(0, 30, 1, 3).selectExpr("concat('v', id) AS name", "int(id * 10) AS age")
+    with pytest.raises(ValueViolation, match="@range violation") as refused:
+        graph.load(ordered, type="Person")
+    assert (refused.value.line, refused.value.file) == (17, None)
+    empty = spark.createDataFrame([], "name string")
+    assert graph.load(empty, type="Person").total_entities == 0

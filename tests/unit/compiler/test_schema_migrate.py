@@ -246,7 +246,15 @@ def test_a_supported_change_has_these_steps(before, after, steps, texts):
 def test_every_supported_step_kind_has_a_case():
     kinds = {step["kind"] for case in STEPS for step in case[3]}
     assert kinds == {
-        *("add_type", "rename_type", "add_property", "rename_property", "relax_property", "add_constraint", "extend_enum"),
+        *(
+            "add_type",
+            "rename_type",
+            "add_property",
+            "rename_property",
+            "relax_property",
+            "add_constraint",
+            "extend_enum",
+        ),
         *("update_type_metadata", "update_property_metadata", "drop_type", "drop_property"),
     }
 

@@ -112,10 +112,15 @@ def _merge_lines(done: MergeResult) -> list[str]:
     if not done.preview:
         deleted = [f"deleted branch {done.source}"] if done.branch_deleted else []
         return [f"merged {done.source} into {done.target}: {done.outcome}", *deleted]
-    lines = [f"merging {done.source} into {done.target} would be: {done.outcome}"]
+    if done.conflicts:
+        lines = [f"merging {done.source} into {done.target} would stop at {len(done.conflicts)} conflict(s)"]
+    else:
+        lines = [f"merging {done.source} into {done.target} would be: {done.outcome}"]
     for name, each in sorted(done.changes.items()):
         lines.append(f"  {name}: {each.inserted} inserted, {each.updated} updated, {each.deleted} deleted")
-    return lines + [f"  conflict: {conflict_text(each)}" for each in done.conflicts]
+    lines += [f"  conflict: {conflict_text(each)}" for each in done.conflicts]
+    advice = "  decide with --resolve TYPE/ID=ours|theirs|{…}, --strategy ours|theirs, or --disjoint"
+    return [*lines, advice] if done.conflicts else lines
 
 
 def _decision(text: str) -> tuple[str, Resolution]:

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.engine.arrow import TableType
@@ -14,10 +13,9 @@ from omnigraph.engine.core import Core
 from omnigraph.engine.export import export_type
 from omnigraph.engine.feed.poll import Feed
 from omnigraph.engine.feed.scope import ChangeScope
+from omnigraph.engine.output_file import StrPath, output_file
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
-
-StrPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,8 @@ def capture_baseline(core: Core, branch: str | None, scope: ChangeScope, target:
     view = core.view_of(feed.state)
     types = _types(view, scope)
     if isinstance(target, str | os.PathLike):
-        return _into_file(feed, view, types, Path(target))
+        with output_file(target) as file:
+            return _into_stream(feed, view, types, file)
     return _into_stream(feed, view, types, target)
 
 
@@ -53,24 +52,6 @@ def _into_stream(feed: Feed, view: View, types: list[TableType], stream: BinaryI
     last = json.dumps(end, separators=(",", ":")).encode() + b"\n"
     stream.write(last)
     return Baseline(feed.head, cursor, written + len(last))
-
-
-def _into_file(feed: Feed, view: View, types: list[TableType], path: Path) -> Baseline:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            done = _into_stream(feed, view, types, file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)  # only now does the name itself survive a power cut
-    finally:
-        os.close(directory)
-    return done
 
 
 def _records(view: View, types: list[TableType]) -> Iterator[bytes]:

@@ -37,7 +37,10 @@ def list_files(path: str | os.PathLike[str], suffixes: Sequence[str] = RECORD_SU
     """The files behind one path: itself, the fitting files of a directory, or what a glob matches, by name."""
     text = os.fspath(path)
     endings = tuple(suffix + packed for suffix in suffixes for packed in _COMPRESSED)
-    found = _list_remote(text, endings) if is_remote(text) else _list_local(Path(text), endings)
+    try:
+        found = _list_remote(text, endings) if is_remote(text) else _list_local(Path(text), endings)
+    except (OSError, ValueError) as error:  # a name that is too long, a NUL, a directory without permission
+        raise _unreadable(text, error) from error
     if not found:
         raise NotFound(f"'{text}' holds no record files ({', '.join(suffixes)})")
     return found
@@ -53,7 +56,7 @@ def open_input(path: str) -> pa.NativeFile:
     system, place = _located(path)
     try:
         return system.open_input_file(place)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
 
 
@@ -62,7 +65,7 @@ def open_stream(path: str) -> pa.NativeFile:
     system, place = _located(path)
     try:
         return system.open_input_stream(place, compression="detect")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
 
 
@@ -74,7 +77,7 @@ def open_output(path: str) -> pa.NativeFile:
     return system.open_output_stream(place, compression=None)
 
 
-def _unreadable(path: str, error: OSError) -> BadRequest | NotFound:
+def _unreadable(path: str, error: OSError | ValueError) -> BadRequest | NotFound:
     if isinstance(error, FileNotFoundError):
         return NotFound(f"there is no file '{path}'")
     return BadRequest(f"'{path}' cannot be read: {error}")

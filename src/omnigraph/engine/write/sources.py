@@ -57,7 +57,7 @@ def record_bytes(data: Any) -> bytes:
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
     if isinstance(data, str):
-        return data.encode()
+        return _utf8(data)
     if hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.RecordBatch):
         raise BadRequest("loading a frame needs exactly one of type= (nodes) or edge= (edges)")
     if isinstance(data, list):
@@ -82,11 +82,25 @@ def is_paths(data: Any) -> bool:
 
 def _line(item: Any) -> bytes:
     if isinstance(item, Mapping):
-        item = json.dumps(item, ensure_ascii=False)
+        item = _json(item)
     if not isinstance(item, str | bytes):
         raise BadRequest(f"cannot load a sequence of {item.__class__.__qualname__}; give paths, records or lines")
-    piece = item.encode() if isinstance(item, str) else item
+    piece = _utf8(item) if isinstance(item, str) else item
     return piece if piece.endswith(b"\n") else piece + b"\n"
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(record, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadRequest(f"a record cannot be written as JSON: {error}") from error
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise BadRequest("records hold half a surrogate pair, which is not a character") from error
 
 
 def _is_path(item: Any) -> bool:

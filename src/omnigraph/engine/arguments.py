@@ -1,0 +1,140 @@
+"""Arguments of public methods are what their annotations say, or the caller is told which one is not.
+
+Checked once at the door, a mistake is a BadRequest that names the argument instead of whatever the first library to
+trip over it would have raised, and nothing that storage could not read back gets as far as storage.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, BinaryIO, Literal, TypeVar, get_args, get_origin
+
+from omnigraph.errors import BadRequest
+from omnigraph.storage.layout import is_storable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
+
+Kind = Any
+"""An annotation: a class, a union, a literal or a generic alias."""
+
+
+def checked_methods(owner: Class) -> Class:
+    """A class decorator: every public method checks its arguments, and so does `__init__`."""
+    for name, member in vars(owner).items():
+        if inspect.isfunction(member) and (not name.startswith("_") or name == "__init__"):
+            setattr(owner, name, checked(member))
+    return owner
+
+
+def checked(function: Function) -> Function:
+    """A decorator: the function raises BadRequest when an argument is not of its annotated kind."""
+    signature = inspect.signature(function)
+    kinds: dict[str, Kind] = {}  # evaluated at the first call: a module's own names are not complete before that
+
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not kinds:
+            kinds.update({name: _kind(function, parameter) for name, parameter in signature.parameters.items()})
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)  # Python's own message about missing and unknown arguments is good
+        for name, value in given.items():
+            if not accepts(kinds[name], value):
+                raise BadRequest(f"{name} must be {describe(kinds[name])}, not {_seen(value)}")
+        return function(*args, **kwargs)
+
+    return typing.cast("Function", wrapper)
+
+
+def accepts(kind: Kind, value: object) -> bool:
+    """Whether a value is of an annotated kind; kinds that cannot be checked accept everything."""
+    origin: Any = get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        options = get_args(kind)
+        # Where a path may stand, text may be a whole program; what reads it knows better what is wrong with it.
+        if isinstance(value, str) and any(get_origin(option) is os.PathLike for option in options):
+            return True
+        return any(accepts(option, value) for option in options)
+    if origin is Literal:
+        return any(type(option) is type(value) for option in get_args(kind))  # which one is the verb's business
+    if origin is Sequence:
+        return _is_sequence(value) and all(accepts(item, member) for item in get_args(kind) for member in value)
+    if origin is Callable:
+        return callable(value)
+    kind = origin or kind
+    if kind is Any:
+        return True
+    if kind is str:
+        return isinstance(value, str) and is_storable(value)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is None or kind is type(None):
+        return value is None
+    if kind is BinaryIO:
+        return callable(getattr(value, "write", None))
+    return isinstance(value, kind) if isinstance(kind, type) and not _is_protocol(kind) else True
+
+
+def describe(kind: Kind) -> str:
+    """An annotated kind in words."""
+    origin: Any = get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        words = [describe(option) for option in get_args(kind)]
+        return " or ".join(dict.fromkeys(words))
+    if origin is Literal:
+        return " or ".join(repr(option) for option in get_args(kind))
+    if origin is Sequence:
+        return f"a sequence of {describe(get_args(kind)[0])}"
+    if origin is Callable:
+        return "a function"
+    kind = origin or kind
+    return _WORDS.get(kind) or f"a {getattr(kind, '__name__', kind)}"
+
+
+_WORDS: Mapping[Any, str] = {
+    str: "text",
+    int: "an integer",
+    float: "a number",
+    bool: "True or False",
+    type(None): "None",
+    os.PathLike: "a path",
+    BinaryIO: "a binary file",
+    Mapping: "a mapping",
+}
+
+
+def _kind(function: Callable[..., Any], parameter: inspect.Parameter) -> Kind:
+    annotation = parameter.annotation
+    if annotation is inspect.Parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return Any
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, function.__globals__)  # our own annotations; postponed ones are text
+    except NameError:
+        return Any  # imported for the type checker only
+
+
+def _is_sequence(value: object) -> typing.TypeGuard[Iterable[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+
+
+def _is_protocol(kind: type) -> bool:
+    return bool(getattr(kind, "_is_protocol", False))
+
+
+def _seen(value: object) -> str:
+    if isinstance(value, str):
+        return "this text" if is_storable(value) else "text with a NUL or half a surrogate pair"
+    if value is None:
+        return "None"
+    return f"this {type(value).__name__}" if _is_sequence(value) else f"a value of type {type(value).__name__}"

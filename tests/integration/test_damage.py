@@ -1,0 +1,363 @@
+"""Damaged graphs and failing storage: the error says what is wrong, and afterwards nothing acknowledged is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import lance
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import (
+    Corrupt,
+    FormatRefused,
+    HistoricalVersionReclaimed,
+    OmnigraphError,
+    RecoveryRequired,
+    StorageError,
+)
+from omnigraph.storage import failpoints, manifest
+from omnigraph.testing.graph_child import GraphChild
+from omnigraph.testing.invariants import violations
+from omnigraph.testing.observe import image_of
+from omnigraph.testing.s3server import S3Process, mortal_s3
+
+SCHEMA = "node Person { name: String @key  note: String? } node Pet { name: String @key } edge Knows: Person -> Person"
+SETTINGS = og.Settings(lease_ttl_ms=300, lease_skew_ms=0)
+INSERT = (
+    "query q($name: String, $note: String?) { insert Person { name: $name, note: $note } insert Pet { name: $name } }"
+)
+
+
+@dataclass
+class Ledger:
+    """A graph and the names whose writes were acknowledged."""
+
+    place: str
+    names: set[str]
+
+    def open(self, *, read_only: bool = False) -> og.Graph:
+        manifest.forget_decoded()
+        return og.open(self.place, read_only=read_only, settings=SETTINGS)
+
+    def write(self, graph: og.Graph, name: str, note: str | None = None) -> None:
+        assert graph.mutate(INSERT, params={"name": name, "note": note}).commit is not None
+        self.names.add(name)
+
+    def check(self, *, maybe: set[str] | None = None, wanted: str | None = None) -> None:
+        """Everything acknowledged is there, in both tables or in neither; the graph opens, is sound, and takes writes.
+
+        `maybe` may have arrived although it was not acknowledged; `wanted` must have.
+        """
+        graph = self.open()
+        assert violations(graph._core.store) == []
+        rows = image_of(graph.view())
+        found = set(rows["node:Person"])
+        assert found == set(rows["node:Pet"])
+        assert self.names <= found <= self.names | (maybe or set())
+        assert wanted is None or wanted in found
+        self.names = found
+        self.write(graph, f"after-{len(found)}")
+        assert set(image_of(self.open(read_only=True).view())["node:Person"]) == self.names
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    made = Ledger(str(tmp_path / "g.omni"), set())
+    graph = og.init(made.place, SCHEMA, settings=SETTINGS)
+    for name in ("ana", "bo"):
+        made.write(graph, name)
+    return made
+
+
+# --- sidecars ----------------------------------------------------------------------------------------
+
+
+def killed_before_publishing(ledger: Ledger) -> Path:
+    """The sidecar of a writer that died with all its tables committed: a recovery would finish its write."""
+    records = "".join(json.dumps({"type": kind, "data": {"name": "late"}}) + "\n" for kind in ("Person", "Pet"))
+    child = GraphChild(Path(ledger.place), SETTINGS, "mutation.post_effects_pre_publish=kill", "load", records)
+    assert child.finish().exit_code == -signal.SIGKILL
+    (sidecar,) = Path(ledger.place, "__recovery").glob("*.json")
+    return sidecar
+
+
+def truncated(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def from_a_newer_release(text: str) -> str:
+    return json.dumps(json.loads(text) | {"schema_version": 11})
+
+
+def without_its_tables(text: str) -> str:
+    return json.dumps({key: value for key, value in json.loads(text).items() if key != "tables"})
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        pytest.param(truncated, Corrupt, id="W39-truncated"),
+        pytest.param(lambda _text: "", Corrupt, id="W39-empty"),
+        pytest.param(without_its_tables, Corrupt, id="W39-incomplete"),
+        pytest.param(from_a_newer_release, FormatRefused, id="W39-newer"),
+    ],
+)
+def test_an_unreadable_sidecar_stops_writers_keeps_readers_and_loses_nothing(
+    ledger: Ledger, damage: Callable[[str], str], error: type[OmnigraphError]
+) -> None:
+    warm = ledger.open()
+    sidecar = killed_before_publishing(ledger)
+    whole = sidecar.read_text()
+    sidecar.write_text(damage(whole))
+    for attempt in (ledger.open, warm.refresh, lambda: ledger.write(warm, "refused")):
+        with pytest.raises(error, match=sidecar.stem):
+            attempt()
+    assert sidecar.read_text() == damage(whole)
+    reader = ledger.open(read_only=True)
+    assert set(image_of(reader.view())["node:Person"]) == ledger.names
+    sidecar.write_text(whole)
+    ledger.check(maybe={"late"}, wanted="late")
+
+
+@pytest.mark.parametrize("case", ["W37"])
+def test_a_recovery_directory_that_cannot_be_listed_fails_the_open_and_every_write(ledger: Ledger, case: str) -> None:
+    warm = ledger.open()
+    with failpoints.armed("recovery.sidecar_list=raise"):
+        for attempt in (ledger.open, lambda: ledger.write(warm, "refused")):
+            with pytest.raises(StorageError):
+                attempt()
+    ledger.check()
+
+
+# --- missing files, wrong stamps ---------------------------------------------------------------------
+
+
+@contextmanager
+def missing(file: Path) -> Iterator[None]:
+    aside = file.with_name("aside")
+    file.rename(aside)
+    try:
+        yield
+    finally:
+        aside.rename(file)
+
+
+@pytest.mark.parametrize("case", ["S42"])
+def test_a_pinned_version_without_its_file_is_named_and_its_table_cannot_be_written(ledger: Ledger, case: str) -> None:
+    entry = ledger.open().snapshot().entries["node:Person"]
+    with missing(Path(entry.evidence.manifest_path)):
+        graph = ledger.open()
+        with pytest.raises(HistoricalVersionReclaimed) as caught:
+            image_of(graph.view())
+        assert caught.value.version == entry.version
+        with pytest.raises(OmnigraphError):
+            ledger.write(graph, "refused")
+        assert graph.mutate('query q() { insert Pet { name: "alone" } }').affected_nodes == 1
+        graph.mutate('query q() { delete Pet where name = "alone" }')
+    ledger.check()
+
+
+def newest_manifest(ledger: Ledger, branch: str | None = None) -> Path:
+    directory = Path(manifest.load(ledger.open()._core.store.root, branch).handle.address.uri)
+    return min((directory / "_versions").glob("*.manifest"))
+
+
+@pytest.mark.parametrize("branch", [None, "review"], ids=["main", "branch"])
+def test_a_lost_newest_manifest_is_damage_and_not_an_older_graph(ledger: Ledger, branch: str | None) -> None:
+    if branch is not None:
+        ledger.open().branches.create(branch)
+        ledger.open().mutate('query q() { insert Pet { name: "there" } }', branch=branch)
+    name = branch or "main"
+    lost = newest_manifest(ledger, branch)
+    with missing(lost):
+        manifest.forget_decoded()
+        for read_only in (False, True):
+            with pytest.raises(Corrupt, match="is missing; restore its file"):
+                og.open(ledger.place, branch=name, read_only=read_only, settings=SETTINGS)
+    if branch is not None:
+        assert set(image_of(ledger.open().branch(name).view())["node:Pet"]) == ledger.names | {"there"}
+    ledger.check()
+
+
+def test_a_lost_older_manifest_only_takes_that_moment_away(ledger: Ledger) -> None:
+    graph = ledger.open()
+    first, second = (commit.graph_commit_id for commit in graph.commits.list()[1:])
+    with missing(max(Path(ledger.place, "__manifest/_versions").glob("*.manifest"))):
+        reopened = ledger.open()
+        with pytest.raises(HistoricalVersionReclaimed):
+            reopened.at(second)
+        assert reopened.at(first).commit_id == first
+        ledger.write(reopened, "cy")
+    ledger.check()
+
+
+@pytest.mark.parametrize(
+    ("stamp", "message"),
+    [
+        pytest.param("3", "older release", id="S19"),
+        pytest.param("5", "newer release", id="S20"),
+        pytest.param(None, "no internal-schema stamp", id="S21-missing"),
+        pytest.param("four", "unreadable format stamp 'four'", id="S21-unparsable"),
+    ],
+)
+def test_a_foreign_stamp_is_refused_in_both_modes_and_by_a_warm_handle(
+    ledger: Ledger, stamp: str | None, message: str
+) -> None:
+    warm = ledger.open()
+    dataset = lance.dataset(str(Path(ledger.place, "__manifest")))
+    key = "omnigraph:internal_schema_version"
+    dataset.update_schema_metadata({} if stamp is None else {key: stamp}, replace=True)
+    for attempt in (
+        ledger.open,
+        lambda: ledger.open(read_only=True),
+        warm.view,
+        lambda: ledger.write(warm, "refused"),
+    ):
+        with pytest.raises(FormatRefused, match=message):
+            attempt()
+    lance.dataset(dataset.uri).update_schema_metadata({key: "4"}, replace=True)
+    ledger.check()
+
+
+# --- file systems that refuse ------------------------------------------------------------------------
+
+
+def mount(*arguments: str) -> None:
+    """Run mount, or say why this machine cannot run the test."""
+    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"this kernel or user may not mount: {done.stderr.strip()}")
+
+
+@contextmanager
+def mounted(place: Path, *arguments: str) -> Iterator[None]:
+    place.mkdir(exist_ok=True)
+    mount(*arguments, str(place))
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@contextmanager
+def read_only_directory(place: Path) -> Iterator[None]:
+    """A directory that the kernel lets nobody write; root ignores permission bits, so it gets a mount."""
+    if os.geteuid() == 0:
+        with mounted(place, "--bind", str(place)):
+            mount("-o", "remount,ro,bind", str(place))
+            yield
+        return
+    folders = [place, *(path for path in place.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        yield
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("case", ["S30"])
+def test_a_read_only_directory_is_readable_and_refuses_writers_before_they_begin(ledger: Ledger, case: str) -> None:
+    warm = ledger.open()
+    killed_before_publishing(ledger)
+    with read_only_directory(Path(ledger.place)):
+        reader = ledger.open(read_only=True)
+        assert set(image_of(reader.view())["node:Person"]) == ledger.names
+        assert reader.refresh() == reader.commits.head()
+        for attempt in (
+            ledger.open,
+            lambda: ledger.write(warm, "refused"),
+            lambda: warm.branches.create("refused"),
+            lambda: og.init(Path(ledger.place) / "inner", SCHEMA),
+        ):
+            with pytest.raises(OmnigraphError, match=r"[Rr]ead-only|[Pp]ermission denied"):
+                attempt()
+    ledger.check(maybe={"late"}, wanted="late")
+
+
+def fill(place: Path, *, leave: int) -> Path:
+    """Take all space of a small disk but `leave` bytes."""
+    ballast = place / "ballast"
+    space = os.statvfs(place)
+    with ballast.open("wb") as file:
+        file.write(bytes(max(0, space.f_bavail * space.f_bsize - leave)))
+    return ballast
+
+
+def test_a_disk_that_fills_up_anywhere_in_a_commit_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    page = 4096
+    with mounted(disk, "-t", "tmpfs", "-o", "size=16m", "tmpfs"):
+        ledger = Ledger(str(disk / "g.omni"), set())
+        graph = og.init(ledger.place, SCHEMA, settings=SETTINGS)
+        ledger.write(graph, "ana")
+        refused: dict[str, str] = {}
+        # With every free page more, the commit gets one step further before it fails.
+        for pages in range(0, 36, 3):
+            name = f"with-{pages}-pages"
+            ballast = fill(disk, leave=pages * page)
+            try:
+                ledger.write(graph, name)
+            except (StorageError, RecoveryRequired) as error:
+                refused[name] = str(error)
+            finally:
+                ballast.unlink()
+            ledger.check(maybe={name})
+        assert all(re.search("no space left|storage full", message, re.I) for message in refused.values()), refused
+        assert {"with-0-pages"} <= refused.keys() < {f"with-{pages}-pages" for pages in range(0, 36, 3)}
+
+
+def test_a_full_disk_refuses_an_init_and_leaves_a_place_that_can_be_used(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with mounted(disk, "-t", "tmpfs", "-o", "size=1m", "tmpfs"):
+        ballast = fill(disk, leave=0)
+        with pytest.raises(StorageError, match="No space left") as caught:
+            og.init(disk / "g.omni", SCHEMA)
+        assert caught.value.kind == "Permanent"
+        ballast.unlink()
+        og.init(disk / "g.omni", SCHEMA).mutate(INSERT, params={"name": "ana"})
+
+
+# --- an object store that dies -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Process]:
+    with mortal_s3() as process:
+        yield process
+
+
+@pytest.mark.s3
+@pytest.mark.slow
+@pytest.mark.xdist_group("s3-death")
+@pytest.mark.parametrize("point", ["mutation.post_table_commit", "publish.after_commit"])
+def test_an_object_store_that_dies_in_a_commit_loses_nothing_acknowledged(
+    s3: S3Process, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    for name, value in s3.server.environment.items():
+        monkeypatch.setenv(name, value)
+    ledger = Ledger(s3.server.fresh_root().uri, set())
+    graph = og.init(ledger.place, SCHEMA, settings=SETTINGS)
+    ledger.write(graph, "ana")
+    refused: set[str] = set()
+    with failpoints.armed({point: s3.kill}):
+        try:
+            ledger.write(graph, "late")
+        except (StorageError, RecoveryRequired):
+            refused.add("late")
+    with pytest.raises(StorageError) as caught:
+        ledger.open(read_only=True)
+    assert caught.value.kind == "Transient"
+    assert ("late" in refused) == (point == "mutation.post_table_commit")
+    s3.start()
+    ledger.check(maybe=refused)

@@ -1,0 +1,102 @@
+"""Which index a property gets, and when an index is extended rather than built anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.compiler.catalog import compile_schema
+from omnigraph.compiler.types import BASE_SCALARS, PropType
+from omnigraph.engine.indexes import declared_indexes, index_kind, missing_indexes
+from omnigraph.storage.forks import owned_refs
+from omnigraph.testing.invariants import violations
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        *((PropType(scalar), "ordered") for scalar in BASE_SCALARS if scalar not in ("String", "Blob")),
+        (PropType("String"), "fulltext"),
+        (PropType("String", nullable=True), "fulltext"),
+        (PropType("String", enum=("a", "b")), "ordered"),
+        (PropType("Vector", dim=3), "vector"),
+        (PropType("Blob"), None),
+        (PropType("String", list=True), None),
+        (PropType("I32", list=True), None),
+    ],
+    ids=str,
+)
+def test_the_type_of_a_property_decides_its_index(kind: PropType, expected: str | None) -> None:
+    assert index_kind(kind) == expected
+
+
+def test_a_type_declares_its_ids_its_ends_and_its_single_properties() -> None:
+    catalog = compile_schema(
+        """
+        node Hut { code: String @key  alt: I32? @index @index(alt)  tag: enum(a, b) @index  v: Vector(2)? @index  n: I32
+                   @index(alt, n) }
+        node Pair { a: I32  b: I32  @key(a, b) }
+        edge Path: Hut -> Hut { minutes: I32? @index }
+        """
+    )
+    assert declared_indexes(catalog.nodes["Hut"]) == {
+        "id": "ordered",
+        "code": "fulltext",
+        "alt": "ordered",
+        "tag": "ordered",
+        "v": "vector",
+    }
+    assert declared_indexes(catalog.nodes["Pair"]) == {"id": "ordered"}
+    assert declared_indexes(catalog.edges["Path"]) == {"id": "ordered", "src": "ordered", "dst": "ordered"}
+
+
+def records(start: int, stop: int) -> list[str]:
+    return [f'{{"type":"Hut","data":{{"code":"h{number}"}}}}' for number in range(start, stop)]
+
+
+@pytest.mark.parametrize(("added", "rebuilt"), [(2, False), (50, True)])
+def test_few_new_rows_extend_an_index_and_many_rebuild_it(tmp_path: Path, added: int, rebuilt: bool) -> None:
+    graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }")
+    info = graph.schema.catalog.nodes["Hut"]
+    graph.load(records(0, 40))
+    graph.ensure_indices()
+    graph.load(records(40, 40 + added))
+    table = graph.view().table(info)
+    assert missing_indexes(info, table, extend=False) == []
+    specs = missing_indexes(info, table, extend=True)
+    assert {spec.name for spec in specs} == {"id_idx", "code_idx", "code_fts"}
+    assert {spec.fragments is None for spec in specs} == {rebuilt}
+
+
+def test_many_small_extensions_end_in_a_rebuild(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }")
+    graph.load(records(0, 200))
+    segments = []
+    for number in range(9):
+        graph.load(records(200 + number, 201 + number))
+        graph.optimize()
+        table = graph.view().table(graph.schema.catalog.nodes["Hut"])
+        segments.append(max(index.segments for index in table.indices()))
+    assert max(segments) > 1
+    assert segments[-1] < segments[-2]
+    assert all(each.coverage == 1 for each in graph.indexes())
+    assert len(graph.query("query q() { match { $h: Hut } return { $h.code } }")) == 209
+
+
+def test_a_table_shared_with_another_branch_is_forked_for_its_indexes(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }\nnode Pet { name: String @key }")
+    graph.load(records(0, 5))
+    graph.branches.create("first")
+    graph.load(records(5, 6), branch="first")
+    graph.branches.create("second", from_="first")
+    second = graph.branch("second")
+    assert second.ensure_indices() == []
+    entries = second.view().snapshot.entries
+    assert owned_refs("second", [entries["node:Hut"].ref])
+    assert entries["node:Pet"].ref is None
+    assert {each.coverage for each in second.indexes() if each.rows} == {1}
+    assert {each.name for each in graph.branch("first").indexes()} == {None}
+    assert len(second.query("query q() { match { $h: Hut } return { $h.code } }")) == 6
+    assert violations(graph._core.store) == []

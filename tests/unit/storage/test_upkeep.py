@@ -1,0 +1,124 @@
+"""Drift, marks and the pause that maintenance asks writers for."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from omnigraph.errors import Conflict, Corrupt, RecoveryRequired
+from omnigraph.storage import audit, manifest, recovery, sidecar, tables
+from omnigraph.storage.drift import is_uncovered, newest_of, refuse_drift
+from omnigraph.storage.intents import require_clean
+from omnigraph.storage.pause import paused_writers
+from omnigraph.storage.settings import Settings
+from omnigraph.storage.snapshot import TableEntry
+from omnigraph.storage.store import Store
+from omnigraph.storage.upkeep import mark, tidy
+from omnigraph.testing.invariants import violations
+from omnigraph.testing.processes import WritingChild
+from omnigraph.testing.tiny import A, contents, create_tiny, inserting, write
+
+SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=4_000, table_compact_fragments=0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = create_tiny(tmp_path / "graph", SETTINGS)
+    for name in ("a", "b", "c"):
+        write(made, inserting([name], A))
+    return made
+
+
+def entry(store: Store) -> TableEntry:
+    return manifest.load(store.root).state.snapshot.entry(A)
+
+
+def test_a_compaction_without_a_mark_is_drift_and_one_below_a_mark_is_not(store: Store) -> None:
+    pin = entry(store).version
+    assert not is_uncovered(newest_of(store, entry(store)), pin)
+    compacted = tables.compact(newest_of(store, entry(store)))
+    assert is_uncovered(compacted, pin)
+    with pytest.raises(Conflict, match=r"dataset for node type 'A' has uncovered HEAD drift.*run repair"):
+        refuse_drift(store, entry(store))
+    marked = mark(compacted)
+    assert not is_uncovered(marked, pin)
+    assert is_uncovered(tables.open_table(marked.address, compacted.version), pin)
+
+
+def test_a_mark_does_not_answer_for_foreign_rows(store: Store) -> None:
+    pin, handle = entry(store).version, newest_of(store, entry(store))
+    handle.dataset.delete("id = 'a'")
+    assert is_uncovered(mark(newest_of(store, entry(store))), pin)
+
+
+def test_a_table_below_its_published_version_fails_closed(store: Store) -> None:
+    handle = newest_of(store, entry(store))
+    newest = tables.open_table(handle.address, handle.version)
+    (Path(newest.address.uri) / "_versions" / f"{(1 << 64) - 1 - newest.version:020d}.manifest").unlink()
+    (Path(newest.address.uri) / "_versions" / "latest_version_hint.json").unlink()
+    with pytest.raises(Corrupt, match="below"):
+        newest_of(store, entry(store))
+
+
+def test_tidying_up_changes_no_row_and_the_next_writer_builds_on_it(store: Store) -> None:
+    before = contents(store, A)
+    tidied = tidy(newest_of(store, entry(store)), lambda _table: [])
+    assert tidied.fragment_count() == 1
+    assert tidy(tidied, lambda _table: []) is tidied
+    write(store, inserting(["d"], A))
+    assert entry(store).version == tidied.version + 1
+    assert contents(store, A) == {**before, "d": ("", 0)}
+    assert violations(store) == []
+
+
+def test_writers_of_another_process_wait_for_the_end_of_a_pause(store: Store, tmp_path: Path) -> None:
+    seen = []
+    with paused_writers(store):
+        child = WritingChild(tmp_path / "graph", SETTINGS, "", ("late",), (A,))
+        child.process.join(0.8)  # longer than the lease: the pause keeps its intent alive
+        seen.append(child.process.is_alive())
+        assert "late" not in contents(store, A)
+    assert child.finish().commit is not None
+    assert seen == [True]
+    assert "late" in contents(store, A)
+    assert violations(store) == []
+
+
+def test_a_pause_waits_for_writers_that_came_first(store: Store, tmp_path: Path) -> None:
+    child = WritingChild(tmp_path / "graph", SETTINGS, "mutation.post_table_commit=sleep:0.2", ("first",), (A,))
+    while not sidecar.pending(store.objects):
+        assert child.process.is_alive() or contents(store, A)
+    with paused_writers(store):
+        assert "first" in contents(store, A)
+    assert child.finish().commit is not None
+
+
+def test_threads_of_this_process_take_turns_with_a_pause(store: Store) -> None:
+    order = []
+
+    def writer() -> None:
+        write(store, inserting(["threaded"], A))
+        order.append("written")
+
+    with paused_writers(store):
+        thread = threading.Thread(target=writer)
+        thread.start()
+        thread.join(0.1)
+        order.append("paused")
+    thread.join()
+    assert order == ["paused", "written"]
+
+
+def test_an_abandoned_pause_is_recovered_without_an_empty_commit(store: Store) -> None:
+    with paused_writers(store):
+        (operation,) = sidecar.pending(store.objects)
+        intent = store.objects.read_if_exists(sidecar.path(operation))
+    store.objects.write(sidecar.path(operation), intent or "")  # as if the process had died inside the pause
+    with pytest.raises(RecoveryRequired, match="clean recovery state"):
+        require_clean(store, "optimize")
+    assert [outcome.kind for outcome in recovery.sweep(store)] == ["RolledBack"]
+    assert manifest.load(store.root).state.decision(operation) == "aborted"
+    assert len(audit.records(store.root)) == 1
+    assert violations(store) == []
