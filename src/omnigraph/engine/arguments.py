@@ -134,7 +134,7 @@ def _is_protocol(kind: type) -> bool:
 
 def _seen(value: object) -> str:
     if isinstance(value, str):
-        return "this text" if is_storable(value) else "text with a NUL or half a surrogate pair"
+        return "this text" if is_storable(value) else "text that holds a NUL or is not UTF-8"
     if value is None:
         return "None"
     return f"this {type(value).__name__}" if _is_sequence(value) else f"a value of type {type(value).__name__}"

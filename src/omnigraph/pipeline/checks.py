@@ -222,12 +222,35 @@ def _check_unique(job: CheckJob, check: Check, info: TableType) -> Found:
         alone = replace(alone, key=None)
     view = BucketRows(job.view)
     change = replace(_change(alone, rows, codes, job), new=False, distinct=False)
-    found = unique_violations(change, view, job.limit)
+    found = unique_violations(change, view, job.limit if check.buckets == 1 else None)
     if check.buckets > 1 and found:
-        # A holder that this load rewrites in another bucket is no obstacle.
-        touched = _among_input(job, check, pa.array(sorted({v.ids[1] for v in found if len(v.ids) > 1}), pa.utf8()))
-        found = unique_violations(replace(change, deleted=touched), view, job.limit)
+        found = _confirmed(job, check, change, view, found)[: job.limit]
     return Found(check, tuple(found))
+
+
+def _confirmed(
+    job: CheckJob, check: Check, change: TableChange, view: BucketRows, found: Sequence[Violation]
+) -> list[Violation]:
+    """Findings of one bucket that hold when the other buckets are known.
+
+    A committed holder that the load rewrites is no obstacle, and neither is a row whose id comes again further down;
+    rows that repeat a tuple inside the input break the rule in any case.
+    """
+    every, codes = _rows(job, replace(check, buckets=1), ["id"], ["id"])
+    ids = one_array(every["id"])
+    holders = pa.array(sorted({violation.ids[1] for violation in found}), pa.utf8())
+    last = codes[last_positions(ids)]
+    assert change.places is not None
+    mask = pa.array(np.isin(change.places[LINE].to_numpy(), last))
+    remaining = replace(
+        change,
+        batches=(change.rows.filter(mask),),
+        places=change.places.filter(mask),
+        deleted=holders.filter(pc.is_in(holders, value_set=ids)),
+    )
+    repeated = unique_violations(replace(change, replaced=True), view, None)
+    held = [each for each in unique_violations(remaining, view, None) if each not in repeated]
+    return sorted([*repeated, *held], key=lambda violation: (violation.ids[0], violation.property_name or ""))
 
 
 def _among_input(job: CheckJob, check: Check, ids: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ node Person {
 }
 node Company { name: String @key }
 node Note { text: String  tag: String? }
+node Mark { code: String? @unique }
 node Slot { tenant: String  number: I32  kind: String?  @key(tenant, number)  @unique(tenant, kind) }
 edge Knows: Person -> Person { since: Date? }
 edge WorksAt: Person -> Company @card(0..1)
@@ -140,6 +141,26 @@ def good() -> Iterable[Case]:
         lines(person("p1", email="other@x"), person("new", email="p1@x")),
         "merge",
         PEOPLE,
+    )
+    yield Case(
+        "merge-judges-the-last-row-of-an-id",
+        lines(
+            node("Mark", id="s", code="x"),
+            *(node("Mark", id=f"f{at}", code=f"c{at}") for at in range(20)),
+            node("Mark", id="s", code="y"),
+        ),
+        "merge",
+        lines(node("Mark", id="h", code="x")),
+    )
+    yield Case(
+        "merge-takes-a-value-from-a-row-it-rewrites",
+        lines(
+            node("Mark", id="s", code="x"),
+            *(node("Mark", id=f"f{at}", code=f"c{at}") for at in range(20)),
+            node("Mark", id="h", code="z"),
+        ),
+        "merge",
+        lines(node("Mark", id="h", code="x")),
     )
     yield Case(
         "unique-nulls-are-free",

@@ -43,8 +43,16 @@ def run_child(place: str, mode: str, spec: str) -> None:
         load(graph._core, LoadRequest(data=MANY, mode=mode), LocalTasks(), Tuning(split_bytes=2_000))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
-@pytest.mark.parametrize(("spec", "published"), POINTS)
+OTHER_MODES = ("after-the-checks", "one-table-committed", "every-table-committed")
+MATRIX = [
+    pytest.param(mode, *point.values, id=f"{mode}-{point.id}")
+    for mode in ("append", "merge", "overwrite")
+    for point in POINTS
+    if mode == "append" or point.id in OTHER_MODES
+]
+
+
+@pytest.mark.parametrize(("mode", "spec", "published"), MATRIX)
 def test_a_killed_load_is_all_there_or_not_at_all(tmp_path: Path, mode: str, spec: str, published: bool) -> None:
     graph = og.init(tmp_path / "graph", SCHEMA, settings=QUICK)
     graph.load(PEOPLE if mode != "overwrite" else MANY.replace(b'"m0', b'"n0'), runner="inline")
