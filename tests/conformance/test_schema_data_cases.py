@@ -77,7 +77,9 @@ def test_data_within_its_constraints_is_accepted(schema: str, records: list[dict
 @pytest.mark.parametrize(
     ("schema", "records", "code", "text"),
     [
-        pytest.param("node Hut { a: I32? @range(a, ..5) }", [hut(a=6)], "W010", "@range violation on Hut.a", id="schema-32"),
+        pytest.param(
+            "node Hut { a: I32? @range(a, ..5) }", [hut(a=6)], "W010", "@range violation on Hut.a", id="schema-32"
+        ),
         pytest.param(
             'node Hut { a: String @check(a, "b+") }', [hut(a="xy")], "W011", "@check violation on Hut.a", id="schema-34"
         ),
@@ -89,7 +91,9 @@ def test_data_within_its_constraints_is_accepted(schema: str, records: list[dict
             id="schema-37",
         ),
         pytest.param("node Hut { n: I64 }", [hut(n="5")], "W002", "strict property 'n' expects I64", id="schema-47"),
-        pytest.param("node Hut { v: Vector(2) }", [hut(v=[1, None])], "W005", "elements must be numeric", id="schema-48"),
+        pytest.param(
+            "node Hut { v: Vector(2) }", [hut(v=[1, None])], "W005", "elements must be numeric", id="schema-48"
+        ),
         pytest.param("node Hut { a: String? }", [hut(zzz=1)], "W017", "unknown input field 'zzz'", id="schema-50"),
         pytest.param(
             "node Hut { code: String @key }",
@@ -122,7 +126,9 @@ def test_a_datetime_is_stored_in_utc_and_printed_with_milliseconds(case: str, tm
     assert json_rows(stored)[0]["at"] == "2024-01-02T01:04:05.000Z"
 
 
-@pytest.mark.parametrize("schema", [pytest.param("node Hut { a: String? } edge P: Hut -> Hut @card(1..)", id="schema-52")])
+@pytest.mark.parametrize(
+    "schema", [pytest.param("node Hut { a: String? } edge P: Hut -> Hut @card(1..)", id="schema-52")]
+)
 def test_deleting_the_only_edge_of_a_source_breaks_its_minimum(schema: str) -> None:
     catalog = compile_schema(schema)
     committed = MemoryRows(
