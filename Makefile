@@ -5,6 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
+SOAK_SECONDS ?= 60
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet
 
 .PHONY: help setup demo test check format bench crash soak docs clean
@@ -45,8 +46,9 @@ bench: $(VENV)/.ready ## side-by-side ratios, printed
 crash: $(VENV)/.ready ## kill a process at every named step and print what became of it
 	@$(BIN)/python -m omnigraph.testing.crash
 
-soak: $(VENV)/.ready ## many writer processes with kills and pauses (SECONDS_EACH=600 make soak)
-	@$(BIN)/python -m omnigraph.testing.soak
+soak: $(VENV)/.ready ## many writer processes with kills and pauses, on disk and on S3 (SOAK_SECONDS=600 make soak)
+	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6
+	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6 --s3
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	@$(SYNC) --extra dev --extra testing --extra frames --extra spark --extra docs
