@@ -16,6 +16,7 @@ VIOLATIONS = [
     pytest.param("compiler/types.py", "import omnigraph.storage.snapshot", "layers", id="compiler-knows-storage"),
     pytest.param("storage/snapshot.py", "import omnigraph.compiler.types", "layers", id="storage-knows-compiler"),
     pytest.param("storage/snapshot.py", "import omnigraph.engine.graph", "layers", id="storage-knows-engine"),
+    pytest.param("engine/graph.py", "import omnigraph.pipeline.session", "layers", id="engine-knows-pipeline"),
     pytest.param("errors.py", "import omnigraph.storage.snapshot", "layers", id="errors-know-storage"),
     pytest.param("compiler/types.py", "import pyarrow", "the compiler is pure", id="compiler-imports-arrow"),
     pytest.param("engine/graph.py", "import lance", "only storage.tables imports lance", id="engine-imports-lance"),

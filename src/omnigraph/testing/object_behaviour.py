@@ -91,6 +91,17 @@ def a_listing_sees_the_latest_write(objects: Objects) -> None:
         assert len(objects.list_dir("__recovery")) == 19 - number
 
 
+def a_copy_is_a_second_name_that_outlives_the_first(objects: Objects) -> None:
+    objects.write("copies/one", "text")
+    for _ in range(2):
+        objects.copy("copies/one", "copies/deep/two")
+    objects.delete("copies/one")
+    assert objects.read("copies/deep/two") == "text"
+    with pytest.raises(StorageError) as missing:
+        objects.copy("copies/one", "copies/three")
+    assert missing.value.kind == "NotFound"
+
+
 def a_rename_replaces_the_target(objects: Objects) -> None:
     objects.write("x.staging", "new")
     objects.write("x", "old")
@@ -143,6 +154,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     a_listing_shows_direct_files_only,
     a_listing_sees_the_latest_write,
     a_rename_replaces_the_target,
+    a_copy_is_a_second_name_that_outlives_the_first,
     a_prefix_is_deleted_with_everything_below,
     stat_tells_the_size,
     names_may_contain_spaces_and_percent_signs,
