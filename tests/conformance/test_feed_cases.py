@@ -20,6 +20,7 @@ from omnigraph.errors import (
     ChangeSchemaBoundary,
     CommitHasNoParent,
     ResourceLimitExceeded,
+    StorageError,
 )
 from omnigraph.storage import failpoints, tables
 from omnigraph.storage.recovery import version_row
@@ -424,7 +425,7 @@ def test_a_baseline_whose_writer_fails_has_no_last_record(graph: og.Graph, tmp_p
     with pytest.raises(OSError, match="disk full"):
         graph.changes.baseline(stream)
     assert b"baseline" not in stream.getvalue()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match="cannot be written"):
         graph.changes.baseline(tmp_path / "missing" / "baseline.jsonl")
     assert not list(tmp_path.glob("**/*.part"))
 

@@ -47,6 +47,7 @@ STORAGE_VERSION = "2.2"
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _TABLE_INDEX_CACHE = 1 << 30
 _TABLE_METADATA_CACHE = 256 << 20
+_INDEXED_MERGE_ROWS = 512
 
 
 # --- opening -----------------------------------------------------------------------------------------
@@ -320,9 +321,10 @@ def _write(rows: Any, schema: pa.Schema, address: Address, *, mode: str) -> list
 
 
 def _stage_merge(base: TableHandle, builder: Any, rows: pa.Table) -> Staged:
-    # An index on the key, where there is one, saves the join with the whole table. The key filter that lance then drops
-    # is one that staged transactions never carry: the sentinel and the exact slot stand in for it.
-    transaction, stats = builder.conflict_retries(0).use_index(True).execute_uncommitted(rows)
+    # An index on the key saves a few rows the join with the table; for many the join is faster (8 times for 100,000).
+    # The key filter that lance drops with an index is one that staged transactions never carry.
+    few = rows.num_rows <= _INDEXED_MERGE_ROWS
+    transaction, stats = builder.conflict_retries(0).use_index(few).execute_uncommitted(rows)
     if transaction.read_version != base.version:
         raise StorageError(f"{base!r}: staged on version {transaction.read_version} instead", kind="Precondition")
     return Staged(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,7 @@ from omnigraph.storage import manifest, tables
 from omnigraph.storage.commits import GraphCommit, Lineage
 from omnigraph.storage.decode import decode_state, fold
 from omnigraph.storage.layout import Root, normalize_root
-from omnigraph.storage.manifest_scan import SCAN_COLUMNS
+from omnigraph.storage.manifest_scan import COMMIT_COLUMNS, SCAN_COLUMNS
 from omnigraph.storage.row_codec import encode_rows, parse_control, parse_schema, parse_table, parse_version
 from omnigraph.storage.rows import (
     AbortRow,
@@ -32,6 +33,7 @@ from omnigraph.storage.rows import (
     VersionRow,
 )
 from omnigraph.storage.snapshot import TableIdentity, VersionEvidence
+from omnigraph.storage.tables import TableHandle
 from omnigraph.testing.storage_graph import create_branch, create_graph, entry_of, people, publish, write_table
 
 PERSON = "node:Person"
@@ -344,3 +346,30 @@ def test_a_publish_prepared_before_a_compaction_still_lands_or_is_refused_cleanl
     else:
         assert isinstance(outcome, tables.Refused)
         assert commit not in state.lineage
+
+
+def test_opening_reads_no_metadata_of_old_commits_until_somebody_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = normalize_root(tmp_path / "g")
+    create_graph(root)
+    for _ in range(3):
+        publish(root)
+    scanned: list[list[str]] = []
+    scan = TableHandle.scan
+
+    def recording(handle: TableHandle, columns: Any = None, *args: Any, **options: Any) -> pa.Table:
+        scanned.append(list(columns or ()))
+        return scan(handle, columns, *args, **options)
+
+    monkeypatch.setattr(TableHandle, "scan", recording)
+    manifest.forget_decoded()
+    lazy = manifest.load(root).state
+    assert lazy.effective_head is not None
+    assert (len(lazy.lineage), ["metadata" in columns for columns in scanned]) == (4, [False])
+    whole = decode_state(
+        scan(manifest.load(root).handle, SCAN_COLUMNS), branch=None, version=lazy.version, identifier=()
+    )
+    assert list(lazy.lineage.newest_first()) == list(whole.lineage.newest_first())
+    assert (lazy.snapshot, lazy.heads, lazy.control) == (whole.snapshot, whole.heads, whole.control)
+    assert [columns for columns in scanned if "metadata" in columns] == [list(COMMIT_COLUMNS)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from omnigraph.testing.processes import WritingChild, children
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, write
 
 SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=8_000)
+# Where a writer has to stay alive by its heartbeats, a loaded machine must not be able to delay them past the lease.
+PATIENT = Settings(lease_ttl_ms=2_000, lease_skew_ms=0, writer_wait_ms=60_000)
 
 
 @pytest.fixture
@@ -27,8 +30,13 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
-def child(store: Store, spec: str, *, branch: str | None = None) -> WritingChild:
-    return WritingChild(Path(store.root.uri), SETTINGS, spec, ("child",), (A, B), branch=branch)
+def child(store: Store, spec: str, *, branch: str | None = None, settings: Settings = SETTINGS) -> WritingChild:
+    return WritingChild(Path(store.root.uri), settings, spec, ("child",), (A, B), branch=branch)
+
+
+def await_intent(store: Store) -> None:
+    while not sidecar.pending(store.objects):
+        time.sleep(0.01)
 
 
 def killed_at(store: Store, spec: str, *, branch: str | None = None) -> sidecar.Sidecar:
@@ -65,19 +73,18 @@ def test_recoverers_that_race_in_several_processes_leave_one_outcome(store: Stor
 
 
 def test_a_sweep_leaves_a_live_writer_alone(store: Store) -> None:
-    parked = child(store, "mutation.post_table_commit=sleep:0.5@1")
-    while not sidecar.pending(store.objects):
-        pass
+    parked = child(store, "mutation.post_table_commit=sleep:0.5@1", settings=PATIENT)
+    await_intent(store)
     assert recovery.sweep(store) == []
     assert parked.finish().commit is not None
     assert audit.records(store.root) == []
 
 
 def test_a_lasting_writer_keeps_its_lease_by_heartbeats_and_others_wait(store: Store) -> None:
-    parked = child(store, "mutation.post_table_commit=sleep:1.0@1")  # more than three times the lease
-    while not sidecar.pending(store.objects):
-        pass
-    write(store, inserting(["mine"], A, B))
+    # Parked for more than three times the lease.
+    parked = child(store, "mutation.post_table_commit=sleep:6.5@1", settings=PATIENT)
+    await_intent(store)
+    write(store_for(store.root.uri, PATIENT), inserting(["mine"], A, B))
     assert parked.finish().commit is not None
     assert audit.records(store.root) == []
     assert set(contents(store, A)) == {"seed", "child", "mine"} == set(contents(store, B))

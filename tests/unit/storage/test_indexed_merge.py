@@ -1,0 +1,98 @@
+"""Merging through the index on `id`: the same content as without it, on any history, and still one winner per slot."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.storage import tables
+from omnigraph.storage.layout import Address, normalize_root
+from omnigraph.storage.tables import IndexSpec, Landed, Refused, Staged, TableHandle
+
+SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
+ID_INDEX = IndexSpec(column="id", index_type="BTREE", name="id_idx")
+
+Content = dict[str, int]
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Address:
+    """A table of a hundred rows with an index on its ids."""
+    made = normalize_root(tmp_path).table("nodes/x")
+    land(tables.stage_create(made, SCHEMA))
+    land(tables.stage_insert(tables.open_table(made), rows({f"k{number}": number for number in range(100)})))
+    land(tables.stage_index(tables.open_table(made), [ID_INDEX]))
+    return made
+
+
+def rows(content: Content) -> pa.Table:
+    return pa.table({"id": list(content), "v": list(content.values())}, schema=SCHEMA)
+
+
+def land(staged: Staged | None) -> None:
+    assert staged is not None
+    outcome = tables.commit(staged)
+    assert isinstance(outcome, Landed)
+    assert outcome.exact
+
+
+def content_of(handle: TableHandle) -> Content:
+    found = handle.scan(["id", "v"]).to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: row["v"] for row in found}
+
+
+def test_of_two_indexed_merges_on_one_version_the_second_is_refused(address: Address) -> None:
+    base = tables.open_table(address)
+    staged = [tables.stage_upsert(base, rows({name: 1})) for name in ("k1", "fresh")]
+    assert isinstance(tables.commit(staged[0]), Landed)
+    assert isinstance(tables.commit(staged[1]), Refused)
+
+
+def test_an_indexed_update_keeps_the_identity_of_its_rows(address: Address) -> None:
+    columns = ["id", "_rowid", "_row_created_at_version"]
+    before = tables.open_table(address).scan(columns).sort_by("id")
+    land(tables.stage_upsert(tables.open_table(address), rows({"k1": -1, "k99": -1})))
+    assert tables.open_table(address).scan(columns).sort_by("id") == before
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_history_of_indexed_merges_gives_what_a_dict_gives(address: Address, seed: int) -> None:
+    chance = random.Random(seed)
+    expected: dict[str | None, Content] = {None: content_of(tables.open_table(address))}
+    for _ in range(40):
+        ref = chance.choice(list(expected))
+        base = tables.open_table(address.on(ref))
+        for staged, content in step(base, dict(expected[ref]), chance):
+            land(staged)
+            expected[ref] = content
+        if chance.random() < 0.1 and len(expected) < 4:
+            name = f"fork{len(expected)}"
+            version = tables.open_table(address.on(ref)).version
+            tables.create_ref(tables.open_table(address), name, source=ref, version=version)
+            expected[name] = dict(expected[ref])
+        for other, content in expected.items():
+            assert content_of(tables.open_table(address.on(other))) == content
+
+
+def step(base: TableHandle, content: Content, chance: random.Random) -> Iterator[tuple[Staged, Content]]:
+    names = list({f"k{chance.randrange(150)}" for _ in range(chance.randrange(1, 8))})
+    change = {name: chance.randrange(1_000) for name in names}
+    match chance.choice(["upsert", "upsert", "update", "delete", "index", "compact"]):
+        case "upsert":
+            yield tables.stage_upsert(base, rows(change)), content | change
+        case "update" if known := {name: value for name, value in change.items() if name in content}:
+            yield tables.stage_update(base, rows(known)), content | known
+        case "delete" if any(name in content for name in names):
+            staged = tables.stage_delete(base, pa.array(names))
+            assert staged is not None
+            assert staged.deleted == sum(name in content for name in names)
+            yield staged, {name: value for name, value in content.items() if name not in names}
+        case "index":
+            yield tables.stage_index(base, [ID_INDEX]), content
+        case "compact":
+            tables.compact(base)
