@@ -47,7 +47,7 @@ STORAGE_VERSION = "2.2"
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _TABLE_INDEX_CACHE = 1 << 30
 _TABLE_METADATA_CACHE = 256 << 20
-_INDEXED_MERGE_ROWS = 512
+_FEW_ROWS = 512
 
 
 # --- opening -----------------------------------------------------------------------------------------
@@ -323,8 +323,7 @@ def _write(rows: Any, schema: pa.Schema, address: Address, *, mode: str) -> list
 def _stage_merge(base: TableHandle, builder: Any, rows: pa.Table) -> Staged:
     # An index on the key saves a few rows the join with the table; for many the join is faster (8 times for 100,000).
     # The key filter that lance drops with an index is one that staged transactions never carry.
-    few = rows.num_rows <= _INDEXED_MERGE_ROWS
-    transaction, stats = builder.conflict_retries(0).use_index(few).execute_uncommitted(rows)
+    transaction, stats = builder.conflict_retries(0).use_index(rows.num_rows <= _FEW_ROWS).execute_uncommitted(rows)
     if transaction.read_version != base.version:
         raise StorageError(f"{base!r}: staged on version {transaction.read_version} instead", kind="Precondition")
     return Staged(
