@@ -6,7 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 SOAK_SECONDS ?= 60
-SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet
+SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
+	--extra dev --extra testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
+	--extra local --extra shell
 
 .PHONY: help setup demo test check format bench crash soak docs clean
 
@@ -18,7 +20,7 @@ $(VENV)/.ready: pyproject.toml uv.lock Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	@$(SYNC) --extra dev --extra testing --extra frames --extra spark
+	@$(SYNC)
 	@touch $@
 
 setup: $(VENV)/.ready ## create .venv with everything the tests need
@@ -41,6 +43,7 @@ format: $(VENV)/.ready ## apply ruff's fixes and formatting
 	@$(BIN)/ruff format .
 
 bench: $(VENV)/.ready ## side-by-side ratios, printed
+	@$(SYNC) --extra bench
 	@$(BIN)/python -m bench
 
 crash: $(VENV)/.ready ## kill a process at every named step and print what became of it
@@ -51,7 +54,7 @@ soak: $(VENV)/.ready ## many writer processes with kills and pauses, on disk and
 	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6 --s3
 
 docs: $(VENV)/.ready ## build the documentation into site/
-	@$(SYNC) --extra dev --extra testing --extra frames --extra spark --extra docs
+	@$(SYNC) --extra docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
