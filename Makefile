@@ -59,4 +59,4 @@ docs: $(VENV)/.ready ## build the documentation into site/
 	@echo "site/index.html"
 
 clean: ## remove what make created
-	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,135 +1,177 @@
-"""The guided tour behind `make demo`: every step is named, shows its code and runs it on a real graph."""
+"""The guided tour behind `make demo`: raw files, one Spark load, queries, branches, a merge conflict, time travel."""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import shlex
 import shutil
+import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import omnigraph as og
-
-sys.path.insert(0, str(Path(__file__).parent))
-from generate import generate
 
 HERE = Path(__file__).parent
-QUERIES = HERE / "queries.gq"
+OMNIGRAPH = Path(sys.executable).with_name("omnigraph")
+STORE = ["--store", "graph.omni"]
+ASK = ["query", *STORE, "--query", "queries.gq"]
+TELL = ["mutate", *STORE, "--query", "queries.gq"]
 
 
 class Tour:
-    """Prints numbered steps with the code they run and how long it took."""
+    """Names each step, shows the command it runs in the demo's folder, and counts the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path) -> None:
+        self.home = home
         self.number = 0
         self.started = time.perf_counter()
+        # The extra `local` carries its weights, so that search by meaning needs no account and no network.
+        self.environment = {"OMNIGRAPH_EMBED_PROVIDER": "local", **os.environ}
 
-    def step(self, title: str) -> None:
+    def step(self, title: str, *remarks: str) -> None:
         self.number += 1
-        print(f"\n── {self.number}. {title}")
+        print(f"\n{_bold(f'{self.number}. {title}')}")
+        for remark in remarks:
+            print(f"   {remark}")
 
-    def run(self, code: str, action: Callable[[], Any]) -> Any:
-        print(f"   >>> {code}")
+    def omnigraph(self, *arguments: str, expect: int = 0, capture: bool = False) -> str:
+        """Run the console script as a user would; a surprising exit code ends the tour."""
+        return self._command([str(OMNIGRAPH), *arguments], shown="omnigraph", expect=expect, capture=capture)
+
+    def python(self, *arguments: str) -> None:
+        self._command([sys.executable, *arguments], shown="python", expect=0, capture=False)
+
+    def _command(self, command: list[str], *, shown: str, expect: int, capture: bool) -> str:
+        print(_dim(f"   $ {shlex.join([shown, *command[1:]])}"), flush=True)
         begin = time.perf_counter()
-        value = action()
-        print(f"   ({(time.perf_counter() - begin) * 1000:.0f} ms)")
-        return value
-
-    def show(self, value: object) -> None:
-        print("\n".join(f"   {line}" for line in str(value).splitlines()))
+        done = subprocess.run(
+            command,
+            cwd=self.home,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE if capture else None,
+            check=False,
+        )
+        if done.returncode != expect:
+            raise SystemExit(f"the command above ended with {done.returncode} instead of {expect}")
+        print(_dim(f"   ({time.perf_counter() - begin:.1f} s)"))
+        return done.stdout or ""
 
 
 def main() -> None:
-    """Run the tour in a fresh directory and leave the graph there to play with."""
-    home = Path(tempfile.gettempdir()) / "omnigraph-demo"
+    """Run the tour in a fresh folder and leave everything there to play with."""
+    options = argparse.ArgumentParser(description="The guided tour of OmniGraph.")
+    options.add_argument("home", nargs="?", type=Path, default=Path("demo"), help="an empty or new folder [demo]")
+    options.add_argument("--people", type=int, default=100_000, help="how many people the world has [100000]")
+    chosen = options.parse_args()
+    tour = Tour(_fresh_folder(chosen.home))
+    load(tour, chosen.people)
+    ask(tour)
+    branch_and_merge(tour)
+    travel_in_time(tour)
+    refusals(tour)
+    farewell(tour)
+
+
+def load(tour: Tour, people: int) -> None:
+    """Raw files become one commit, through Spark."""
+    tour.step("Raw data", "People and companies as CSV; papers, documents and a million edges as Parquet.")
+    tour.python(str(HERE.resolve() / "generate.py"), "raw", str(people))
+    tour.step("A typed graph", "The schema says what may exist: keys, ranges, enums, cardinalities, vectors.")
+    tour.omnigraph("init", "--schema", "schema.pg", "graph.omni")
+    tour.step(
+        "Load through Spark, in one commit",
+        "Every constraint is checked in the workers, missing embeddings are computed there, and the graph flips once.",
+    )
+    tour.omnigraph(
+        "load", *STORE, "--mapping", "raw/mapping.yaml", "--mode", "append", "--runner", "spark", "--as", "loader"
+    )
+
+
+def ask(tour: Tour) -> None:
+    """Traversal, aggregate and hybrid search, each one query."""
+    tour.step("Traverse", "Friends and friends of friends of p17 who work in Kyoto.")
+    tour.omnigraph(*ASK, "friends_of_friends", "-p", "handle=p17")
+    tour.step("Aggregate", "Where most people of fifty and above work.")
+    tour.omnigraph(*ASK, "busiest_companies", "-p", "min_age=50")
+    tour.step(
+        "Search by words and by meaning, behind a traversal",
+        "No document says 'blackout': the vectors find what is meant, BM25 what is said, rrf fuses both.",
+    )
+    tour.omnigraph(*ASK, "documents_about", "-p", "text=restarting the server after a blackout", "-p", "city=Oslo")
+
+
+def branch_and_merge(tour: Tour) -> None:
+    """Two people change the same person; the merge says so and is told what to do."""
+    tour.step("Branch", "Carla works on a branch; nobody else sees it.")
+    tour.omnigraph("branch", "create", *STORE, "review")
+    hired = ["hire", "-p", "handle=zoe", "-p", "name=Zoe Quist", "-p", "company=c1"]
+    tour.omnigraph(*TELL, *hired, "--branch", "review", "--as", "carla")
+    role = ["set_role", "-p", "handle=p17"]
+    tour.omnigraph(*TELL, *role, "-p", "role=founder", "--branch", "review", "--as", "carla")
+    tour.omnigraph("diff", *STORE, "main", "review")
+    tour.step("Conflict", "Meanwhile Dan gives p17 another role on main. The merge refuses and writes nothing.")
+    tour.omnigraph(*TELL, *role, "-p", "role=manager", "--as", "dan")
+    tour.omnigraph("branch", "merge", *STORE, "review", "--into", "main", "--as", "dan", expect=1)
+    tour.step("Resolve and merge", "Dan takes Carla's version of p17; everything else merges by itself.")
+    tour.omnigraph(
+        "branch", "merge", *STORE, "review", "--into", "main", "--resolve", "Person/p17=theirs", "--as", "dan"
+    )
+    tour.omnigraph("log", *STORE, "--oneline")
+    tour.omnigraph("blame", *STORE, "Person", "p17")
+
+
+def travel_in_time(tour: Tour) -> None:
+    """The state after the load is still there."""
+    tour.step("Time travel", "The commit of the load still answers: Zoe had not been hired, p17 had the first role.")
+    commits = json.loads(tour.omnigraph("commit", "list", *STORE, "--json", capture=True))["commits"]
+    loaded = next(commit["graph_commit_id"] for commit in commits if commit["actor_id"] == "loader")
+    tour.omnigraph("get", *STORE, "Person", "p17", "--snapshot", loaded)
+    tour.omnigraph("get", *STORE, "Person", "p17")
+    tour.omnigraph("diff", *STORE, loaded, "main", "--stat")
+
+
+def refusals(tour: Tour) -> None:
+    """Mistakes get a place and a way out; nothing is written."""
+    tour.step("Mistakes", "A typing error in a query, and an edge to nobody.")
+    wrong = "query q() { match { $p: Person $p knos $f } return { $f.name } }"
+    tour.omnigraph("query", *STORE, "-e", wrong, expect=1)
+    (tour.home / "bad.jsonl").write_text('{"edge":"Knows","from":"p2","to":"nobody"}\n', encoding="utf-8")
+    tour.omnigraph("load", *STORE, "--data", "bad.jsonl", "--mode", "append", expect=1)
+
+
+def farewell(tour: Tour) -> None:
+    """Where everything is and what to try next."""
+    home = tour.home
+    print(f"\n{_bold(f'Done in {time.perf_counter() - tour.started:.0f} s.')} Everything is in {home}; go on with:")
+    print(f"   cd {shlex.quote(str(home))} && export PATH={shlex.quote(str(OMNIGRAPH.parent))}:$PATH")
+    print("   omnigraph shell --store graph.omni               # type queries, Tab completes from the schema")
+    print("   omnigraph query --store graph.omni --query queries.gq friends_of_friends -p handle=p4 --explain")
+    print("   python -c \"import omnigraph as og; print(og.open('graph.omni').get('Person', 'zoe'))\"")
+    print("   docs/quickstart.md loads data of your own; docs/queries.md and docs/schema.md are the two languages.")
+
+
+def _fresh_folder(home: Path) -> Path:
+    """The folder of an earlier tour is replaced; anybody else's is not touched."""
+    marker = home / ".omnigraph-demo"
+    if home.exists() and any(home.iterdir()) and not marker.exists():
+        raise SystemExit(f"{home} is not empty and was not made by this demo: name another folder")
     shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
-    uri, data = home / "graph.omni", home / "community.jsonl"
-    tour = Tour()
-
-    tour.step("Raw data: people, companies and papers as JSON lines")
-    count = tour.run(f"generate('{data}')", lambda: generate(data))
-    tour.show(f"{count:,} records")
-
-    tour.step("A typed graph from a schema")
-    graph = tour.run(
-        f"g = og.init('{uri}', schema='examples/demo/schema.pg')",
-        lambda: og.init(uri, HERE / "schema.pg", actor="demo"),
-    )
-
-    tour.step("Load: every constraint checked, one atomic commit")
-    loaded = tour.run("g.load('community.jsonl', mode='append')", lambda: graph.load(data, mode="append"))
-    nodes, edges = sum(loaded.nodes.values()), sum(loaded.edges.values())
-    tour.show(f"{nodes:,} nodes and {edges:,} edges in commit {loaded.commit.graph_commit_id}")
-
-    tour.step("Traverse: friends of friends, and where they work")
-    ask(tour, graph, "colleagues_of", handle="p1")
-    tour.step("Aggregate: companies with the most people of forty and above")
-    ask(tour, graph, "busiest_companies")
-    tour.step("Search: papers ranked by their words, with their authors")
-    ask(tour, graph, "papers_about", words="columnar storage")
-
-    branch_and_time_travel(tour, graph, loaded.commit.graph_commit_id)
-    refusals(tour, graph)
-    print(f"\nDone in {time.perf_counter() - tour.started:.1f} s. The graph is at {uri}:")
-    print(f"   .venv/bin/python -c \"import omnigraph as og; g = og.open('{uri}'); print(g.commits.list()[:3])\"")
-    print("   docs/schema.md and docs/queries.md explain the two languages, docs/architecture.md the engine.")
+    (home / "raw").mkdir(parents=True)
+    marker.touch()
+    for name in ("schema.pg", "queries.gq"):
+        shutil.copy(HERE / name, home)
+    shutil.copy(HERE / "mapping.yaml", home / "raw")
+    return home.resolve()
 
 
-def ask(tour: Tour, graph: og.Graph, name: str, **params: Any) -> None:
-    """Run one of the stored queries and show its rows."""
-    tour.show(
-        tour.run(
-            f"g.query('queries.gq', name='{name}', params={params})",
-            lambda: graph.query(QUERIES, name=name, params=params),
-        )
-    )
+def _bold(text: str) -> str:
+    return f"\033[1m{text}\033[0m" if sys.stdout.isatty() else text
 
 
-def branch_and_time_travel(tour: Tour, graph: og.Graph, before: str) -> None:
-    """Change a branch, see that main did not move, and look back."""
-    tour.step("Branch: change things without anyone seeing it")
-    tour.run("g.branches.create('review')", lambda: graph.branches.create("review"))
-    review = graph.branch("review")
-    hired = {"handle": "zoe", "name": "Zoe Quist", "company": "c1", "title": "Engineer"}
-    done = tour.run(
-        "review.mutate('queries.gq', name='hire', params={…})",
-        lambda: review.mutate(QUERIES, name="hire", params=hired),
-    )
-    tour.show(f"{done.affected_nodes} node and {done.affected_edges} edge on 'review'")
-    tour.show(f"on review: {review.get('Person', 'zoe')}")
-    tour.show(f"on main:   {graph.get('Person', 'zoe')}")
-
-    tour.step("Time travel: p1 leaves, and the past still knows")
-    gone = tour.run(
-        "g.mutate('queries.gq', name='leave', params={'handle': 'p1'})",
-        lambda: graph.mutate(QUERIES, name="leave", params={"handle": "p1"}),
-    )
-    tour.show(f"deleted {gone.affected_nodes} node and, with it, {gone.affected_edges} edges")
-    tour.show(f"now:    {graph.get('Person', 'p1')}")
-    tour.show(f"before: {graph.at(before).get('Person', 'p1')}")
-    for commit in graph.commits.list():
-        tour.show(f"commit {commit.graph_commit_id} by {commit.actor_id or 'init'}")
-
-
-def refusals(tour: Tour, graph: og.Graph) -> None:
-    """Bad input says what, where and what to do; nothing is written."""
-    tour.step("Mistakes are told apart, with a place and a way out")
-    wrong_query = "query q() { match { $p: Person $p knos $f } return { $f.name } }"
-    wrong_line = b'{"type":"Person","data":{"handle":"x","name":"X","role":"pirate"}}\n'
-    dangling = b'{"edge":"Knows","from":"p2","to":"nobody"}\n'
-    for action in (
-        lambda: graph.query(wrong_query),
-        lambda: graph.load(wrong_line, mode="append"),
-        lambda: graph.load(dangling, mode="append"),
-    ):
-        try:
-            action()
-        except og.OmnigraphError as error:
-            tour.show(error)
-            print()
+def _dim(text: str) -> str:
+    return f"\033[2m{text}\033[0m" if sys.stdout.isatty() else text
 
 
 if __name__ == "__main__":
