@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from themes import THEMES
 
-FIRST = [
+FIRST = (
     "Ada",
     "Bruno",
     "Chen",
@@ -26,14 +26,8 @@ FIRST = [
     "Lena",
     "Milo",
     "Nadia",
-    "Otto",
-    "Priya",
-    "Quinn",
-    "Rosa",
-    "Sami",
-    "Tove",
-]
-LAST = [
+)
+LAST = (
     "Abe",
     "Bauer",
     "Costa",
@@ -47,14 +41,10 @@ LAST = [
     "Kim",
     "Lopez",
     "Meyer",
-    "Novak",
-    "Okoye",
-    "Park",
-    "Rossi",
-]
-CITIES = ["Oslo", "Kyoto", "Turin", "Accra", "Lima", "Graz", "Quito", "Pune", "Lyon", "Perth"]
-TRADES = ["Analytics", "Robotics", "Foundry", "Optics", "Logistics", "Genomics", "Energy", "Software"]
-ROLES = ["engineer", "researcher", "manager", "founder"]
+)
+CITIES = ("Oslo", "Kyoto", "Turin", "Accra", "Lima", "Graz", "Quito", "Pune", "Lyon", "Perth")
+TRADES = ("Analytics", "Robotics", "Foundry", "Optics", "Logistics", "Genomics", "Energy", "Software")
+ROLES = ("engineer", "researcher", "manager", "founder")
 
 
 def generate(folder: Path, *, people: int = 100_000, seed: int = 7) -> dict[str, int]:
@@ -161,11 +151,11 @@ def _ids(prefix: str, numbers: np.ndarray) -> pa.Array:
     return pa.array(np.char.add(prefix, numbers.astype(str)))
 
 
-def _pick(rng: np.random.Generator, count: int, words: list[str]) -> pa.Array:
+def _pick(rng: np.random.Generator, count: int, words: tuple[str, ...]) -> pa.Array:
     return pa.array(np.array(words, dtype=object)[rng.integers(0, len(words), count)])
 
 
-def _phrase(rng: np.random.Generator, count: int, first: list[str], second: list[str]) -> pa.Array:
+def _phrase(rng: np.random.Generator, count: int, first: tuple[str, ...], second: tuple[str, ...]) -> pa.Array:
     heads = np.array(first, dtype=object)[rng.integers(0, len(first), count)]
     return pa.array(heads + " " + np.array(second, dtype=object)[rng.integers(0, len(second), count)])
 

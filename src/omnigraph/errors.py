@@ -9,6 +9,8 @@ OmnigraphError
 │   ├── EmbeddingMismatch        R003, EmbedderMissing (R004): text cannot be turned into this vector
 │   ├── QueryCancelled           the caller stopped the query
 │   ├── ChangeCursorRejected     a page token or cursor that does not belong here
+│   ├── PolicyInvalid            a policy bundle that cannot be enforced as written
+│   ├── StartRefused             settings under which a server must not start
 │   └── ResourceLimitExceeded    send less at once
 ├── NotFound                     name something that exists
 │   ├── BranchNotFound, CommitNotFound, QueryNotFound (R001)
@@ -23,6 +25,8 @@ OmnigraphError
 │   ├── RecoveryRequired, OperationAborted
 │   └── InitializationCommitted, InitializationIndeterminate
 ├── PermissionDenied             ask for permission
+│   └── Unauthenticated          say who you are first
+├── PolicyFailed                 a policy that could not be evaluated: neither yes nor no
 ├── EmbeddingError               look at the embedding provider
 └── StorageError                 look at the storage
     ├── FormatRefused            another release wrote this graph
@@ -179,6 +183,27 @@ class ChangeCursorRejected(InputError):
 
     def details(self) -> dict[str, Any]:
         return {"reason": self.reason}
+
+
+class PolicyInvalid(InputError):
+    """A policy bundle that cannot be enforced as written; `where` is the rule, group or key at fault."""
+
+    code = "policy_invalid"
+
+    def __init__(self, source_name: str, where: str, reason: str) -> None:
+        super().__init__(f"policy '{source_name}': {where}: {reason}" if where else f"policy '{source_name}': {reason}")
+        self.source_name = source_name
+        self.where = where
+        self.reason = reason
+
+    def details(self) -> dict[str, Any]:
+        return {"source": self.source_name, "where": self.where, "reason": self.reason}
+
+
+class StartRefused(InputError):
+    """A server must not start with these settings; the message says which one to change."""
+
+    code = "start_refused"
 
 
 # --- name something real ---------------------------------------------------------------------
@@ -521,6 +546,23 @@ class PermissionDenied(OmnigraphError):
 
     code = "permission_denied"
     http_status = 403
+
+
+class Unauthenticated(PermissionDenied):
+    """The request does not say, or does not prove, who sent it."""
+
+    code = "unauthorized"
+    http_status = 401
+
+
+class PolicyFailed(OmnigraphError):
+    """The policy could not be evaluated; this is neither a yes nor a no, so nothing happened."""
+
+    code = "policy_failed"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"policy: {reason}")
+        self.reason = reason
 
 
 class EmbeddingError(OmnigraphError):

@@ -393,7 +393,7 @@ def test_an_empty_file_is_one_commit_that_touches_nothing(g: Core, number: int) 
 @case(54)
 def test_a_branch_created_for_a_load_that_fails_stays_at_its_base(g: Core, number: int) -> None:
     head = g.state(None).effective_head
-    call = LoadCall(lambda catalog: decode_ndjson(b"nonsense", catalog), "merge", branch="r", base="main")
+    call = LoadCall(lambda catalog, _: decode_ndjson(b"nonsense", catalog), "merge", branch="r", base="main")
     with pytest.raises(ValueViolation, match="invalid strict JSON at line 1"):
         run_load(g, call)
     assert branches.list_branches(g.store) == ["main", "r"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.embeddings.config import EmbeddingConfig
+from omnigraph.embeddings.local import LocalEmbedder
 from omnigraph.embeddings.mock import mock_vector
 from omnigraph.embeddings.wire import Request, Role, batch_limit, build_request, error_text, read_response
 from omnigraph.errors import EmbeddingError
@@ -36,7 +38,13 @@ class Embedder(Protocol):
 
 def make_embedder(config: EmbeddingConfig) -> Embedder:
     """The embedder for a resolved configuration."""
-    return MockEmbedder(config.model) if config.provider == "mock" else HttpEmbedder(config)
+    match config.provider:
+        case "mock":
+            return MockEmbedder(config.model)
+        case "local":
+            return LocalEmbedder(config.model)
+        case _:
+            return HttpEmbedder(config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,31 @@ class MockEmbedder:
 
 
 class _Transient(Exception):
-    """Worth another attempt."""
+    """Worth another attempt, if the provider said so after this many seconds."""
+
+    def __init__(self, text: str, after: float = 0.0) -> None:
+        super().__init__(text)
+        self.after = after
+
+
+class _Pace:
+    """At most so many requests a minute from this process; a rate of 0 does not wait."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0.0
+
+    def delay(self, now: float, per_minute: int) -> float:
+        """How long to wait for the next turn, which is taken by asking."""
+        if not per_minute:
+            return 0.0
+        with self._lock:
+            turn = max(self._next, now)
+            self._next = turn + 60 / per_minute
+            return turn - now
+
+
+_PACE = _Pace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +114,8 @@ class HttpEmbedder:
     def _call(self, request: Request, dim: int, deadline: float) -> bytes:
         limits, attempt = self.config.limits, 1
         while True:
+            self._wait(_PACE.delay(self.clock(), limits.requests_per_minute), deadline)
             started = self.clock()
-            if started >= deadline:
-                raise EmbeddingError("embedding deadline exceeded")
             try:
                 payload = _post(request, min(limits.timeout_ms / 1000, deadline - started))
             except (_Transient, EmbeddingError) as error:
@@ -93,17 +124,18 @@ class HttpEmbedder:
                     raise
                 if attempt >= limits.retry_attempts:
                     raise EmbeddingError(f"{self.config.provider} failed {attempt} times; last: {error}") from error
-                self._wait(attempt, deadline)
+                backoff = limits.retry_backoff_ms / 1000 * 2 ** min(attempt - 1, _MAX_DOUBLINGS)
+                self._wait(max(backoff, error.after), deadline)
                 attempt += 1
             else:
                 self._log(logging.INFO, dim, attempt, started, "ok")
                 return payload
 
-    def _wait(self, attempt: int, deadline: float) -> None:
-        delay = self.config.limits.retry_backoff_ms / 1000 * 2 ** min(attempt - 1, _MAX_DOUBLINGS)
+    def _wait(self, delay: float, deadline: float) -> None:
         if self.clock() + delay >= deadline:
             raise EmbeddingError("embedding deadline exceeded")
-        self.sleep(delay)
+        if delay > 0:
+            self.sleep(delay)
 
     def _log(self, level: int, dim: int, attempt: int, started: float, outcome: str) -> None:
         # Never the text, never the key.
@@ -131,10 +163,15 @@ def _post(request: Request, timeout: float) -> bytes:
     except urllib.error.HTTPError as error:
         text = error_text(error.code, error.read())
         if error.code == 429 or error.code >= 500:
-            raise _Transient(text) from error
+            raise _Transient(text, _retry_after(error.headers.get("Retry-After"))) from error
         raise EmbeddingError(text) from error
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         raise _Transient(str(getattr(error, "reason", error))) from error
+
+
+def _retry_after(text: str | None) -> float:
+    """The seconds a provider asks for; a date instead of a number is left to the backoff."""
+    return float(text) if text is not None and text.strip().isdecimal() else 0.0
 
 
 def _checked(vector: list[float], dim: int) -> list[float]:

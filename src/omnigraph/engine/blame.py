@@ -46,6 +46,14 @@ class Blame:
     def __getitem__(self, name: str) -> BlamedProperty:
         return next(item for item in self.properties if item.name == name)
 
+    def __str__(self) -> str:
+        """A line per property: its value, and the commit and actor behind it."""
+        width = max((len(item.name) for item in self.properties), default=0)
+        return "\n".join(
+            f"{item.commit.graph_commit_id}  {item.commit.actor_id or '-'}  {item.name.ljust(width)}  {item.value!r}"
+            for item in self.properties
+        )
+
 
 def blame(core: Core, branch: str | None, type_name: str, entity_id: str) -> Blame:
     """The origin of every value that an entity has on a branch now; NotFound when it does not exist."""

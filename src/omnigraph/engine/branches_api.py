@@ -9,6 +9,7 @@ from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merge
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
+from omnigraph.policy.actions import Action
 from omnigraph.storage import branches
 
 Names: TypeAlias = list[str]  # the method `list` hides the builtin inside the class
@@ -26,6 +27,8 @@ class Branches:
     def create(self, name: str, from_: str | None = None) -> None:
         """Create a branch; it shares every table with its source until it writes to it."""
         self._core.require_writable()
+        origin = None if from_ is None else branches.branch_name(from_) or "main"
+        self._core.require_allowed(self._actor, Action.BRANCH_CREATE, origin, branches.branch_name(name) or "main")
         branches.create_branch(self._core.store, name, source=from_ if from_ is not None else self._bound())
         self._core.tables.clear()
 
@@ -37,6 +40,7 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch that nothing depends on; its commits become unreachable."""
         self._core.require_writable()
+        self._core.require_allowed(self._actor, Action.BRANCH_DELETE, target=branches.branch_name(name) or "main")
         branches.delete_branch(self._core.store, name, bound=self._bound())
         self._core.tables.clear()
 
@@ -64,4 +68,5 @@ class Branches:
             self._core.require_open()
             return preview_merge(self._core, call)
         self._core.require_writable()
+        self._core.require_allowed(self._actor, Action.BRANCH_MERGE, call.source or "main", call.target or "main")
         return merge_branches(self._core, call)

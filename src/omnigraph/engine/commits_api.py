@@ -104,7 +104,7 @@ class Commits:
     def _replay(
         self, kind: ReplayKind, commit: str | GraphCommit, onto: str | None, options: MergeOptions, preview: bool
     ) -> ReplayResult:
-        self._core.require_open() if preview else self._core.require_writable()
+        self._core.require_open() if preview else self._core.require_change(self._actor, self._named(onto))
         found = commit_named(self._core, commit, self._branch)
         call = ReplayCall(kind, found, self._named(onto), options, self._actor)
         return preview_replay(self._core, call) if preview else replay(self._core, call)

@@ -8,6 +8,9 @@ from omnigraph.compiler.catalog.accepted import Accepted
 from omnigraph.engine.schemas import Schemas
 from omnigraph.engine.view import OpenTables, View
 from omnigraph.errors import BadRequest
+from omnigraph.policy.actions import Action
+from omnigraph.policy.engine import PolicyEngine, PolicyRequest
+from omnigraph.policy.gate import require_allowed
 from omnigraph.storage import manifest
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.manifest import ManifestState
@@ -22,7 +25,10 @@ class Core:
     schemas: Schemas
     tables: OpenTables
     read_only: bool
+    policy: PolicyEngine | None = None
     closed: bool = field(default=False)
+    # Private branches of running transactions → the branch whose rights decide about writing to them.
+    standing_for: dict[str, str] = field(default_factory=dict)
 
     def state(self, branch: str | None) -> ManifestState:
         """The newest state of a branch; storage is asked every time, decoding is remembered."""
@@ -50,3 +56,22 @@ class Core:
         self.require_open()
         if self.read_only:
             raise BadRequest("this graph was opened read-only; open it without read_only to write")
+
+    def require_allowed(
+        self, actor: str | None, action: Action, branch: str | None = None, target: str | None = None
+    ) -> None:
+        """Ask the policy of this graph, if it has one, before anything is read or written."""
+        if self.policy is None:
+            return
+        judged = branch if branch is None else self.standing_for.get(branch, branch)
+        require_allowed(self.policy, actor, PolicyRequest(action, judged, target))
+
+    def require_change(self, actor: str | None, branch: str | None) -> None:
+        """Ask whether this actor may write rows to a branch (None is main)."""
+        self.require_writable()
+        self.require_allowed(actor, Action.CHANGE, branch or "main")
+
+    def require_admin(self, actor: str | None) -> None:
+        """Ask whether this actor may maintain the graph."""
+        self.require_writable()
+        self.require_allowed(actor, Action.ADMIN)

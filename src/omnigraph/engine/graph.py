@@ -40,9 +40,12 @@ from omnigraph.engine.view import View
 from omnigraph.engine.write.load import parse_mode
 from omnigraph.engine.write.mutation import MutationCall, run_mutation
 from omnigraph.errors import BadRequest
+from omnigraph.policy.actions import Action
+from omnigraph.policy.engine import PolicyEngine
 from omnigraph.storage import recovery
 from omnigraph.storage.branches import branch_name
 from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.layout import normalize_branch
 from omnigraph.storage.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
@@ -76,9 +79,13 @@ def open(
     read_only: bool = False,
     *,
     settings: Settings = DEFAULTS,
+    policy: PolicyEngine | None = None,
 ) -> Graph:
-    """Open a graph; unless `read_only`, interrupted writes of dead processes are resolved first."""
-    core = open_graph(uri, read_only=read_only, settings=settings)
+    """Open a graph; unless `read_only`, interrupted writes of dead processes are resolved first.
+
+    With a `policy`, every write asks it first whether `actor` may.
+    """
+    core = open_graph(uri, read_only=read_only, settings=settings, policy=policy)
     return Graph(core, actor=actor).branch(branch)
 
 
@@ -106,6 +113,11 @@ class Graph(Reader):
     @property
     def read_only(self) -> bool:
         return self._core.read_only
+
+    @property
+    def policy(self) -> PolicyEngine | None:
+        """What decides about writes, if anything does."""
+        return self._core.policy
 
     @property
     def branches(self) -> Branches:
@@ -243,13 +255,18 @@ class Graph(Reader):
         params: Mapping[str, Any] | None = None,
         branch: str | None = None,
         if_commit: str | None = None,
+        *,
+        embedder: Embedder | None = None,
+        no_embed: bool = False,
     ) -> MutationResult:
         """Run a mutation (text, or the path of a `.gq` file) as one commit, or not at all.
 
-        `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit.
+        `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit. Absent
+        `@embed` targets are computed by the configured provider, or by `embedder`; `no_embed` leaves them null.
         """
-        self._core.require_writable()
-        call = MutationCall(read_source(source), name, params, self._named(branch), self.actor, if_commit)
+        named = self._named(branch)
+        self._core.require_change(self.actor, named)
+        call = MutationCall(read_source(source), name, params, named, self.actor, if_commit, embedder, no_embed)
         return run_mutation(self._core, call)
 
     def load(
@@ -271,6 +288,8 @@ class Graph(Reader):
         dry_run: bool = False,
         progress: Callable[[Any], None] | None = None,
         spark: Any = None,
+        embedder: Embedder | None = None,
+        no_embed: bool = False,
     ) -> LoadResult:
         """Load records or a frame as one commit, or not at all.
 
@@ -279,9 +298,11 @@ class Graph(Reader):
         `mapping` describes several such inputs instead. `mode` is append, merge or overwrite.
         With `from_`, a missing branch is created first. Files of more than 32 MiB are loaded by Spark unless `runner`
         says otherwise. `dry_run` checks everything and writes nothing; `on_error="skip"` loads the good rows, and
-        `rejects` is a directory that then gets the others as JSON lines.
+        `rejects` is a directory that then gets the others as JSON lines. Absent `@embed` targets are computed by the
+        configured provider, or by `embedder`; `no_embed` leaves them null.
         """
-        self._core.require_writable()
+        named = self._named(branch)
+        self._require_load(named, from_)
         request = LoadRequest(
             data=data,
             mode=parse_mode(mode),
@@ -289,7 +310,7 @@ class Graph(Reader):
             edge=edge,
             columns=columns,
             mapping=mapping,
-            branch=self._named(branch),
+            branch=named,
             base=from_,
             actor=self.actor,
             if_commit=if_commit,
@@ -299,6 +320,8 @@ class Graph(Reader):
             dry_run=dry_run,
             progress=progress,
             spark=spark,
+            embedder=embedder,
+            no_embed=no_embed,
         )
         return runners.run(self._core, request, runner)
 
@@ -315,7 +338,7 @@ class Graph(Reader):
         """
         from omnigraph.engine.transaction import Transaction  # a transaction is itself a graph
 
-        self._core.require_writable()
+        self._core.require_change(self.actor, self._branch)
         return Transaction(self._core, self._branch, self.actor, MergeOptions(strategy, properties, resolve or {}))
 
     # --- maintenance -----------------------------------------------------------------------------
@@ -326,18 +349,18 @@ class Graph(Reader):
 
     def ensure_indices(self, *, branch: str | None = None) -> list[PendingIndex]:
         """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet."""
-        self._core.require_writable()
+        self._core.require_admin(self.actor)
         return ensure_indices(self._core, self._named(branch))
 
     def optimize(self) -> list[DatasetStats]:
         """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same."""
-        self._core.require_writable()
+        self._core.require_admin(self.actor)
         require_main(self._branch, "optimize")
         return optimize(self._core)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
         """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""
-        self._core.require_writable()
+        self._core.require_admin(self.actor)
         require_main(self._branch, "repair")
         return repair(self._core, confirm=confirm, force=force)
 
@@ -348,7 +371,7 @@ class Graph(Reader):
 
         What live branches and tags need always stays. Without `confirm` nothing is removed: the report is a preview.
         """
-        self._core.require_writable()
+        self._core.require_admin(self.actor)
         require_main(self._branch, "cleanup")
         policy = Policy(keep, None if older_than is None else parse_duration(older_than))
         return cleanup(self._core, policy, confirm=confirm)
@@ -370,6 +393,12 @@ class Graph(Reader):
 
     def __repr__(self) -> str:
         return f"<Graph '{self.uri}' on branch '{self.branch_name}'>"
+
+    def _require_load(self, branch: str | None, base: str | None) -> None:
+        self._core.require_change(self.actor, branch)
+        # Forking is a right of its own, but only for a branch that is not there yet.
+        if self.policy is not None and base is not None and (branch or "main") not in self.branches.list():
+            self._core.require_allowed(self.actor, Action.BRANCH_CREATE, normalize_branch(base) or "main", branch)
 
     def _named(self, branch: str | None) -> str | None:
         return self._branch if branch is None else branch_name(branch)

@@ -14,6 +14,7 @@ from omnigraph.engine.schemas import HASHES, Schemas
 from omnigraph.engine.view import OpenTables
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.ids import new_ulid
+from omnigraph.policy.engine import PolicyEngine
 from omnigraph.storage import recovery
 from omnigraph.storage.initialize import NewGraph, NewTable, initialize
 from omnigraph.storage.opening import open_read_only, open_read_write
@@ -33,7 +34,9 @@ def create_graph(uri: StrPath, schema: StrPath, *, force: bool = False, settings
         return initialize(store.root, store.objects, new_graph(accepted), force=force)
 
 
-def open_graph(uri: StrPath, *, read_only: bool = False, settings: Settings = DEFAULTS) -> Core:
+def open_graph(
+    uri: StrPath, *, read_only: bool = False, settings: Settings = DEFAULTS, policy: PolicyEngine | None = None
+) -> Core:
     """Open a graph; for writing, whatever interrupted writers left is finished or undone first."""
     store = store_for(uri, settings)
     schemas = Schemas(store)
@@ -42,7 +45,7 @@ def open_graph(uri: StrPath, *, read_only: bool = False, settings: Settings = DE
     else:
         opened = open_read_write(store, HASHES, lambda: recovery.sweep(store))
     schemas.adopt(opened.contract)
-    return Core(store, schemas, OpenTables(store.root), read_only)
+    return Core(store, schemas, OpenTables(store.root), read_only, policy)
 
 
 def new_graph(accepted: Accepted) -> NewGraph:

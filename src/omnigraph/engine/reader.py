@@ -39,6 +39,11 @@ class Reader:
         """What this sees right now as Spark frames: `graph.spark.read("Person")` (needs omnigraph[spark])."""
         return runners.spark_reader(self.view())
 
+    @property
+    def analytics(self) -> Any:
+        """PageRank, components, communities, triangles, degrees and distances: `graph.analytics.pagerank("Knows")`."""
+        return runners.analytics(self)
+
     def snapshot(self) -> Snapshot:
         """Which version of each table is visible."""
         return self.view().snapshot

@@ -9,6 +9,21 @@ from omnigraph.storage.commits import GraphCommit
 
 
 @dataclass(frozen=True, slots=True)
+class EmbedCounts:
+    """`@embed` targets (`Type.property`) of a write: vectors computed, and rows left without one of their text.
+
+    `why` says what kept the latter from being filled. A row without any text counts in neither.
+    """
+
+    filled: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[str, int] = field(default_factory=dict)
+    why: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.filled or self.left)
+
+
+@dataclass(frozen=True, slots=True)
 class MutationResult:
     """How many entities a mutation touched, and the commit it became (None when it touched none)."""
 
@@ -18,6 +33,7 @@ class MutationResult:
     affected_edges: int
     actor_id: str | None
     commit: GraphCommit | None
+    embeddings: EmbedCounts = EmbedCounts()
 
     @property
     def commit_id(self) -> str | None:
@@ -40,6 +56,7 @@ class LoadResult:
     runner: str
     rejected: Mapping[str, int] = field(default_factory=dict)  # by error code, when the load was told to skip
     dry_run: bool = False
+    embeddings: EmbedCounts = EmbedCounts()
 
     @property
     def total_entities(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.engine.core import Core
 from omnigraph.engine.result import LoadResult
@@ -17,6 +17,9 @@ from omnigraph.engine.write.loading import LoadCall, run_load
 from omnigraph.engine.write.mapping import mapped_files
 from omnigraph.engine.write.sources import decoder_of, given, input_files, is_paths, mapping_decoder
 from omnigraph.errors import BadRequest
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 OnError = Literal["stop", "skip"]
 
@@ -50,6 +53,8 @@ class LoadRequest:
     dry_run: bool = False
     progress: Callable[[Any], None] | None = None
     spark: Any = None
+    embedder: Embedder | None = None
+    no_embed: bool = False
 
 
 Runner = Callable[[Core, LoadRequest], LoadResult]
@@ -81,6 +86,11 @@ def spark_reader(view: View) -> Any:
     if find_spec("pyspark") is None:
         raise BadRequest("reading with Spark needs pyspark: install omnigraph[spark]")
     return import_module(f"{_PIPELINE}.reader").SparkReader(view)
+
+
+def analytics(reader: Any) -> Any:
+    """The algorithms on what a reader sees; made by the pipeline."""
+    return import_module(f"{_PIPELINE}.analytics").Analytics(reader)
 
 
 def _registered_runner(name: str) -> Runner:
@@ -116,5 +126,14 @@ def _inline(core: Core, request: LoadRequest) -> LoadResult:
         decode = mapping_decoder(request.mapping)
     else:
         decode = decoder_of(request.data, type=request.type, edge=request.edge, columns=request.columns)
-    call = LoadCall(decode, request.mode, request.branch, request.base, request.actor, request.if_commit)
+    call = LoadCall(
+        decode,
+        request.mode,
+        request.branch,
+        request.base,
+        request.actor,
+        request.if_commit,
+        request.embedder,
+        request.no_embed,
+    )
     return run_load(core, call, dry_run=request.dry_run)

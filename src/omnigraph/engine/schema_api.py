@@ -8,6 +8,7 @@ from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.evolve import SchemaApplied, apply_schema, plan_schema
 from omnigraph.engine.lifecycle import StrPath, read_source
+from omnigraph.policy.actions import Action
 
 
 @checked_methods
@@ -47,4 +48,5 @@ class Schema:
         What the new schema leaves out stays readable in older commits, unless `allow_data_loss` reclaims it at once.
         """
         self._core.require_writable()
+        self._core.require_allowed(self._actor, Action.SCHEMA_APPLY, target="main")
         return apply_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss, actor=self._actor)

@@ -29,7 +29,7 @@ class Tags:
 
     def create(self, name: str, commit: str | GraphCommit | None = None, *, message: str | None = None) -> Tag:
         """Name a commit (by default the head of the bound branch); it is read once to prove that it is still whole."""
-        self._core.require_writable()
+        self._core.require_admin(self._actor)
         reference = commit if commit is not None else str(self._core.state(self._branch).effective_head)
         found = commit_named(self._core, reference, self._branch)
         checked = branch_name(name)  # the same characters as in the name of a branch
@@ -67,5 +67,5 @@ class Tags:
 
     def delete(self, name: str) -> None:
         """Remove a tag; its commit stays in the history."""
-        self._core.require_writable()
+        self._core.require_admin(self._actor)
         tags.delete_tag(self._core.store, name)

@@ -35,6 +35,7 @@ class Transaction(Graph):
         if self._entered:
             raise BadRequest("a transaction can be entered only once")
         self._entered = True
+        self._core.standing_for[self.branch_name] = self.target or "main"
         create_branch(self._core.store, self.branch_name, source=self.target or "main")
         return self
 
@@ -46,6 +47,7 @@ class Transaction(Graph):
                 self.result = self._merge()
         finally:
             self._drop()
+            self._core.standing_for.pop(self.branch_name, None)
 
     def _merge(self) -> MergeResult:
         call = MergeCall(self._branch, self.target, self.options, self.actor)

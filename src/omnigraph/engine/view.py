@@ -29,6 +29,7 @@ class OpenTables:
 
     def __init__(self, root: Root) -> None:
         self.root = root
+        self.canonical = root.canonical
         self._lock = threading.Lock()
         self._open: OrderedDict[_Key, TableHandle] = OrderedDict()
         self.deltas: Recent[RowDelta] = Recent()

@@ -158,7 +158,7 @@ class _Reader(DataSourceReader):
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         schema = self.plan.arrow_schema
         arrays = [
-            pa.nulls(batch.num_rows, field.type) if stored is None else _as(batch.column(stored), field.type)
+            pa.nulls(batch.num_rows, field.type) if stored is None else shown_as(batch.column(stored), field.type)
             for field, (_, stored) in zip(schema, self.plan.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -193,7 +193,8 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def shown_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A stored column in the type that `spark_type` gives it."""
     if values.type == pa.date64():
         return values.cast(pa.int64()).cast(pa.timestamp("ms", tz="UTC")).cast(kind)
     if pa.types.is_list(values.type) and values.type.value_type == pa.date64():

@@ -70,6 +70,7 @@ def load(core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None =
         runner=tasks.name,
         rejected=dict(sorted(work.refused.items())) if request.on_error == "skip" else {},
         dry_run=request.dry_run,
+        embeddings=work.staging.embeddings,
     )
 
 

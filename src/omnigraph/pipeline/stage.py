@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.arrow import to_stored
+from omnigraph.engine.result import EmbedCounts
 from omnigraph.engine.write.changes import TableChange
+from omnigraph.engine.write.embedding import FillPlan
 from omnigraph.engine.write.records import LINE, TypeRows, concat_rows
 from omnigraph.engine.write.validate import value_violations
 from omnigraph.engine.write.value_checks import value_findings
@@ -64,6 +66,11 @@ class StageJob:
     firsts: Mapping[int, int] = field(default_factory=dict)
     dropped: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     failpoints: str = ""
+    fill: FillPlan = FillPlan()
+
+    def again(self) -> StageJob:
+        """The job for decoding a split that was staged already: nobody is asked for a vector twice."""
+        return replace(self, fill=self.fill.rehearsed())
 
 
 @dataclass(slots=True)
@@ -78,6 +85,7 @@ class Staged:
     misread: list[Violation] = field(default_factory=list)
     misvalued: list[Violation] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    embeddings: EmbedCounts = EmbedCounts()
 
     @property
     def rows(self) -> int:
@@ -96,13 +104,13 @@ def stage_split(job: StageJob, split: Split) -> Staged:
 def decoded_places(job: StageJob, split: Split, wanted: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
     """The lines of some rows of a split, by table and position among the rows that were staged."""
     with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
-        return _Stager(job, split).places(wanted)
+        return _Stager(job.again(), split).places(wanted)
 
 
 def reject_split(job: StageJob, split: Split, directory: str) -> None:
     """Decode a split once more, for everything in it that was refused."""
     with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
-        staged = _Stager(replace(job, samples=None, write=False), split).run()
+        staged = _Stager(replace(job.again(), samples=None, write=False), split).run()
     write_rejects(directory, f"split-{split.index:06d}", [*staged.misread, *staged.misvalued])
 
 
@@ -113,6 +121,7 @@ class _Stager:
         self.job = job
         self.split = split
         self.staged = Staged(split.index)
+        self._filling = job.fill.filling()
         self._held: dict[str, list[TypeRows]] = {}
         self._written: Counter[str] = Counter()
         # Its own directory per attempt: a repeated task never meets files of an earlier try.
@@ -129,6 +138,7 @@ class _Stager:
                 self._flush(key)
         for key in sorted(self._held):
             self._flush(key)
+        self.staged.embeddings = self._filling.counts()
         if first_try():
             failpoints.hit("load.split_staged_at_first")
         return self.staged
@@ -149,10 +159,12 @@ class _Stager:
         job, staged = self.job, self.staged
         seen: Counter[str] = Counter()
         first = staged.counted_from = job.firsts.get(self.split.index, self.split.first or 1)
-        for piece in decode_split(self.split, job.catalog, first):
+        for piece in decode_split(self.split, job.catalog, first, self._filling):
             staged.lines += piece.lines
             staged.bytes += piece.bytes
             self._refuse(piece.decoded.violations, staged.misread)
+            if not self._writing:
+                self._filling.plan = job.fill.rehearsed()  # nothing will be kept, so nothing is paid for
             for key, decoded in piece.decoded.types.items():
                 rows = self._valued(decoded)
                 kept = self._without_dropped(key, rows, seen[key])

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.embeddings.cache import shared
+from omnigraph.engine.result import EmbedCounts
 from omnigraph.engine.runners import LoadRequest
+from omnigraph.engine.write.embedding import FillPlan, plan_filling
 from omnigraph.engine.write.violations import Violation
 from omnigraph.ids import new_ulid, reserve_ulids
 from omnigraph.pipeline.checks import place_of_code
@@ -62,6 +65,7 @@ class Staging:
             skip=request.on_error == "skip",
             max_errors=request.max_errors,
             failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if tasks.name == "spark" else "",
+            fill=_fill_plan(catalog, request, tasks.cores),
         )
         self._staged: dict[int, Staged] = {}
         self._stage(self.splits)
@@ -80,6 +84,15 @@ class Staging:
     def refused(self) -> Counter[str]:
         """How many rows were refused by themselves, by code."""
         return sum((staged.refused for staged in self._staged.values()), Counter[str]())
+
+    @property
+    def embeddings(self) -> EmbedCounts:
+        """What became of `@embed` targets in all splits."""
+        every = [self._staged[index].embeddings for index in sorted(self._staged)]
+        filled = sum((Counter(each.filled) for each in every), Counter[str]())
+        left = sum((Counter(each.left) for each in every), Counter[str]())
+        why = next((each.why for each in every if each.why is not None), None)
+        return EmbedCounts(dict(sorted(filled.items())), dict(sorted(left.items())), why)
 
     def samples(self) -> list[Violation]:
         """The first refusals of rows by themselves, with file and line."""
@@ -148,6 +161,14 @@ class Staging:
 
     def _run(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return self.tasks.run(work, items, stage=stage, report=self.request.progress)
+
+
+def _fill_plan(catalog: Catalog, request: LoadRequest, processes: int) -> FillPlan:
+    """Who embeds in the workers; together they keep to the provider's rate."""
+    plan = plan_filling(catalog, request.embedder, no_embed=request.no_embed)
+    if plan.embedder is not None:
+        plan = replace(plan, embedder=shared(plan.embedder, processes))
+    return plan.rehearsed() if request.dry_run else plan
 
 
 def original_positions(positions: np.ndarray, dropped: np.ndarray) -> np.ndarray:

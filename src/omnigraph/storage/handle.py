@@ -41,12 +41,13 @@ class TableHandle:
     `_row_last_updated_at_version`; name them in `columns`.
     """
 
-    __slots__ = ("address", "dataset", "version")
+    __slots__ = ("_stamp", "address", "dataset", "version")
 
     def __init__(self, address: Address, dataset: Any) -> None:
         self.address = address
         self.version: int = dataset.version
         self.dataset = dataset  # lance.LanceDataset; only storage modules look inside
+        self._stamp: str | None = None
 
     def __repr__(self) -> str:
         return f"TableHandle({self.address.uri!r}, version={self.version})"
@@ -60,7 +61,9 @@ class TableHandle:
     @property
     def stamp(self) -> str:
         """Identifies the content of this version across a deleted and re-created dataset of the same path."""
-        return str(self.dataset.get_version()["timestamp"])
+        if self._stamp is None:
+            self._stamp = str(self.dataset.get_version()["timestamp"])
+        return self._stamp
 
     def fragment_count(self) -> int:
         return len(self.dataset.fragment_ids())
@@ -138,11 +141,36 @@ class TableHandle:
         with self._translated():
             return self.dataset.take(positions, columns=list(columns))
 
+    def nearest(
+        self, column: str, query: Any, count: int, *, metric: str, probes: int, refine: int
+    ) -> pa.Table:
+        """`_rowid` and vector of about the `count` rows nearest to a query: the index where it covers, else a scan.
+
+        Quantised distances pick `refine` times as many as wanted, exact ones the nearest of these.
+        """
+        with self._translated():
+            wanted = {
+                "column": column,
+                "q": query,
+                "k": count,
+                "metric": metric,
+                "nprobes": probes,
+                "refine_factor": refine,
+            }
+            return self._scanner([column, "_rowid", "_distance"], None, nearest=wanted, prefilter=True).to_table()
+
     def read_blobs(self, column: str, row_ids: Sequence[int] | pa.Array) -> list[bytes | None]:
         """The blob of each row id, in the order asked; null blobs are None."""
         with self._translated():
             pairs = self.dataset.read_blobs(column, ids=row_ids, preserve_order=True)
         return [data for _, data in pairs]
+
+    def read_blob_range(self, column: str, row_id: int, offset: int, length: int) -> bytes:
+        """Some bytes of one stored blob."""
+        with self._translated():
+            (blob,) = self.dataset.take_blobs(column, ids=[row_id])
+            with blob:
+                return bytes(blob.read_range(offset, length))
 
     # --- history -------------------------------------------------------------------------------
 

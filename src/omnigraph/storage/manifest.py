@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from omnigraph.errors import BranchNotFound, Corrupt, ReadSetChanged, StorageError
 from omnigraph.storage import tables
 from omnigraph.storage.decode import Decision, ManifestState, decode_state, fold
-from omnigraph.storage.layout import Address, Root
+from omnigraph.storage.layout import Root
 from omnigraph.storage.manifest_scan import scan_manifest
 from omnigraph.storage.refs import Identifier, Ref, read_ref
 from omnigraph.storage.row_codec import encode_rows
 from omnigraph.storage.rows import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.stamp import check_stamp
 from omnigraph.storage.tables import CommitOutcome, Landed, Staged, TableHandle
-from omnigraph.storage.version_files import hinted_version
+from omnigraph.storage.tips import forget_tips, open_tip
 
 __all__ = [
     "CACHED_STATES", "Decision", "Loaded", "ManifestState", "advance", "cached_states", "compact_manifest",
@@ -169,28 +169,16 @@ def _carry_over(state: ManifestState, compacted: TableHandle) -> None:
 def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifier]:
     address = root.manifest(branch)
     if branch is None:
-        return _open_tip(address), ()
+        return open_tip(address), ()
     for _ in range(_IDENTIFIER_ATTEMPTS):
         before = read_ref(address.trunk, branch)
         if before is None:
             raise BranchNotFound(branch)
-        handle = _open_tip(address)
+        handle = open_tip(address)
         after = read_ref(address.trunk, branch)
         if after is not None and after.identifier == before.identifier:
             return handle, before.identifier
     raise ReadSetChanged(f"branch_identifier:{branch}")
-
-
-def _open_tip(address: Address) -> TableHandle:
-    """The newest version of a manifest; refused when a newer one is known to have been there.
-
-    An older manifest looks perfectly sound, and the next writer would undo whatever the lost one had published.
-    """
-    known = hinted_version(address.uri) if address.root.is_local else None  # before opening: only later ones may come
-    handle = tables.open_table(address, control=True)
-    if known is not None and known > handle.version:
-        raise Corrupt(f"{address.uri}: version {known} is missing; restore its file in _versions from a backup")
-    return handle
 
 
 def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -> ManifestState:
@@ -227,6 +215,7 @@ def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _St
 
 def forget_decoded() -> None:
     """Drop every decoded version; only costs time. For tests and for measuring."""
+    forget_tips()
     with _states_lock:
         _states.clear()
         _sizes.clear()

@@ -44,6 +44,14 @@ class Objects(Protocol):
         """Create the object; False (and no change) when it exists. One winner among concurrent callers."""
         ...
 
+    def read_tagged(self, name: str) -> tuple[str, str] | None:
+        """The object's text with a tag that names exactly this version of it, or None when absent."""
+        ...
+
+    def write_if_match(self, name: str, text: str, tag: str) -> bool:
+        """Replace the version that `tag` names; False (and no change) when it is not there any more."""
+        ...
+
     def exists(self, name: str) -> bool:
         """Whether an object of this name, or any object below it, exists; permission errors are loud."""
         ...

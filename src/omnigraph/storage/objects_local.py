@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from omnigraph.errors import Corrupt, OmnigraphError, StorageError
 from omnigraph.storage.lance_errors import kind_of
 from omnigraph.storage.objects import ObjectInfo
 
+_FLOCK = ".ledger.flock"
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -46,6 +49,18 @@ class LocalObjects:
             except FileExistsError:
                 return False
             self._sync_directory(name)
+            return True
+
+    def read_tagged(self, name: str) -> tuple[str, str] | None:
+        text = self.read_if_exists(name)
+        return None if text is None else (text, _tag(text))
+
+    def write_if_match(self, name: str, text: str, tag: str) -> bool:
+        with self._translated(name), self._exclusive(name):
+            found = self.read_tagged(name)
+            if found is None or found[1] != tag:
+                return False
+            self.write(name, text)
             return True
 
     def exists(self, name: str) -> bool:
@@ -123,6 +138,15 @@ class LocalObjects:
                 if error.errno not in _ABSENT:
                     raise
 
+    @contextmanager
+    def _exclusive(self, name: str) -> Iterator[None]:
+        """No other process compares and replaces in this directory; files know no conditional rename."""
+        folder = os.path.dirname(self._path(name))
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, _FLOCK), "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, *name.split("/"))
 
@@ -169,6 +193,10 @@ class LocalObjects:
 def _remove(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
+
+
+def _tag(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _text(name: str, data: bytes) -> str:

@@ -36,11 +36,7 @@ class S3Objects:
 
     def read(self, name: str) -> str:
         with self._translated(name):
-            data = bytes(obstore.get(self._store, name).bytes())
-        try:
-            return data.decode()
-        except UnicodeDecodeError as error:
-            raise Corrupt(f"'{name}' is not UTF-8 text") from error
+            return _text(name, bytes(obstore.get(self._store, name).bytes()))
 
     def read_if_exists(self, name: str) -> str | None:
         try:
@@ -59,6 +55,26 @@ class S3Objects:
             try:
                 obstore.put(self._store, name, text.encode(), mode="create", use_multipart=False)
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+                return False
+            return True
+
+    def read_tagged(self, name: str) -> tuple[str, str] | None:
+        with self._translated(name):
+            try:
+                found = obstore.get(self._store, name)
+                data = bytes(found.bytes())
+            except (exceptions.NotFoundError, FileNotFoundError):
+                return None
+        e_tag = found.meta["e_tag"]
+        if e_tag is None:
+            raise StorageError(f"{self._uri}/{name}: the store gives no e-tag, so nothing here can be guarded")
+        return _text(name, data), e_tag
+
+    def write_if_match(self, name: str, text: str, tag: str) -> bool:
+        with self._translated(name):
+            try:
+                obstore.put(self._store, name, text.encode(), mode={"e_tag": tag}, use_multipart=False)
+            except (exceptions.PreconditionError, exceptions.NotFoundError, FileNotFoundError):
                 return False
             return True
 
@@ -127,3 +143,10 @@ def _open_store(root: Root) -> Any:
     options: Any = dict(root.options)
     client: Any = {"allow_http": options.pop("allow_http", "false") == "true"}
     return S3Store(bucket, prefix=prefix or None, config=options, client_options=client)
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Corrupt(f"'{name}' is not UTF-8 text") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from dataclasses import dataclass
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.layout import Address
@@ -27,6 +28,28 @@ def version_evidence(objects: Objects, address: Address, version: int) -> Versio
         if info is not None:
             return VersionEvidence(_store_path(address, path), info.size, info.e_tag, scheme)
     raise StorageError(f"{address.uri}: version {version} has no version file", kind="NotFound")
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """A version and what tells its file from another one under the same name."""
+
+    version: int
+    inode: int
+    modified_ns: int
+    size: int
+
+
+def newest_local_file(directory: str) -> FileIdentity | None:
+    """The file of the newest version of a local dataset, or None when only opening it can tell."""
+    version = newest_local_version(directory)
+    if version is None:
+        return None
+    try:
+        found = os.stat(os.path.join(directory, "_versions", _v2_name(version)))
+    except OSError:
+        return None
+    return FileIdentity(version, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def newest_local_version(directory: str) -> int | None:

@@ -26,6 +26,7 @@ READS = (
             JSON,
             Option("--explain", "print the plan instead of running it"),
             Option("--analyze", "run it and print the plan with rows and time per operator"),
+            Option("--runner", "where the work runs", "RUNNER", choices=("auto", "inline", "spark"), default="auto"),
         ),
         (*shared.SOURCE_CONFLICTS, ("--branch", "--snapshot"), ("--format", "--json"), ("--explain", "--analyze")),
         notes="`--query -` reads the source from standard input.",

@@ -14,6 +14,7 @@ _STRATEGY = Option(
     choices=("fail", "ours", "theirs"),
     default="fail",
 )
+NO_EMBED = Option("--no-embed", "leave absent @embed targets null instead of asking the embedding provider")
 _BRANCH_NAME = Argument("NAME", "the branch", required=True)
 
 WRITES = (
@@ -30,6 +31,7 @@ WRITES = (
             shared.PARAM,
             BRANCH,
             Option("--if-commit", "only when the branch is still at this commit; otherwise exit 4", "COMMIT_ID"),
+            NO_EMBED,
             JSON,
         ),
         shared.SOURCE_CONFLICTS,
@@ -67,6 +69,7 @@ WRITES = (
             Option("--on-error", "stop at a bad record, or load the others", "POLICY", choices=("stop", "skip")),
             Option("--rejects", "with --on-error skip: a directory for the bad records", "DIR"),
             Option("--max-errors", "give up after this many bad records", "N", number=True),
+            NO_EMBED,
             JSON,
         ),
         needs=(("--rejects", "--on-error"),),

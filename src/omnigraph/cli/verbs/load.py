@@ -58,6 +58,7 @@ def load(call: Call) -> None:
             max_errors=call.number("--max-errors"),
             dry_run=call.given("--dry-run"),
             progress=progress,
+            no_embed=call.given("--no-embed"),
         )
     if call.json:
         output.document(
@@ -74,6 +75,7 @@ def load(call: Call) -> None:
                 "runner": done.runner,
                 **({"rejected": dict(done.rejected)} if skips == "skip" else {}),
                 **({"dry_run": True} if done.dry_run else {}),
+                **embeddings_json(done.embeddings),
             }
         )
         return
@@ -84,6 +86,8 @@ def load(call: Call) -> None:
     )
     if done.rejected:
         output.line(f"skipped {sum(done.rejected.values())} bad records: {_by_code(done.rejected)}")
+    for line in embeddings_text(done.embeddings):
+        output.line(line)
     if done.branch_created:
         output.line(f"branch {done.branch} created from {base}")
 
@@ -103,8 +107,30 @@ def refuse_cluster_layout(uri: str) -> None:
         raise BadRequest(f"'{uri}' belongs to the cluster at '{root}'; change its config and run `cluster apply`")
 
 
+def embeddings_json(counts: Any) -> dict[str, Any]:
+    """What became of `@embed` targets; nothing for a write that had none."""
+    if not counts:
+        return {}
+    why = {} if counts.why is None else {"why": counts.why}
+    return {"embeddings": {"filled": dict(counts.filled), "left": dict(counts.left), **why}}
+
+
+def embeddings_text(counts: Any) -> list[str]:
+    """The same in words."""
+    found = []
+    if counts.filled:
+        found.append(f"embedded {_listed(counts.filled)}")
+    if counts.left:
+        found.append(f"left without a vector: {_listed(counts.left)} ({counts.why})")
+    return found
+
+
+def _listed(counted: Any) -> str:
+    return ", ".join(f"{name} × {count}" for name, count in sorted(counted.items()))
+
+
 def _by_code(rejected: Any) -> str:
-    return ", ".join(f"{code} × {count}" for code, count in sorted(rejected.items()))
+    return _listed(rejected)
 
 
 def _counts(by_type: Any) -> list[dict[str, Any]]:

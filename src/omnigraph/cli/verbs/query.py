@@ -13,6 +13,7 @@ from omnigraph.cli.params import params_of
 from omnigraph.cli.rows import Envelope, Layout, render
 from omnigraph.cli.scope import ServerScope, resolve_scope
 from omnigraph.cli.target import read_target, served, write_target
+from omnigraph.cli.verbs.load import embeddings_json, embeddings_text
 from omnigraph.errors import BadRequest, QueryNotFound
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ def mutate(call: Call) -> None:
     with write_target(call).writer() as graph:
         try:
             done = graph.mutate(
-                source, call.argument("NAME"), params, branch=call.value("--branch"), if_commit=call.text("--if-commit")
+                source,
+                call.argument("NAME"),
+                params,
+                branch=call.value("--branch"),
+                if_commit=call.text("--if-commit"),
+                no_embed=call.given("--no-embed"),
             )
         except QueryNotFound as error:
             raise _ambiguous(error) from error
@@ -66,6 +72,7 @@ def mutate(call: Call) -> None:
                 "affected_edges": done.affected_edges,
                 "actor_id": done.actor_id,
                 "commit": None if done.commit is None else commit_json(done.commit),
+                **embeddings_json(done.embeddings),
             }
         )
         return
@@ -73,6 +80,8 @@ def mutate(call: Call) -> None:
     output.line(f"changed {done.branch} via {done.query_name}: {counts}")
     if done.actor_id is not None:
         output.line(f"actor_id: {done.actor_id}")
+    for line in embeddings_text(done.embeddings):
+        output.line(line)
 
 
 def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> None:
@@ -86,7 +95,7 @@ def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> 
 def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Result:
     snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
-    return graph.query(source, call.argument("NAME"), params, branch=branch, snapshot=snapshot)
+    return graph.query(source, call.argument("NAME"), params, branch=branch, snapshot=snapshot, runner=call.value("--runner"))
 
 
 def _explain(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Explanation:

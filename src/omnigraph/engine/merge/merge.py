@@ -19,6 +19,7 @@ from omnigraph.engine.write.commit import commit
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.validate import find_violations
 from omnigraph.errors import BadRequest, BranchNotFound, MergeConflict, MergeConflicts, OmnigraphError, ReadSetChanged
+from omnigraph.policy.actions import Action
 from omnigraph.storage import recovery
 from omnigraph.storage.branches import delete_branch
 from omnigraph.storage.capture import Txn, capture
@@ -69,6 +70,7 @@ def _with_source_deleted(core: Core, call: MergeCall, result: MergeResult) -> Me
     if not call.delete:
         return result
     try:
+        core.require_allowed(call.actor, Action.BRANCH_DELETE, target=call.source or "main")
         delete_branch(core.store, call.source or "main", bound=call.target)
     except OmnigraphError as error:
         return replace(result, branch_deleted=False, branch_delete_error=str(error))

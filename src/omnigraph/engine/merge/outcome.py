@@ -79,3 +79,14 @@ class MergeResult:
     def commit_id(self) -> str | None:
         """The id of the commit."""
         return None if self.commit is None else self.commit.graph_commit_id
+
+    def __str__(self) -> str:
+        """One line for people: what came together, how, and how much it moved."""
+        what = f"{self.source} into {self.target}: {self.outcome.value.replace('_', ' ')}"
+        counts = [
+            f"{total:,} {verb}"
+            for verb in ("inserted", "updated", "deleted")
+            if (total := sum(getattr(rows, verb) for rows in self.changes.values()))
+        ]
+        lines = [", ".join([what, *counts]) + (" (a preview, nothing was written)" if self.preview else "")]
+        return "\n".join([*lines, *(f"  conflict: {conflict.message}" for conflict in self.conflicts)])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,45 +11,13 @@ import pyarrow as pa
 
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.entities import ROW_ID, Entities
+from omnigraph.engine.read.mark import CREATED, UPDATED, Mark, marks_text, parse_marks
 from omnigraph.engine.read.rowindex import row_ids
 from omnigraph.engine.read.topology import Ends, Topology, Triples, oriented, resolve
-from omnigraph.errors import OmnigraphError
-from omnigraph.storage.tables import open_table
 
-UPDATED = "_row_last_updated_at_version"
-CREATED = "_row_created_at_version"
 # Beyond this share of changed edges a rebuild is as cheap and leaves nothing to doubt.
 _MOST_CHANGED = 0.2
 _FEW_IDS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One table at one version; `stamp` tells a re-created lineage from the one that was seen."""
-
-    location: str
-    ref: str | None
-    version: int
-    stamp: str
-    rows: int
-
-    @classmethod
-    def of(cls, table: Entities) -> Mark:
-        """The table as it is now."""
-        entry, handle = table.entry, table.handle
-        return cls(entry.location, entry.ref, entry.version, handle.stamp, handle.count_rows())
-
-    def precedes(self, table: Entities) -> bool:
-        """Whether the table descends from this mark: the same lineage, the marked version still part of it."""
-        entry = table.entry
-        if (entry.location, entry.ref) != (self.location, self.ref) or entry.version < self.version:
-            return False
-        if entry.version == self.version:
-            return table.handle.stamp == self.stamp
-        try:
-            return open_table(table.handle.address, self.version).stamp == self.stamp
-        except OmnigraphError:
-            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +35,13 @@ class Origin:
 
     def text(self) -> str:
         """The form in which it is kept beside the lists."""
-        return json.dumps([astuple(mark) for mark in (self.edges, self.tails, self.heads)])
+        return marks_text((self.edges, self.tails, self.heads))
 
     @classmethod
     def parse(cls, text: str) -> Origin | None:
         """The origin that `text` wrote; None for anything else."""
-        try:
-            return cls(*(Mark(*fields) for fields in json.loads(text)))
-        except (TypeError, ValueError):
-            return None
+        marks = parse_marks(text, 3)
+        return None if marks is None else cls(*marks)
 
 
 def advance(older: Topology, origin: Origin, ends: Ends) -> Topology | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 ValueT = TypeVar("ValueT")
+_REMEMBERED = 1_024
+_LOOK_AGAIN_SECONDS = 10.0
 
 
 class ByteCache(Generic[ValueT]):
@@ -68,3 +71,37 @@ class ByteCache(Generic[ValueT]):
     def _drop(self, key: Hashable) -> None:
         _, size = self._held.pop(key, (None, 0))
         self._total -= size
+
+
+class Spending:
+    """Seconds spent under a key on doing without a derived value; only a hint, so forgetting some is harmless."""
+
+    def __init__(self) -> None:
+        self._spent: dict[Hashable, float] = {}
+
+    def add(self, key: Hashable, seconds: float) -> None:
+        """Some more."""
+        if len(self._spent) > _REMEMBERED:
+            self._spent.clear()
+        self._spent[key] = self._spent.get(key, 0.0) + seconds
+
+    def of(self, key: Hashable) -> float:
+        """All so far."""
+        return self._spent.get(key, 0.0)
+
+
+class Searches:
+    """When something was last looked for in vain: another process may make it, but not many times a second."""
+
+    def __init__(self) -> None:
+        self._missed: dict[Hashable, float] = {}
+
+    def due(self, key: Hashable) -> bool:
+        """Whether to look, again or for the first time; the answer counts as having looked."""
+        now = time.monotonic()
+        if now - self._missed.get(key, -_LOOK_AGAIN_SECONDS) < _LOOK_AGAIN_SECONDS:
+            return False
+        if len(self._missed) > _REMEMBERED:
+            self._missed.clear()
+        self._missed[key] = now
+        return True

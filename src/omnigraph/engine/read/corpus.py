@@ -1,128 +1,173 @@
-"""All texts of one column, analysed: which text holds which word how often, and BM25 scores from that."""
+"""All texts of one column, analysed: which hold a word, and their BM25 scores.
+
+A corpus is a few segments, each with the texts in it that are still alive. Statistics count the live texts only and are
+whole numbers, so how a corpus is cut into segments never shows in a score.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from omnigraph.engine.read.adjacency import Mask, Rows
-from omnigraph.engine.read.analyzer import Tokens, analyze, analyze_column
-from omnigraph.engine.read.cache import ByteCache
-from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.levenshtein import within
+from omnigraph.engine.read.analyzer import analyze, analyze_column
 from omnigraph.engine.read.rowindex import RowIndex
+from omnigraph.engine.read.search_segment import Counts, Segment, merge, segment
 
 Scores = npt.NDArray[np.float64]
 K1 = 1.2
 B = 0.75
-_CORPUS_CACHE_BYTES = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Ascending row ids of texts that match, with their scores."""
+
+    rows: Rows
+    scores: Scores
+
+    def at(self, rows: Rows) -> Scores:
+        """The score of each row; NaN where its text does not match."""
+        index = RowIndex(self.rows)
+        known = index.contains(rows)
+        result = np.full(len(rows), np.nan)
+        result[known] = self.scores[index.positions(rows[known])]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment and which of its texts are alive; None: all."""
+
+    segment: Segment
+    alive: Mask | None = None
+
+    def __len__(self) -> int:
+        return len(self.segment) if self.alive is None else int(self.alive.sum())
+
+    def tokens(self) -> int:
+        """Tokens of all live texts."""
+        lengths = self.segment.lengths if self.alive is None else self.segment.lengths[self.alive]
+        return int(lengths.sum(dtype=np.int64))
+
+    def postings(self, word: str) -> tuple[Counts, Counts]:
+        """(live texts that hold a word, how often)."""
+        number = self.segment.find(word)
+        if number is None:
+            return self.segment.holders[:0], self.segment.counts[:0]
+        holders, counts = self.segment.postings(number)
+        if self.alive is None:
+            return holders, counts
+        live = self.alive[holders]
+        return holders[live], counts[live]
+
+    def without(self, rows: Rows) -> Part:
+        """The same part, the texts of these rows dead."""
+        held = RowIndex(self.segment.rows)
+        gone = rows[held.contains(rows)]
+        if not len(gone):
+            return self
+        alive = np.ones(len(self.segment), np.bool_) if self.alive is None else self.alive.copy()
+        alive[held.positions(gone)] = False
+        return Part(self.segment, alive)
+
+    def only(self, rows: RowIndex) -> Part:
+        """The same part, the texts of all other rows dead."""
+        stays = rows.contains(self.segment.rows)
+        if self.alive is not None:
+            stays &= self.alive
+        return Part(self.segment, None if stays.all() else stays)
 
 
 class Corpus:
-    """Analysed texts in a fixed order; a text is known by its position."""
+    """The texts of a column by row id; rows without a text are not in it."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
-        self.count = len(tokens.offsets) - 1
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self.parts = tuple(parts)
 
     @property
     def nbytes(self) -> int:
-        # Postings are derived later and cost about as much as the tokens, twice.
-        return int(self.tokens.terms.nbytes * 5 + self.tokens.offsets.nbytes + sum(map(len, self.tokens.words)))
+        """Size of everything it refers to."""
+        return sum(part.segment.nbytes + (0 if part.alive is None else part.alive.nbytes) for part in self.parts)
 
     @cached_property
-    def numbers(self) -> dict[str, int]:
-        """The number of each word."""
-        return {word: number for number, word in enumerate(self.tokens.words)}
+    def count(self) -> int:
+        """How many texts there are."""
+        return sum(map(len, self.parts))
 
     @cached_property
-    def _postings(self) -> tuple[Rows, Rows, Rows]:
-        """(offset per word, text of each entry, how often the word stands there)."""
-        width = max(self.count, 1)
-        keys, counts = np.unique(self.tokens.terms.astype(np.int64) * width + self.tokens.texts(), return_counts=True)
-        words, texts = np.divmod(keys, width)
-        offsets = np.searchsorted(words, np.arange(len(self.tokens.words) + 1))
-        return offsets, texts, counts
+    def mean_length(self) -> float:
+        """Tokens per text."""
+        return max(sum(part.tokens() for part in self.parts) / self.count, 1e-9) if self.count else 1.0
 
-    def having(self, words: Iterable[int]) -> Mask:
-        """Which texts hold at least one of these words."""
-        offsets, texts, _ = self._postings
-        found = np.zeros(self.count, np.bool_)
-        for word in words:
-            found[texts[offsets[word] : offsets[word + 1]]] = True
-        return found
+    def matching(self, query: str, distance: int | None = None) -> Rows:
+        """Ascending rows whose text shares a word with the query, or has one within an edit distance of one."""
+        wanted = list(dict.fromkeys(analyze(query)))
+        found = [self._holding(part, wanted, distance) for part in self.parts]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0] if found else np.empty(0, np.int64)
 
-    def matches(self, query: str, distance: int | None = None) -> Mask:
-        """Which texts share a word with the query, or have one within an edit distance of one of its words."""
-        wanted = dict.fromkeys(analyze(query))
-        if distance is None:
-            return self.having(self.numbers[word] for word in wanted if word in self.numbers)
-        near = np.zeros(len(self.tokens.words), np.bool_)
-        for word in wanted:
-            near |= within(word, self.tokens.words, distance)
-        return self.having(int(word) for word in np.flatnonzero(near))
-
-    def bm25(self, query: str) -> Scores:
-        """The score of each text; NaN where it shares no word with the query."""
-        offsets, texts, counts = self._postings
-        lengths = self.tokens.lengths()
-        mean = max(float(lengths.mean()), 1e-9) if self.count else 1.0
-        scores = np.zeros(self.count)
+    def bm25(self, query: str) -> Hits:
+        """The texts that share a word with the query, and their scores."""
+        totals = [np.zeros(len(part.segment)) for part in self.parts]
         for word in dict.fromkeys(analyze(query)):
-            number = self.numbers.get(word)
-            if number is None:
-                continue
-            holders = texts[offsets[number] : offsets[number + 1]]
-            often = counts[offsets[number] : offsets[number + 1]]
-            rarity = np.log1p((self.count - len(holders) + 0.5) / (len(holders) + 0.5))
-            scores[holders] += rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * lengths[holders] / mean))
-        scores[~(scores > 0)] = np.nan
-        return scores
+            postings = [part.postings(word) for part in self.parts]
+            having = sum(len(holders) for holders, _ in postings)
+            rarity = np.log1p((self.count - having + 0.5) / (having + 0.5))
+            for part, total, (holders, often) in zip(self.parts, totals, postings, strict=True):
+                length = part.segment.lengths[holders]
+                total[holders] += rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * length / self.mean_length))
+        places = [np.flatnonzero(total) for total in totals]
+        rows = [part.segment.rows[place] for part, place in zip(self.parts, places, strict=True)]
+        scores = [total[place] for total, place in zip(totals, places, strict=True)]
+        return _joined(rows, scores)
+
+    def replaced(self, gone: Rows | None, kept: RowIndex | None, news: Segment) -> Corpus:
+        """With the texts of some rows gone, then of all rows but the kept ones, and new texts added."""
+        parts: Iterable[Part] = self.parts
+        if gone is not None:
+            parts = [part.without(gone) for part in parts]
+        if kept is not None:
+            parts = [part.only(kept) for part in parts]
+        return Corpus([*(part for part in parts if len(part)), *([Part(news)] if len(news) else [])])
+
+    def folded(self, first: int) -> Corpus:
+        """The parts from `first` on made one."""
+        rest = self.parts[first:]
+        if len(rest) <= 1 and all(part.alive is None for part in rest):
+            return self
+        return Corpus([*self.parts[:first], Part(merge([(part.segment, part.alive) for part in rest]))])
+
+    @staticmethod
+    def _holding(part: Part, wanted: list[str], distance: int | None) -> Rows:
+        segment = part.segment
+        if distance is None:
+            numbers = [number for word in wanted if (number := segment.find(word)) is not None]
+        else:
+            numbers = [number for word in wanted for number in segment.near(word, distance)]
+        found = np.zeros(len(segment), np.bool_)
+        for number in numbers:
+            found[segment.postings(number)[0]] = True
+        if part.alive is not None:
+            found &= part.alive
+        return segment.rows[found]
 
 
-class IndexedCorpus:
-    """The texts of a whole column, found by row id; rows without a text are not in it."""
-
-    def __init__(self, index: RowIndex, corpus: Corpus) -> None:
-        self.index = index
-        self.corpus = corpus
-
-    @property
-    def nbytes(self) -> int:
-        return self.corpus.nbytes + self.index.rows.nbytes
-
-    def mask(self, found: Mask, rows: Rows) -> Mask:
-        """A flag per text as a flag per row."""
-        known = self.index.contains(rows)
-        result = np.zeros(len(rows), np.bool_)
-        result[known] = found[self.index.positions(rows[known])]
-        return result
-
-    def scores(self, scores: Scores, rows: Rows) -> Scores:
-        """A score per text as a score per row."""
-        known = self.index.contains(rows)
-        result = np.full(len(rows), np.nan)
-        result[known] = scores[self.index.positions(rows[known])]
-        return result
+def analysed(texts: pa.Array, rows: Rows) -> Segment:
+    """The inverted lists of the texts of some ascending rows; null is no text."""
+    present = texts.is_valid().to_numpy(zero_copy_only=False)
+    return segment(analyze_column(texts.drop_null()), rows[present])
 
 
-CORPORA: ByteCache[IndexedCorpus] = ByteCache(_CORPUS_CACHE_BYTES, lambda corpus: corpus.nbytes)
-
-
-def corpus_of(entities: Entities, name: str) -> IndexedCorpus:
-    """The analysed column, built once per table version."""
-
-    def build() -> IndexedCorpus:
-        held = entities.whole(name)
-        valid = held.values.is_valid().to_numpy(zero_copy_only=False)
-        return IndexedCorpus(RowIndex(held.index.rows[valid]), Corpus(analyze_column(held.values.drop_null())))
-
-    return CORPORA.get_or_build((entities.version_key, name), build)
-
-
-def cached_corpus(entities: Entities, name: str) -> IndexedCorpus | None:
-    """The analysed column if this process has it."""
-    return CORPORA.get((entities.version_key, name))
+def _joined(rows: list[Rows], scores: list[Scores]) -> Hits:
+    if len(rows) == 1:
+        return Hits(rows[0], scores[0])
+    if not rows:
+        return Hits(np.empty(0, np.int64), np.empty(0))
+    row, score = np.concatenate(rows), np.concatenate(scores)
+    order = np.argsort(row, kind="stable")
+    return Hits(row[order], score[order])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.engine.arrow import TableType, row_schema
@@ -116,7 +117,13 @@ class Entities:
     @cached_property
     def version_key(self) -> Hashable:
         """Names this table's exact content among all graphs of the process."""
-        return (self.root.canonical, self.content_key)
+        return (self._view.tables.canonical, self.content_key)
+
+    @property
+    def lineage_key(self) -> Hashable:
+        """Names the table and ref this version belongs to, among all graphs of the process."""
+        entry = self.entry
+        return (self._view.tables.canonical, entry.identity, entry.location, entry.ref)
 
     def values(self, name: str, rows: Rows) -> pa.Array:
         """The column's value for each row."""
@@ -142,6 +149,19 @@ class Entities:
         """Read columns of the rows that a filter over stored columns keeps, hold them, and return those rows."""
         wanted = list(dict.fromkeys(names))
         return self._hold(wanted, self.handle.scan([*self._stored_names(wanted), ROW_ID], filter))
+
+    def nearest(
+        self, name: str, query: npt.NDArray[np.float32], count: int, metric: str, probes: int, refine: int
+    ) -> pa.Table:
+        """Row ids and vectors of about the `count` rows nearest to a query, as the vector index finds them."""
+        found = self.handle.nearest(name, query, count, metric=metric, probes=probes, refine=refine)
+        self.rows_read += found.num_rows
+        self.bytes_read += found.nbytes
+        return found
+
+    def in_memory(self, name: str) -> bool:
+        """Whether the whole column is at hand."""
+        return self._hot(name) is not None
 
     def _stored_names(self, names: Iterable[str]) -> list[str]:
         return [stored for name in names if (stored := self._layout.stored[name]) is not None]

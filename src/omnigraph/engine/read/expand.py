@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable
 
 import numpy as np
 
 from omnigraph.compiler.ir.ops import Expand, ExpandTest, Link
 from omnigraph.engine.read.adjacency import Adjacency, Rows, spread
+from omnigraph.engine.read.cache import Spending
 from omnigraph.engine.read.frame import Frame
 from omnigraph.engine.read.indexed import edges_around
 from omnigraph.engine.read.reach import reach
@@ -24,7 +24,6 @@ TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
 _SMALL_EDGE_TABLE = 200_000
 _FEW_STARTS = 64
 _BUILD_SECONDS_PER_EDGE = 7e-7
-_REMEMBERED_TABLES = 1_024
 
 
 def traversal_mode() -> str:
@@ -126,22 +125,7 @@ class Steps:
         if edges <= _SMALL_EDGE_TABLE or starts > _FEW_STARTS or topology_at_hand(self._ends) is not None:
             return True
         # Once look-ups have cost as much as building would have, more of them are to be expected: build.
-        return _LOOKUPS.spent(self._ends.key) > edges * _BUILD_SECONDS_PER_EDGE
+        return _LOOKUPS.of(self._ends.key) > edges * _BUILD_SECONDS_PER_EDGE
 
 
-class _Lookups:
-    """Seconds spent on look-ups per table version; only a hint, so forgetting some of it is harmless."""
-
-    def __init__(self) -> None:
-        self._spent: dict[Hashable, float] = {}
-
-    def add(self, key: Hashable, seconds: float) -> None:
-        if len(self._spent) > _REMEMBERED_TABLES:
-            self._spent.clear()
-        self._spent[key] = self._spent.get(key, 0.0) + seconds
-
-    def spent(self, key: Hashable) -> float:
-        return self._spent.get(key, 0.0)
-
-
-_LOOKUPS = _Lookups()
+_LOOKUPS = Spending()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.compiler.ir.format import format_operator
 from omnigraph.compiler.ir.ops import AntiJoin, MatchOp, ReadPlan, ResultOp
+
+# An operator inside `not` runs many times; what it did the first times tells enough.
+_MOST_NOTES = 8
 
 
 @dataclass
@@ -21,6 +24,7 @@ class Step:
     rows: int = 0
     seconds: float = 0.0
     runs: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 class Profile:
@@ -30,6 +34,11 @@ class Profile:
         self.steps: list[Step] = []
         self._open: list[Step] = []
         self._known: dict[int, Step] = {}
+
+    def note(self, text: str) -> None:
+        """Say how the operator that runs now does its work, for example which search path it took."""
+        if self._open and text not in self._open[-1].notes and len(self._open[-1].notes) < _MOST_NOTES:
+            self._open[-1].notes.append(text)
 
     @contextmanager
     def measure(self, op: MatchOp | ResultOp) -> Iterator[Step]:
@@ -84,6 +93,7 @@ class Explanation:
                     "operator": format_operator(step.op),
                     "rows": step.rows,
                     "ms": round(step.seconds * 1000, 3),
+                    **({"notes": list(step.notes)} if step.notes else {}),
                 }
                 for step in self.profile.steps
             ]
@@ -93,7 +103,7 @@ class Explanation:
         }
 
     def _measured(self, step: Step) -> str:
-        cost = f"{step.rows} rows, {step.seconds * 1000:.2f} ms"
+        cost = "; ".join([f"{step.rows} rows, {step.seconds * 1000:.2f} ms", *step.notes])
         return f"{'  ' * step.depth}{format_operator(step.op)}  [{cost}]"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from omnigraph.engine.read.adjacency import Mask
 
@@ -15,30 +16,40 @@ def within(word: str, words: Sequence[str], distance: int) -> Mask:
     >>> within("alm", ["alm", "elm", "palms", "hut"], 1).tolist()
     [True, True, False, False]
     """
-    near = np.array([abs(len(other) - len(word)) <= distance for other in words], np.bool_)
-    places = np.flatnonzero(near)
-    if distance < 0 or not len(places):
-        return np.zeros(len(words), np.bool_)
     found = np.zeros(len(words), np.bool_)
-    found[places] = _distances(word, [words[int(place)] for place in places]) <= distance
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    places = np.flatnonzero(np.abs(lengths - len(word)) <= distance)
+    if distance < 0 or not len(places):
+        return found
+    if not word:
+        found[places] = True
+        return found
+    # No two words are further apart than the longer one is long.
+    most = min(distance, max(len(word), int(lengths.max())))
+    found[places] = _distances(word, [words[int(place)] for place in places], lengths[places], most) <= most
     return found
 
 
-def _distances(word: str, words: list[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """One dynamic-programming table per word, all filled in step; column j is about the first j letters."""
-    lengths = np.array([len(other) for other in words])
-    longest = int(lengths.max())
-    letters = np.zeros((len(words), longest + 1), np.int32)
-    for place, other in enumerate(words):
-        letters[place, 1 : len(other) + 1] = [ord(letter) for letter in other]
-    previous = np.tile(np.arange(longest + 1), (len(words), 1))
+def _distances(word: str, words: list[str], lengths: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int16]:
+    """The distances up to `most`, greater ones as anything above it.
+
+    One dynamic-programming table per word, all filled in step; row j is about the first j letters of the words, and
+    only rows within `most` of the diagonal matter.
+    """
+    longest = max(int(lengths.max()), 1)
+    letters = np.array(words, f"U{longest}").view(np.uint32).reshape(len(words), longest).T
+    far = np.int16(most + 1)
+    previous = np.full((longest + 1, len(words)), far, np.int16)
+    previous[: most + 1] = np.arange(min(most, longest) + 1, dtype=np.int16)[:, None]
+    current = np.full_like(previous, far)
     for row, letter in enumerate(word, start=1):
-        current = np.empty_like(previous)
-        current[:, 0] = row
-        changed = previous[:, :-1] + (letters[:, 1:] != ord(letter))
-        best = np.minimum(changed, previous[:, 1:] + 1)
-        for column in range(1, longest + 1):
-            current[:, column] = np.minimum(best[:, column - 1], current[:, column - 1] + 1)
-        previous = current
-    result: np.ndarray[tuple[int], np.dtype[np.int64]] = previous[np.arange(len(words)), lengths]
+        first, last = max(1, row - most), min(longest, row + most)
+        current[first - 1] = row if first == 1 else far
+        for column in range(first, last + 1):
+            changed = previous[column - 1] + (letters[column - 1] != ord(letter))
+            np.minimum(changed, np.minimum(previous[column], current[column - 1]) + 1, out=current[column])
+        if last < longest:
+            current[last + 1] = far
+        previous, current = current, previous
+    result: npt.NDArray[np.int16] = previous[lengths, np.arange(len(words))]
     return result

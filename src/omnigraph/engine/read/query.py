@@ -5,21 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.compiler.compile import CompiledQuery, compile_query
-from omnigraph.compiler.ir.ops import ReadPlan
-from omnigraph.compiler.ir.optimize import optimize
-from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.predicate import Bindings
 from omnigraph.engine.read.budget import Budget, Limits, limits_from
-from omnigraph.engine.read.estimates import SnapshotEstimates
 from omnigraph.engine.read.execute import execute
 from omnigraph.engine.read.expand import traversal_mode
 from omnigraph.engine.read.explain import Explanation
 from omnigraph.engine.read.leaves import frame_leaf
+from omnigraph.engine.read.plans import plan_for
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.view import View
@@ -55,7 +52,7 @@ def run_query(view: View, call: ReadCall) -> Result:
     """The rows of a read at one view."""
     compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
-    plan = _plan(view, compiled, bindings)
+    plan = plan_for(view, compiled, bindings.params)
     budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
     run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
     table = execute(run, plan)
@@ -66,15 +63,5 @@ def run_query(view: View, call: ReadCall) -> Result:
 def explain_query(view: View, call: ReadCall) -> Explanation:
     """The plan a read would run at one view; parameters are optional here."""
     compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
-    if call.params is None:
-        return Explanation(_planned(view, compiled, {}))
-    return Explanation(_plan(view, compiled, Bindings.of(compiled.bind(call.params), DateTime(0))))
-
-
-def _plan(view: View, compiled: CompiledQuery, bindings: Bindings) -> ReadPlan:
-    return _planned(view, compiled, bindings.params)
-
-
-def _planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> ReadPlan:
-    # The compiled plan is shared by every view; row counts and parameter values belong to this one.
-    return cast("ReadPlan", optimize(compiled.plan, Context(SnapshotEstimates(view), values)))
+    values = {} if call.params is None else compiled.bind(call.params)
+    return Explanation(plan_for(view, compiled, values))

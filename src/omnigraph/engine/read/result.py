@@ -109,9 +109,9 @@ class Result:
 
 
 def _column_cells(column: pa.ChunkedArray) -> list[str]:
-    plain = pa.types.is_string(column.type)
+    plain, quoted = pa.types.is_string(column.type), pa.types.is_temporal(column.type)
     chunks = [chunk if plain else json_texts(chunk) for chunk in column.chunks]
-    return [_cell(value) for chunk in chunks for value in chunk.to_pylist()]
+    return [_cell(value[1:-1] if quoted and value else value) for chunk in chunks for value in chunk.to_pylist()]
 
 
 def _cell(value: str | None) -> str:

@@ -16,6 +16,7 @@ from omnigraph.engine.pushdown import Pushed, push
 from omnigraph.engine.read.adjacency import Rows, build
 from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_of
+from omnigraph.engine.read.keyed import rows_by_key
 from omnigraph.engine.read.numbering import value_column
 from omnigraph.engine.read.run import Run
 
@@ -49,6 +50,10 @@ def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: 
 def matching_nodes(run: Run, op: NodeScan) -> Rows:
     """Ascending row ids of the nodes that satisfy the scan's own predicates."""
     entities = run.entities(_table_key(op))
+    named = rows_by_key(run, op, entities)
+    if named is not None:
+        rows, rest = named
+        return rows[run.matching(op.var, _table_key(op), rows, rest)] if rest else rows
     pushed = push(ir.And(op.predicates), run.bindings)
     if pushed.keeps_nothing or not entities.row_count:
         return np.empty(0, np.int64)

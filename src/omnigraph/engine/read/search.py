@@ -1,4 +1,4 @@
-"""Ranking: `nearest`, `bm25` and their fusion `rrf`, exact over the entities that satisfy the whole match."""
+"""Ranking: `nearest`, `bm25` and their fusion `rrf` over the entities that satisfy the whole match."""
 
 from __future__ import annotations
 
@@ -8,65 +8,87 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Fetch, Rank
 from omnigraph.engine.read.adjacency import Rows
-from omnigraph.engine.read.corpus import corpus_of
+from omnigraph.engine.read.corpus import Hits, Scores
 from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.frame import Frame
 from omnigraph.engine.read.order import id_ranks
-from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.rowindex import RowIndex, distinct
 from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.vectors import distances
+from omnigraph.engine.read.search_corpora import TextColumn, corpus_of
+from omnigraph.engine.read.search_neighbours import neighbours
 from omnigraph.errors import BadRequest, EmbedderMissing, EmbeddingMismatch
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
 
-Scores = npt.NDArray[np.float64]
+_NONE = Hits(np.empty(0, np.int64), np.empty(0))
 
 
 def rank(run: Run, frame: Frame, op: Rank) -> Frame:
     """Give every row the score of its ranked entity and drop the rows that have none."""
     if not frame.length:
         return replace(frame, score=np.empty(0))
-    scores = _row_scores(run, frame, op.call, op.arm)
-    kept = np.flatnonzero(~np.isnan(scores))
-    return replace(frame.take(kept), score=scores[kept])
+    bound = frame.bound[op.call.var]
+    hits = _hits(run, run.entities(bound.table_key), bound.rows, op.call, run.fetch_count(op.fetch), op.arm)
+    kept, scores = _placed(hits, bound.rows)
+    return replace(frame.take(kept), score=scores)
 
 
 def score_column(run: Run, frame: Frame, call: ir.RankCall) -> pa.Array:
     """The score as a value: a text that does not match has 0, a missing vector has no distance."""
-    scores = _row_scores(run, frame, call, None)
+    bound = frame.bound[call.var]
+    scores = _hits(run, run.entities(bound.table_key), bound.rows, call, None, None).at(bound.rows)
     if isinstance(call, ir.Nearest):
         return pa.array(scores, pa.float64(), from_pandas=True)
     return pa.array(np.nan_to_num(scores, nan=0.0))
 
 
-def _row_scores(run: Run, frame: Frame, call: ir.RankCall, arm: Fetch | None) -> Scores:
-    """NaN where the row's entity is not ranked; each distinct entity is scored once."""
-    bound = frame.bound[call.var]
-    entities = run.entities(bound.table_key)
-    wanted, inverse = distinct(bound.rows)
-    if isinstance(call, ir.Rrf):
-        return _fuse(run, entities, wanted, call, run.fetch_count(arm))[inverse]
-    return _scores(run, entities, wanted, call)[inverse]
+def _hits(
+    run: Run, entities: Entities, rows: Rows, call: ir.RankCall, most: int | None, arm: Fetch | None
+) -> Hits:
+    """The scores of at least the entities in these rows that have one; with `most`, of the best so many and ties."""
+    match call:
+        case ir.Bm25():
+            return _bm25(run, entities, call)
+        case ir.Nearest():
+            return _nearest(run, entities, distinct(rows)[0], call, most)
+        case ir.Rrf():
+            return _fuse(run, entities, distinct(rows)[0], call, run.fetch_count(arm))
 
 
-def _scores(run: Run, entities: Entities, rows: Rows, call: ir.Nearest | ir.Bm25) -> Scores:
-    if isinstance(call, ir.Nearest):
-        query = _query_vector(run, call)
-        if query is None:
-            return np.full(len(rows), np.nan)
-        return distances(entities.values(call.name, rows), query, call.metric)
+def _placed(hits: Hits, rows: Rows) -> tuple[Rows, Scores]:
+    """(positions of the rows that were hit, ascending; their scores)."""
+    if len(hits.rows) < len(rows) and bool((rows[1:] > rows[:-1]).all()):
+        # One row per entity, in order: looking up the few among the many is all there is to do.
+        place = np.minimum(np.searchsorted(rows, hits.rows), len(rows) - 1)
+        found = rows[place] == hits.rows
+        return place[found], hits.scores[found]
+    scores = hits.at(rows)
+    kept = np.flatnonzero(~np.isnan(scores))
+    return kept, scores[kept]
+
+
+# --- one ranking ------------------------------------------------------------------------------------------
+
+
+def _bm25(run: Run, entities: Entities, call: ir.Bm25) -> Hits:
     text = run.constant(call.query)
     if text is None:
-        return np.full(len(rows), np.nan)
-    corpus = corpus_of(entities, call.name)
-    return corpus.scores(corpus.corpus.bm25(str(text)), rows)
+        return _NONE
+    corpus = corpus_of(TextColumn(entities, call.name, run.keep_derived))
+    hits = corpus.bm25(str(text))
+    run.profile.note(f"{call.name}: corpus of {corpus.count} texts, {len(hits.rows)} match")
+    return hits
+
+
+def _nearest(run: Run, entities: Entities, rows: Rows, call: ir.Nearest, most: int | None) -> Hits:
+    query = _query_vector(run, call)
+    return _NONE if query is None else neighbours(run, entities, rows, call, query, most)
 
 
 def _query_vector(run: Run, call: ir.Nearest) -> Sequence[float] | None:
@@ -90,20 +112,36 @@ def _configured_embedder(call: ir.Nearest) -> Embedder:
         raise EmbedderMissing(call.name) from error
 
 
-def _fuse(run: Run, entities: Entities, rows: Rows, call: ir.Rrf, limit: int | None) -> Scores:
-    """Σ 1 / (k + rank) over the arms an entity appears in; NaN in neither."""
+# --- fusion -----------------------------------------------------------------------------------------------
+
+
+def _fuse(run: Run, entities: Entities, rows: Rows, call: ir.Rrf, limit: int | None) -> Hits:
+    """Σ 1 / (k + rank) over the arms an entity appears in; a nearest arm contributes its best `limit` only."""
     k = cast("int | None", run.constant(call.k))
     if k is None:
-        return np.full(len(rows), np.nan)
-    total, present = np.zeros(len(rows)), np.zeros(len(rows), np.bool_)
-    ids = id_ranks(entities, rows)
+        return _NONE
+    ranked: list[Rows] = []
     for arm in (call.first, call.second):
-        scores = _scores(run, entities, rows, arm)
-        ranked = np.flatnonzero(~np.isnan(scores))
-        best_first = scores if isinstance(arm, ir.Nearest) else -scores
-        ranked = ranked[np.lexsort((ids[ranked], best_first[ranked]))]
         if isinstance(arm, ir.Nearest):
-            ranked = ranked[:limit]
-        total[ranked] += 1.0 / (k + 1 + np.arange(len(ranked)))
-        present[ranked] = True
-    return np.where(present, total, np.nan)
+            hits = _nearest(run, entities, rows, arm, limit)
+            ranked.append(hits.rows[_best_first(entities, hits.rows, hits.scores)[:limit]])
+        else:
+            hits = _bm25(run, entities, arm)
+            inside = RowIndex(rows).contains(hits.rows)
+            matching = hits.rows[inside]
+            ranked.append(matching[_best_first(entities, matching, -hits.scores[inside])])
+    found, place = distinct(np.concatenate(ranked))
+    shares = np.concatenate([1.0 / (k + 1 + np.arange(len(part))) for part in ranked])
+    return Hits(found, np.bincount(place, weights=shares, minlength=len(found)))
+
+
+def _best_first(entities: Entities, rows: Rows, scores: Scores) -> Rows:
+    """The positions by ascending score, then by id; ids are read for ties only."""
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    same = np.append(ordered[1:] == ordered[:-1], False)
+    tied = np.flatnonzero(same | np.roll(same, 1))
+    if len(tied):
+        ids = id_ranks(entities, rows[order[tied]])
+        order[tied] = order[tied][np.lexsort((ids, ordered[tied]))]
+    return order

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.predicate import Fixed
 from omnigraph.engine.read.adjacency import Mask, Rows
-from omnigraph.engine.read.analyzer import analyze_column
-from omnigraph.engine.read.corpus import Corpus, cached_corpus, corpus_of
+from omnigraph.engine.read.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.frame import Frame, numpy_of
-from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.rowindex import RowIndex, distinct
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.search_corpora import TextColumn, corpus_at_hand, corpus_of
 
 DEFAULT_DISTANCE = 2
 # From this share of a table on, analysing all of it once is worth keeping for the next query.
@@ -44,21 +44,31 @@ def _texts(run: Run, frame: Frame, field: ir.Expr) -> Callable[[str, int | None]
     if isinstance(field, ir.Property):
         bound = frame.bound[field.var]
         return _property_texts(run, bound.table_key, field.name, bound.rows)
-    column = run.evaluator(frame).column(field, pa.utf8())
-    corpus = Corpus(analyze_column(column))
-    return corpus.matches
+    texts = run.evaluator(frame).column(field, pa.utf8())
+    return _matching_rows(_corpus(texts, np.arange(frame.length)), np.arange(frame.length))
 
 
 def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable[[str, int | None], Mask]:
     entities = run.entities(table_key)
-    wanted, inverse = distinct(rows)
-    whole = cached_corpus(entities, name)
+    wanted, _ = distinct(rows)
+    column = TextColumn(entities, name, run.keep_derived)
+    whole = corpus_at_hand(column)
     if whole is None and len(wanted) * _WHOLE_COLUMN_SHARE >= entities.row_count:
-        whole = corpus_of(entities, name)
-    if whole is not None:
-        return lambda query, distance: whole.mask(whole.corpus.matches(query, distance), rows)
-    few = Corpus(analyze_column(entities.values(name, wanted)))
-    return lambda query, distance: few.matches(query, distance)[inverse]
+        whole = corpus_of(column)
+    if whole is None:
+        run.profile.note(f"{name}: exact, {len(wanted)} texts")
+        whole = _corpus(entities.values(name, wanted), wanted)
+    else:
+        run.profile.note(f"{name}: corpus of {whole.count} texts")
+    return _matching_rows(whole, rows)
+
+
+def _corpus(texts: pa.Array, rows: Rows) -> Corpus:
+    return Corpus([Part(analysed(texts, rows))])
+
+
+def _matching_rows(corpus: Corpus, rows: Rows) -> Callable[[str, int | None], Mask]:
+    return lambda query, distance: RowIndex(corpus.matching(query, distance)).contains(rows)
 
 
 def _distance(run: Run, call: ir.TextMatch) -> int | None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.entities import ROW_ID, Entities, one_chunk
+from omnigraph.engine.read.keys import remember_keys
 from omnigraph.engine.read.rowindex import row_ids
 from omnigraph.engine.read.shelf import Shelf
 
@@ -111,6 +112,9 @@ def build_topology(ends: Ends) -> Topology:
     tails = ends.tails.handle.scan(["id", ROW_ID])
     same = ends.tails.version_key == ends.heads.version_key
     heads = tails if same else ends.heads.handle.scan(["id", ROW_ID])
+    # The ids are in memory now, so an index of them costs little more; whoever traverses also starts somewhere.
+    remember_keys(ends.tails, tails, keep=ends.keep)
+    remember_keys(ends.heads, heads, keep=ends.keep)
     return Topology({"out": build(*resolve(edges, tails, heads))}, ends.shelf if ends.keep else None)
 
 

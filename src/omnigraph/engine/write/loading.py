@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.core import Core
-from omnigraph.engine.result import LoadResult
+from omnigraph.engine.result import EmbedCounts, LoadResult
 from omnigraph.engine.write.commit import Committed, Prepare, commit
 from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.embedding import plan_filling
 from omnigraph.engine.write.load import LoadCounts, LoadMode, prepare_load
 from omnigraph.engine.write.records import Decoded
 from omnigraph.engine.write.sources import Decode
@@ -16,6 +18,9 @@ from omnigraph.errors import Conflict
 from omnigraph.storage.branches import branch_name, create_branch, list_branches
 from omnigraph.storage.capture import Txn, capture
 from omnigraph.storage.writeset import WriteSet
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +33,14 @@ class LoadCall:
     base: str | None = None
     actor: str | None = None
     if_commit: str | None = None
+    embedder: Embedder | None = None
+    no_embed: bool = False
 
 
 def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult:
     """Decode, validate and commit all of the input at once, or nothing; a dry run stops before the commit."""
     created = not dry_run and call.base is not None and create_missing(core, call.branch, call.base)
-    work = _Work(core, call)
+    work = _Work(core, call, dry_run=dry_run)
     if dry_run:
         done = rehearse(core, call.branch, call.base, work.prepare, expected_head=call.if_commit)
     else:
@@ -49,6 +56,7 @@ def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult
         commit=done.commit,
         runner="inline",
         dry_run=dry_run,
+        embeddings=work.embeddings,
     )
 
 
@@ -80,10 +88,12 @@ def rehearse(
 class _Work:
     """The part of a load that is repeated when the branch has moved; decoding is not, so minted ids stay."""
 
-    def __init__(self, core: Core, call: LoadCall) -> None:
+    def __init__(self, core: Core, call: LoadCall, *, dry_run: bool) -> None:
         self.core = core
         self.call = call
+        self.dry_run = dry_run
         self.counts = LoadCounts({}, {})
+        self.embeddings = EmbedCounts()
         self._decoded: tuple[str, Decoded] | None = None
 
     def prepare(self, txn: Txn) -> WriteSet:
@@ -95,5 +105,8 @@ class _Work:
 
     def _decode(self, catalog: Catalog) -> Decoded:
         if self._decoded is None or self._decoded[0] != catalog.ir_hash:
-            self._decoded = catalog.ir_hash, self.call.decode(catalog)
+            plan = plan_filling(catalog, self.call.embedder, no_embed=self.call.no_embed)
+            filling = (plan.rehearsed() if self.dry_run else plan).filling()
+            self._decoded = catalog.ir_hash, self.call.decode(catalog, filling)
+            self.embeddings = filling.counts()
         return self._decoded[1]

@@ -28,8 +28,10 @@ from omnigraph.engine.arrow import TableType
 from omnigraph.engine.predicate import Bindings, Evaluator, Fixed
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changes import ChangeSet, EdgeColumn
+from omnigraph.engine.write.embedding import Filling, FillPlan
 from omnigraph.engine.write.json_value import missing_message
 from omnigraph.engine.write.records import RawRows, required_endpoints, type_rows
+from omnigraph.engine.write.rowset import one_array
 from omnigraph.engine.write.staging import PendingTable, Staging
 from omnigraph.engine.write.values import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.write.violations import Violation, raise_first
@@ -68,10 +70,10 @@ class Effects:
         return {table.info.table_key: table.change() for table in self.tables}
 
 
-def execute(plan: MutationPlan, view: View, request: Request) -> Effects:
+def execute(plan: MutationPlan, view: View, request: Request, filling: Filling | None = None) -> Effects:
     """Run every statement in order; later ones see what earlier ones did. Nothing is written."""
     _refuse_mixture(plan)
-    run = _Run(view, request)
+    run = _Run(view, request, filling or FillPlan().filling())
     for position, op in enumerate(plan.ops):
         run.statement(position, op)
     return Effects(tuple(run.staging), run.nodes, run.edges)
@@ -86,9 +88,10 @@ def _refuse_mixture(plan: MutationPlan) -> None:
 class _Run:
     """One execution of one plan."""
 
-    def __init__(self, view: View, request: Request) -> None:
+    def __init__(self, view: View, request: Request, filling: Filling) -> None:
         self.view = view
         self.request = request
+        self.filling = filling
         self.bindings = request.bindings
         self.staging = Staging(view, self.bindings)
         self.nodes = 0
@@ -138,7 +141,7 @@ class _Run:
     ) -> None:
         columns = {value.property: [self._constant(value.expr)] for value in values}
         raw = RawRows(info, pa.array([entity_id], pa.utf8()), endpoints, columns, np.zeros(1, np.int64))
-        typed, violations = type_rows(raw)
+        typed, violations = type_rows(raw, self.filling)
         raise_first([replace(violation, line=None) for violation in violations])
         self.staging.table(info).write(typed.rows, "keyed" if entity_id is None else "fresh")
 
@@ -160,8 +163,17 @@ class _Run:
         for name, column in columns.items():
             at = rows.schema.get_field_index(name)
             rows = rows.set_column(at, rows.schema.field(at), column)
-        self.staging.table(info).write(rows, "existing")
+        self.staging.table(info).write(self._with_new_vectors(info, rows, columns), "existing")
         return int(rows.num_rows)
+
+    def _with_new_vectors(self, info: TableType, rows: pa.Table, assigned: Mapping[str, pa.Array]) -> pa.Table:
+        """Rows whose text was set get the vector of the new text, unless the vector was set as well."""
+        for target, embed in info.embeds.items() if isinstance(info, NodeType) else ():
+            if embed.source in assigned and target not in assigned:
+                columns = {name: one_array(rows[name]) for name in (embed.source, target)}
+                at = rows.schema.get_field_index(target)
+                rows = rows.set_column(at, rows.schema.field(at), self.filling.renewed(info, target, columns))
+        return rows
 
     def _refuse_key_change(self, info: TableType, values: tuple[Value, ...]) -> None:
         key = info.key if isinstance(info, NodeType) and info.key is not None else ()

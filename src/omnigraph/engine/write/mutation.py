@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import CompiledQuery, compile_query
@@ -12,13 +12,17 @@ from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir.ops import InsertEdge, InsertNode, MutationPlan
 from omnigraph.compiler.source import Source
 from omnigraph.engine.core import Core
-from omnigraph.engine.result import MutationResult
+from omnigraph.engine.result import EmbedCounts, MutationResult
 from omnigraph.engine.write.commit import commit
 from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.embedding import plan_filling
 from omnigraph.engine.write.mutate import Effects, Request, execute
 from omnigraph.engine.write.validate import validate
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.writeset import TableWrite, WriteSet
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class MutationCall:
     branch: str | None = None
     actor: str | None = None
     if_commit: str | None = None
+    embedder: Embedder | None = None
+    no_embed: bool = False
 
 
 def run_mutation(core: Core, call: MutationCall) -> MutationResult:
@@ -45,6 +51,7 @@ def run_mutation(core: Core, call: MutationCall) -> MutationResult:
         affected_edges=work.effects.edges,
         actor_id=call.actor,
         commit=done.commit,
+        embeddings=work.embeddings,
     )
 
 
@@ -72,6 +79,7 @@ class _Work:
         self.call = call
         self.request = Request(compiled.bind(call.params))
         self.effects = Effects((), 0, 0)
+        self.embeddings = EmbedCounts()
         self._catalog = catalog
         self._compiled = compiled
 
@@ -79,7 +87,9 @@ class _Work:
         """What to write on top of this state; raises the first violation."""
         view = self.core.view_in(txn)
         plan = self._plan(view.catalog)
-        self.effects = execute(plan, view, self.request)
+        filling = plan_filling(view.catalog, self.call.embedder, no_embed=self.call.no_embed).filling()
+        self.effects = execute(plan, view, self.request, filling)
+        self.embeddings = filling.counts()
         validate(self.effects.changes, view.catalog, PinnedRows(view))
         return WriteSet(
             writer_kind="Mutation",

@@ -22,7 +22,7 @@ from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.arrow import TableType
 from omnigraph.engine.write.files import open_input, open_stream
 from omnigraph.engine.write.frames import decode_frame, named_type
-from omnigraph.engine.write.records import Decoded
+from omnigraph.engine.write.records import Decoded, Fill
 from omnigraph.errors import BadRequest
 
 _CSV_BLOCK = 16 << 20
@@ -45,6 +45,7 @@ def decode_table_file(
     file: str | None,
     groups: range | None = None,
     first_row: int = 1,
+    fill: Fill | None = None,
 ) -> Iterator[Decoded]:
     """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through.
 
@@ -58,6 +59,7 @@ def decode_table_file(
             type=frame.type,
             edge=frame.edge,
             columns=frame.columns,
+            fill=fill,
             first_row=first_row,
             file=file,
         )

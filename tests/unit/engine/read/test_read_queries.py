@@ -13,7 +13,7 @@ import omnigraph as og
 from omnigraph.embeddings.provider import MockEmbedder
 from omnigraph.engine.read import entities as entities_module
 from omnigraph.engine.read.budget import Limits
-from omnigraph.engine.read.corpus import CORPORA
+from omnigraph.engine.read.search_corpora import CORPORA
 from omnigraph.engine.read.topologies import TOPOLOGIES
 from omnigraph.errors import (
     BadRequest,

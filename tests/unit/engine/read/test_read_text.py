@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.engine.read.analyzer import analyze, analyze_column
-from omnigraph.engine.read.corpus import Corpus
+from omnigraph.engine.read.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.levenshtein import within
 from omnigraph.engine.read.stemmer import stem
 
@@ -78,9 +78,13 @@ def test_words_within_a_distance_are_those_with_few_enough_edits(word: str, word
     assert within(word, words, most).tolist() == [edits(word, other) <= most for other in words]
 
 
+def corpus_of(texts: list[str | None], first: int = 0) -> Corpus:
+    return Corpus([Part(analysed(pa.array(texts, pa.utf8()), np.arange(first, first + len(texts))))])
+
+
 def test_bm25_weighs_rare_words_and_short_texts_more() -> None:
-    corpus = Corpus(analyze_column(pa.array(["stone hut", "hut", "hut hut hut by the old old river", "river"])))
-    scores = corpus.bm25("stone hut")
+    corpus = corpus_of(["stone hut", "hut", "hut hut hut by the old old river", "river"])
+    scores = corpus.bm25("stone hut").at(np.arange(4))
     assert np.isnan(scores[3])
     assert scores[0] > scores[1] > 0
     lengths, mean = [2, 1, 6, 1], 2.5
@@ -105,5 +109,5 @@ def test_bm25_weighs_rare_words_and_short_texts_more() -> None:
     ],
 )
 def test_a_text_matches_when_it_shares_one_word(query: str, distance: int | None, found: list[bool]) -> None:
-    corpus = Corpus(analyze_column(pa.array(["stone hut", None, "river"])))
-    assert corpus.matches(query, distance).tolist() == found
+    corpus = corpus_of(["stone hut", None, "river"])
+    assert np.isin(np.arange(3), corpus.matching(query, distance)).tolist() == found

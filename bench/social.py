@@ -1,0 +1,124 @@
+"""The social graph that every engine in `bench/queries.py` loads: people who know each other and work somewhere."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+# Data, stores and topologies stay here between runs; remove it to start afresh.
+HOME = Path(os.environ.get("OMNIGRAPH_BENCH_HOME", "/tmp/omnigraph-bench"))
+SEEDS = 1_000
+_CITIES = 200
+_SKEW = 1.6
+_LONGEST_LIST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the graph is."""
+
+    name: str
+    people: int
+    knows: int
+    companies: int
+
+    @property
+    def home(self) -> Path:
+        """Where everything of this size is kept."""
+        return HOME / f"{self.name}-{self.people}-{self.knows}"
+
+    @property
+    def data(self) -> Path:
+        """The graph as Parquet."""
+        return self.home / "data"
+
+
+SIZES = {
+    "tiny": Size("tiny", 2_000, 20_000, 50),
+    "default": Size("default", 100_000, 2_000_000, 2_000),
+    "large": Size("large", 1_000_000, 10_000_000, 20_000),
+}
+
+
+def handle(number: int) -> str:
+    """The key of a person."""
+    return f"p{number:07d}"
+
+
+def seeds(size: Size, count: int = SEEDS) -> list[str]:
+    """Keys of different people, the same in every run."""
+    return [handle(number) for number in np.random.default_rng(11).permutation(size.people)[:count].tolist()]
+
+
+def write_graph(size: Size) -> Path:
+    """The graph as four Parquet files, made once."""
+    done = size.data / "done"
+    if not done.exists():
+        size.data.mkdir(parents=True, exist_ok=True)
+        for name, table in _tables(size).items():
+            pq.write_table(table, size.data / f"{name}.parquet")
+        done.touch()
+    return size.data
+
+
+def _tables(size: Size) -> dict[str, pa.Table]:
+    generator = np.random.default_rng(7)
+    numbers = np.arange(size.people)
+    source, target = _friendships(generator, size)
+    employer = (size.companies * generator.random(size.people) ** 2).astype(np.int64)
+    people = {
+        "number": numbers,
+        "handle": _keys("p", numbers),
+        "name": pc.binary_join_element_wise("Person", pa.array(numbers).cast(pa.utf8()), " "),
+        "age": pa.array(generator.integers(16, 90, size.people), pa.int32()),
+        "city": pc.binary_join_element_wise(
+            "City", pa.array(generator.integers(0, _CITIES, size.people)).cast(pa.utf8()), " "
+        ),
+    }
+    firms = np.arange(size.companies)
+    companies = {
+        "number": firms,
+        "code": _keys("c", firms),
+        "name": pc.binary_join_element_wise("Company", _keys("", firms), " "),
+    }
+    return {
+        "people": pa.table(people),
+        "companies": pa.table(companies),
+        "knows": pa.table(
+            {"a": source, "b": target, "from": _keys("p", source), "to": _keys("p", target), "since": source % 30 + 1990}
+        ),
+        "works": pa.table(
+            {"a": numbers, "b": employer, "from": _keys("p", numbers), "to": _keys("c", employer)}
+        ),
+    }
+
+
+def _friendships(
+    generator: np.random.Generator, size: Size
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Distinct directed pairs; both the number of friends and popularity are skewed, and nobody knows himself."""
+    wanted, found = size.knows, np.empty(0, np.int64)
+    activity = np.minimum(generator.pareto(_SKEW, size.people) + 0.3, _LONGEST_LIST)
+    edges_of = np.cumsum(activity) / activity.sum()
+    popular = generator.permutation(size.people)
+    while len(found) < wanted:
+        draw = int((wanted - len(found)) * 1.2) + 1_000
+        source = np.searchsorted(edges_of, generator.random(draw))
+        target = popular[(size.people * generator.random(draw) ** _SKEW).astype(np.int64)]
+        pairs = (source * size.people + target)[source != target]
+        found = np.unique(np.concatenate([found, pairs]))
+    # A table in the order of its sources would flatter whoever scans; rows come as they would in life, in any order.
+    found = generator.permutation(found)[:wanted]
+    return found // size.people, found % size.people
+
+
+def _keys(prefix: str, numbers: npt.NDArray[np.int64]) -> pa.Array:
+    text = pc.utf8_lpad(pa.array(numbers).cast(pa.utf8()), width=7, padding="0")
+    return pc.binary_join_element_wise(prefix, text, "")

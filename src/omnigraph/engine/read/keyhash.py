@@ -1,0 +1,89 @@
+"""A 64-bit number for every text of a column, computed over whole columns at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+
+_PIECE_BYTES = 1 << 22
+_FACTOR = 0x9E3779B97F4A7C15
+_SHORT = 64
+
+
+def hash_column(texts: pa.Array) -> Hashes:
+    """The hash of each text of a column without nulls; long columns are worked on in pieces."""
+    offsets, data = text_parts(texts)
+    found = [_hash_piece(offsets[low : high + 1], data) for low, high in _pieces(offsets)]
+    return np.concatenate(found) if found else np.empty(0, np.uint64)
+
+
+def hash_texts(texts: Sequence[str]) -> Hashes:
+    """The same hashes for a few texts."""
+    if len(texts) == 1:
+        data = np.frombuffer(texts[0].encode(), np.uint8)
+        return _mixed(np.array([_weighted(data, _powers(len(data))).sum(dtype=np.uint64)], np.uint64))
+    return hash_column(pa.array(texts, pa.utf8()))
+
+
+def text_parts(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
+    """Offsets and bytes of a text column, as they lie in memory."""
+    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    _, places, content = texts.buffers()
+    if places is None:
+        return np.zeros(1, kind), np.empty(0, np.uint8)
+    offsets = np.frombuffer(places, kind)[texts.offset : texts.offset + len(texts) + 1]
+    return offsets, np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
+
+
+def _pieces(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Ranges of texts with about as many bytes each."""
+    low, count = 0, len(offsets) - 1
+    while low < count:
+        high = int(np.searchsorted(offsets, int(offsets[low]) + _PIECE_BYTES, side="right")) - 1
+        high = min(max(high, low + 1), low + _PIECE_BYTES // 8, count)
+        yield low, high
+        low = high
+
+
+def _hash_piece(offsets: npt.NDArray[Any], data: npt.NDArray[np.uint8]) -> Hashes:
+    first = int(offsets[0])
+    offsets = offsets.astype(np.int64) - first
+    lengths = np.diff(offsets)
+    place = np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
+    powers = _powers(int(lengths.max(initial=0)))
+    weighted = _weighted(data[first : first + int(offsets[-1])], powers[place])
+    # Differences of running sums, because texts may be empty; both wrap around at 64 bits.
+    running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(weighted, dtype=np.uint64)])
+    return _mixed(running[offsets[1:]] - running[offsets[:-1]])
+
+
+def _weighted(data: npt.NDArray[np.uint8], powers: Hashes) -> Hashes:
+    return (data.astype(np.uint64) + np.uint64(1)) * powers[: len(data)]
+
+
+def _powers(length: int) -> Hashes:
+    return _power_table(max(_SHORT, 1 << (length - 1).bit_length() if length else 0))
+
+
+@lru_cache(maxsize=8)
+def _power_table(length: int) -> Hashes:
+    factors = np.full(length, _FACTOR, np.uint64)
+    factors[:1] = 1
+    return np.multiply.accumulate(factors)
+
+
+def _mixed(hashes: Hashes) -> Hashes:
+    """Spread what differs in a few bits over all of them."""
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes

@@ -1,0 +1,58 @@
+"""The plan of a compiled read for one view, remembered: row counts decide its order, parameter values do not."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from typing import Any, cast
+
+from omnigraph.compiler.compile import CompiledQuery
+from omnigraph.compiler.ir.ops import Plan, ReadPlan
+from omnigraph.compiler.ir.optimize import optimize
+from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.engine.read.estimates import SnapshotEstimates
+from omnigraph.engine.view import View
+
+_REMEMBERED = 512
+
+
+def plan_for(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> ReadPlan:
+    """The compiled plan in the best order for this view; parameters stay parameters, only list lengths matter."""
+    lengths = {name: len(value) for name, value in values.items() if isinstance(value, list | tuple)}
+    # The order of magnitude is enough, and every further distinction is a plan to make and to keep.
+    shape = tuple(sorted((name, length.bit_length()) for name, length in lengths.items()))
+    state = (view.tables.canonical, view.branch, view.version, view.head, view.catalog.ir_hash)
+    key = (id(compiled.plan), state, shape)
+    found = _PLANS.get(key, compiled.plan)
+    if found is None:
+        context = Context(SnapshotEstimates(view, lengths))
+        found = cast("ReadPlan", optimize(compiled.plan, context))
+        _PLANS.put(key, compiled.plan, found)
+    return found
+
+
+class _Plans:
+    """Finished plans, least recently used out first; the compiled plan is kept too, so that its id stays its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Hashable, tuple[Plan, ReadPlan]] = OrderedDict()
+
+    def get(self, key: Hashable, compiled: Plan) -> ReadPlan | None:
+        with self._lock:
+            held = self._held.get(key)
+            if held is None or held[0] is not compiled:
+                return None
+            self._held.move_to_end(key)
+            return held[1]
+
+    def put(self, key: Hashable, compiled: Plan, plan: ReadPlan) -> None:
+        with self._lock:
+            self._held[key] = (compiled, plan)
+            self._held.move_to_end(key)
+            while len(self._held) > _REMEMBERED:
+                self._held.popitem(last=False)
+
+
+_PLANS = _Plans()

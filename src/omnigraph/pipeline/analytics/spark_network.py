@@ -1,0 +1,126 @@
+"""A selection as two Spark frames: nodes (n, type, id) and edges (s, t, w), where n orders nodes as positions do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.catalog.model import EdgeType
+from omnigraph.engine.arrow import TableType
+from omnigraph.engine.read.entities import ROW_ID
+from omnigraph.errors import BadRequest, NotFound
+from omnigraph.pipeline.analytics.network import Selection, check_weights
+from omnigraph.pipeline.session import hushed
+from omnigraph.storage.tables import open_table
+
+# A node's number is its type's place and its row id: ascending numbers are ascending positions.
+_TYPE_SHIFT = 48
+
+
+class SparkNetwork:
+    """The frames of one selection in one session; executors read the tables themselves."""
+
+    def __init__(self, spark: Any, selection: Selection) -> None:
+        self.spark = spark
+        self.selection = selection
+
+    @cached_property
+    def nodes(self) -> Any:
+        """Every node: its number, its type and its id."""
+        with hushed():
+            parts = [self._type_nodes(place) for place in range(len(self.selection.nodes))]
+        return _united(parts).cache()
+
+    def _type_nodes(self, place: int) -> Any:
+        from pyspark.sql import functions as f
+
+        info = self.selection.nodes[place]
+        rows = self._scan(info, {"n": ROW_ID, "id": "id"}, "n bigint, id string")
+        return rows.select((f.col("n") + (place << _TYPE_SHIFT)).alias("n"), f.lit(info.name).alias("type"), "id")
+
+    @cached_property
+    def edges(self) -> Any:
+        """Every edge between the numbers of its ends, with a weight of 1 unless a property weighs it."""
+        with hushed():
+            return _united([self._type_edges(info) for info in self.selection.edges]).cache()
+
+    def _type_edges(self, info: EdgeType) -> Any:
+        from pyspark.sql import functions as f
+
+        weight = self.selection.weight
+        columns, shape = {"src": "src", "dst": "dst"}, "src string, dst string"
+        if weight is not None:
+            stored = self.selection.view.columns(info)[weight] if self.selection.view.find(info) is not None else weight
+            columns, shape = columns | {"w": stored or weight}, f"{shape}, w double"
+        rows = self._scan(info, columns, shape)
+        if weight is None:
+            rows = rows.withColumn("w", f.lit(1.0))
+        else:
+            self._check_weights(info, weight, rows)
+        ends = [self.nodes.where(f.col("type") == end) for end in (info.from_type, info.to_type)]
+        tails = ends[0].select(f.col("n").alias("s"), f.col("id").alias("src"))
+        heads = ends[1].select(f.col("n").alias("t"), f.col("id").alias("dst"))
+        return rows.join(tails, "src").join(heads, "dst").select("s", "t", "w")
+
+    def _check_weights(self, info: EdgeType, weight: str, rows: Any) -> None:
+        from pyspark.sql import functions as f
+
+        missing = f.sum(f.col("w").isNull().cast("long"))
+        wrong = (f.col("w") < 0) | f.isnan("w") | (f.col("w") == float("inf"))
+        found = rows.agg(missing.alias("missing"), f.sum(wrong.cast("long")).alias("wrong")).first()
+        if found.missing:
+            raise BadRequest(f"{found.missing} edges of '{info.name}' have no '{weight}', so they have no weight")
+        check_weights(info.name, weight, not found.wrong)
+
+    def numbers_of(self, type_name: str, ids: Sequence[str]) -> list[int]:
+        """The numbers of nodes, by id; NotFound names the first that is not there."""
+        from pyspark.sql import functions as f
+
+        mine = self.nodes.where((f.col("type") == type_name) & f.col("id").isin(list(ids)))
+        known = {row.id: row.n for row in mine.select("id", "n").collect()}
+        for node in ids:
+            if node not in known:
+                raise NotFound(f"there is no {type_name} '{node}'")
+        return [known[node] for node in ids]
+
+    def shown(self, values: Any, name: str) -> Any:
+        """Values by number (n, value) as type, id and value, in node order; null where a node has none."""
+        from pyspark.sql import functions as f
+
+        joined = self.nodes.join(values, "n", "left").orderBy("n")
+        return joined.select("type", "id", f.col("value").alias(name))
+
+    def _scan(self, info: TableType, columns: Mapping[str, str], shape: str) -> Any:
+        """Some stored columns of a type under other names, one task per fragment."""
+        entry = self.selection.view.find(info)
+        if entry is None or not entry.row_count:
+            return self.spark.createDataFrame([], shape)
+        address, version = entry.address(self.selection.view.tables.root), entry.version
+        fragments = sorted(self.selection.view.table(info).fragment_rows())
+        stored = dict(columns)
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            table = open_table(address, version)
+            for batch in batches:
+                for at in batch.column(0).to_pylist():
+                    for found in table.batches(list(stored.values()), fragments=[fragments[at]]):
+                        yield _named(found, stored)
+
+        return self.spark.range(0, len(fragments), 1, len(fragments)).mapInArrow(read, shape)
+
+
+def _named(batch: pa.RecordBatch, stored: Mapping[str, str]) -> pa.RecordBatch:
+    kinds = {"n": pa.int64(), "w": pa.float64()}
+    arrays = [pc.cast(batch.column(column), kinds.get(name, pa.utf8())) for name, column in stored.items()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(stored))
+
+
+def _united(parts: Sequence[Any]) -> Any:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.unionByName(part)
+    return whole

@@ -1,0 +1,1 @@
+"""`.gq` on Spark: the engine's plans lowered to frames. Spark joins, groups and sorts; values are the engine's own."""

@@ -1,0 +1,1 @@
+"""Who may do what: bearer tokens, policy bundles, and the decisions made from them."""

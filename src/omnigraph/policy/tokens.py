@@ -1,0 +1,154 @@
+"""Bearer tokens: where they come from, and whom a presented one belongs to; only digests are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from omnigraph.errors import StartRefused
+
+SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
+FILE = "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"
+INLINE = "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON"
+SINGLE = "OMNIGRAPH_SERVER_BEARER_TOKEN"
+DEFAULT_ACTOR = "default"
+RESERVED_PREFIX = "omnigraph:"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedActor:
+    """Who sent a request, as proved by a credential; nothing else a client sends has a say in it."""
+
+    actor_id: str
+    tenant_id: str | None = None
+    scopes: tuple[str, ...] = ("full",)
+    source: str = "static"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTable:
+    """SHA-256 digests of tokens with their actors, sorted by actor; `source` is fit for a log line."""
+
+    entries: tuple[tuple[bytes, ResolvedActor], ...]
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        return tuple(actor.actor_id for _, actor in self.entries)
+
+    def verify(self, presented: str) -> ResolvedActor | None:
+        """Whose token this is; the time it takes does not depend on which one, or on whether any."""
+        digest = hash_token(presented)
+        found: ResolvedActor | None = None
+        for stored, actor in self.entries:
+            if hmac.compare_digest(stored, digest) and found is None:
+                found = actor
+        return found
+
+
+def hash_token(token: str) -> bytes:
+    """What is stored instead of a token."""
+    # A header can smuggle lone surrogates in; they must compare unequal, not fail.
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def token_fingerprint(token: str) -> str:
+    """How a log names a token that was refused."""
+    return hash_token(token).hex()[:8]
+
+
+def load_tokens(environ: Mapping[str, str]) -> TokenTable:
+    """The tokens that the environment configures; StartRefused when they make no sense. Never names a token."""
+    secret = _setting(environ, SECRET)
+    if secret is not None:
+        return TokenTable(_hashed(_parse(_read_secret(secret), SECRET)), "aws-secrets-manager")
+    tokens = _declared(environ)
+    single = _setting(environ, SINGLE)
+    if single is not None:
+        if DEFAULT_ACTOR in tokens:
+            raise StartRefused(f"{SINGLE} and the token table both name the actor '{DEFAULT_ACTOR}'")
+        tokens[DEFAULT_ACTOR] = single
+    return TokenTable(_hashed(tokens), "env-or-file")
+
+
+def _declared(environ: Mapping[str, str]) -> dict[str, str]:
+    path = _setting(environ, FILE)
+    if path is not None:
+        return _parse(_read_file(path), f"{FILE} ({path})")
+    inline = _setting(environ, INLINE)
+    return {} if inline is None else _parse(inline, INLINE)
+
+
+def _setting(environ: Mapping[str, str], name: str) -> str | None:
+    return environ.get(name, "").strip() or None
+
+
+def _read_file(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise StartRefused(f"{FILE}: '{path}' cannot be read: {reason}") from error
+
+
+def _read_secret(secret_id: str) -> str:
+    try:
+        sdk = import_module("boto3")
+    except ImportError as error:
+        raise StartRefused(f"{SECRET} is set, but the AWS SDK is not installed; install boto3 or unset it") from error
+    try:
+        value = sdk.client("secretsmanager").get_secret_value(SecretId=secret_id).get("SecretString")
+    except Exception as error:
+        raise StartRefused(f"{SECRET}: the secret '{secret_id}' cannot be read: {error}") from error
+    if not isinstance(value, str):
+        raise StartRefused(f"{SECRET}: the secret '{secret_id}' holds no text")
+    return value
+
+
+def _parse(text: str, source: str) -> dict[str, str]:
+    try:
+        document = json.loads(text, object_pairs_hook=list)
+    except ValueError:
+        # The parser's message would quote the text around the mistake, and that may be a token.
+        raise StartRefused(f"{source}: not valid JSON") from None
+    # Pairs of an object and the items of an array both arrive as a list.
+    if not isinstance(document, list) or not text.lstrip().startswith("{"):
+        raise StartRefused(f"{source}: expected a JSON object of actors and their tokens")
+    tokens: dict[str, str] = {}
+    for actor, token in document:
+        name = actor.strip()
+        _check(name, token, source)
+        if name in tokens:
+            raise StartRefused(f"{source}: the actor '{name}' occurs twice")
+        tokens[name] = token.strip()
+    return tokens
+
+
+def _check(actor: str, token: Any, source: str) -> None:
+    if not actor:
+        raise StartRefused(f"{source}: an actor is blank")
+    if actor.startswith(RESERVED_PREFIX):
+        raise StartRefused(f"{source}: the actor '{actor}' is reserved; names may not start with '{RESERVED_PREFIX}'")
+    if not isinstance(token, str):
+        raise StartRefused(f"{source}: the token of '{actor}' is not text")
+    if not token.strip():
+        raise StartRefused(f"{source}: the token of '{actor}' is blank")
+
+
+def _hashed(tokens: Mapping[str, str]) -> tuple[tuple[bytes, ResolvedActor], ...]:
+    owners: dict[bytes, str] = {}
+    for actor, token in sorted(tokens.items()):
+        digest = hash_token(token)
+        if digest in owners:
+            raise StartRefused(f"the actors '{owners[digest]}' and '{actor}' have the same token")
+        owners[digest] = actor
+    return tuple((digest, ResolvedActor(actor)) for digest, actor in owners.items())

@@ -1,0 +1,1 @@
+"""The HTTP server: graphs over the wire, behind authentication, policy and admission."""

@@ -1,0 +1,82 @@
+"""Per-actor admission: how many writes, and how many bytes of them, one actor may have in flight in this process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from omnigraph.server.refusal import RETRY_AFTER, refuse
+
+INFLIGHT = "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX"
+BYTES = "OMNIGRAPH_PER_ACTOR_BYTES_MAX"
+ANONYMOUS = "anonymous"
+
+_DEFAULT_INFLIGHT = 16
+_DEFAULT_BYTES = 4 << 30
+_LOG = logging.getLogger("omnigraph.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What one actor may hold at once."""
+
+    inflight: int = _DEFAULT_INFLIGHT
+    bytes: int = _DEFAULT_BYTES
+
+
+def caps_from(environ: Mapping[str, str]) -> Caps:
+    """The caps of the environment; a value that is no number is replaced by the default, with a warning."""
+    return Caps(_number(environ, INFLIGHT, _DEFAULT_INFLIGHT), _number(environ, BYTES, _DEFAULT_BYTES))
+
+
+class Admission:
+    """Counters per actor, touched by the event loop only: check and take are one step without an await."""
+
+    def __init__(self, caps: Caps) -> None:
+        self.caps = caps
+        self._held: dict[str, tuple[int, int]] = {}
+
+    @contextmanager
+    def admit(self, actor: str | None, estimate: int) -> Iterator[None]:
+        """Hold a place for the block, or refuse with 429; nobody ever waits."""
+        name = ANONYMOUS if actor is None else actor
+        self._take(name, estimate)
+        try:
+            yield
+        finally:
+            self._release(name, estimate)
+
+    def held(self, actor: str | None) -> tuple[int, int]:
+        """Requests and bytes an actor holds right now."""
+        return self._held.get(ANONYMOUS if actor is None else actor, (0, 0))
+
+    def _take(self, name: str, estimate: int) -> None:
+        count, size = self._held.get(name, (0, 0))
+        if count >= self.caps.inflight:
+            raise _rejected(f"{count} requests of this actor are in flight, which is its limit")
+        if size + estimate > self.caps.bytes:
+            raise _rejected(f"requests of this actor hold {size} bytes; {estimate} more would pass its limit")
+        self._held[name] = (count + 1, size + estimate)
+
+    def _release(self, name: str, estimate: int) -> None:
+        count, size = self._held[name]
+        if count == 1:
+            del self._held[name]
+        else:
+            self._held[name] = (count - 1, size - estimate)
+
+
+def _rejected(why: str) -> Exception:
+    return refuse(429, f"too many requests: {why}; try again later", Retry_After=RETRY_AFTER)
+
+
+def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal()):
+        _LOG.warning("%s is not a whole number; using %d", name, default)
+        return default
+    return int(text)

@@ -1,0 +1,139 @@
+"""The ASGI application: match, authenticate, find the graph, answer; every failure leaves as an envelope."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from omnigraph.errors import OmnigraphError
+from omnigraph.ids import new_ulid
+from omnigraph.server.admission import Admission
+from omnigraph.server.answers import refused
+from omnigraph.server.authentication import authenticate
+from omnigraph.server.deployment import Deployment, ServedGraph
+from omnigraph.server.exchange import Exchange
+from omnigraph.server.metrics import Metrics
+from omnigraph.server.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse
+from omnigraph.server.routes.table import ROUTES
+from omnigraph.server.routing import GRAPH, Match, Route, Router
+from omnigraph.server.settings import Settings
+from omnigraph.server.transport import Transport
+from omnigraph.server.work import Pools
+
+REQUEST_ID = "X-Request-Id"
+
+_GRAPH_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_RESERVED = frozenset({"policies", "healthz", "openapi", "graphs"})
+_SANE_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_LOG = logging.getLogger("omnigraph.server")
+
+
+class Server:
+    """What every request shares; an ASGI application."""
+
+    def __init__(self, deployment: Deployment, settings: Settings) -> None:
+        self.deployment = deployment
+        self.settings = settings
+        self.admission = Admission(settings.caps)
+        self.pools = Pools(reads=settings.read_threads, writes=settings.write_threads)
+        self.transport = Transport()
+        self.metrics = Metrics()
+        self._router = Router(ROUTES)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await _no_websockets(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        request_id = _request_id(request)
+        recorded = _Recorded(send, request_id)
+        started = time.perf_counter()
+        match = self._router.match(request.method, scope.get("raw_path") or scope["path"].encode())
+        route = match.route if isinstance(match, Match) else None
+        with self.metrics.in_flight():
+            try:
+                response = await self._answered(match, request, request_id)
+                await response(scope, receive, recorded)
+            except ClientDisconnect:
+                recorded.status = 499
+            finally:
+                self._note(request, route, recorded.status, started, request_id)
+
+    def close(self) -> None:
+        """Let go of the threads; running calls end first."""
+        self.pools.close()
+
+    async def _answered(self, match: Match | Refusal, request: Request, request_id: str) -> Response:
+        try:
+            if isinstance(match, Refusal):
+                raise match
+            exchange = Exchange(self, request, match.params, request_id)
+            self._admit_sender(match.route, exchange)
+            return await match.route.endpoint(exchange)
+        except Refusal as refusal:
+            return refused(refusal)
+        except OmnigraphError as error:
+            if error.http_status >= 500:
+                _LOG.error("%s", error.message, extra={"request_id": request_id, "code": error.code})
+            return refused(refusal_of(error))
+        except ClientDisconnect:
+            raise
+        except Exception:
+            _LOG.exception("unexpected failure", extra={"request_id": request_id})
+            return refused(refuse(500, f"internal: {INTERNAL}"))
+
+    def _admit_sender(self, route: Route, exchange: Exchange) -> None:
+        """Authentication comes before anything that could tell which graphs exist."""
+        if route.authenticated and exchange.deployment.requires_authentication:
+            exchange.actor = authenticate(exchange.request, exchange.deployment.tokens).actor_id
+        if route.has_graph:
+            exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH])
+            _LOG.info("graph routed", extra={"graph_id": exchange.graph.id, "request_id": exchange.request_id})
+
+    def _note(self, request: Request, route: Route | None, status: int, started: float, request_id: str) -> None:
+        spent = time.perf_counter() - started
+        name = "unmatched" if route is None else route.name
+        self.metrics.observe(name, request.method, status, spent)
+        fields: dict[str, Any] = {"route": name, "status": status, "ms": round(spent * 1000, 1)}
+        _LOG.info("request", extra={"method": request.method, "request_id": request_id, **fields})
+
+
+class _Recorded:
+    """Sends a response on, marked with the request id, and remembers its status."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._mark = (REQUEST_ID.lower().encode(), request_id.encode())
+        self.status = 500
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": [*message["headers"], self._mark]}
+        await self._send(message)
+
+
+def _graph(deployment: Deployment, graph_id: str) -> ServedGraph:
+    if not _GRAPH_ID.fullmatch(graph_id) or graph_id in _RESERVED:
+        raise bad_request("a graph id has 1 to 64 letters, digits or '-'")
+    graph = deployment.graphs.get(graph_id)
+    if graph is None:
+        raise refuse(404, f"graph '{graph_id}' not found")
+    return graph
+
+
+def _request_id(request: Request) -> str:
+    given = request.headers.get(REQUEST_ID, "")
+    return given if _SANE_ID.fullmatch(given) else new_ulid()
+
+
+async def _no_websockets(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1000})

@@ -1,0 +1,41 @@
+"""Who sent a request: the bearer token and nothing else."""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.requests import Request
+
+from omnigraph.policy.tokens import ResolvedActor, TokenTable, token_fingerprint
+from omnigraph.server.refusal import CHALLENGE, Refusal
+
+_LOG = logging.getLogger("omnigraph.server")
+
+
+def authenticate(request: Request, tokens: TokenTable) -> ResolvedActor:
+    """The actor of the token, or 401; a refused token is logged by its fingerprint only."""
+    presented = _presented(request)
+    if presented is None:
+        raise _unauthorized("missing bearer token")
+    actor = tokens.verify(presented)
+    if actor is None:
+        _LOG.warning("bearer token refused", extra={"token_sha256": token_fingerprint(presented)})
+        raise _unauthorized("invalid bearer token")
+    return actor
+
+
+def _presented(request: Request) -> str | None:
+    given = [value for name, value in request.scope["headers"] if name == b"authorization"]
+    if len(given) != 1:
+        return None
+    scheme, space, token = given[0].partition(b" ")
+    if scheme.lower() != b"bearer" or not space:
+        return None
+    try:
+        return bytes(token).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _unauthorized(message: str) -> Refusal:
+    return Refusal(401, message, "unauthorized", headers=CHALLENGE)

@@ -1,0 +1,51 @@
+"""What a server serves: its graphs, who may ask, and who decides; replaced as a whole, never changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.engine.core import Core
+from omnigraph.engine.graph import Graph
+from omnigraph.policy.authorize import State
+from omnigraph.policy.engine import PolicyEngine
+from omnigraph.policy.tokens import TokenTable
+from omnigraph.server.stored import StoredQuery
+
+
+@dataclass(frozen=True, slots=True)
+class ServedGraph:
+    """One opened graph with its stored queries and the policy that guards it."""
+
+    id: str
+    core: Core
+    queries: Mapping[str, StoredQuery] = field(default_factory=dict)
+
+    @property
+    def uri(self) -> str:
+        return self.core.store.root.uri
+
+    @property
+    def policy(self) -> PolicyEngine | None:
+        """What decides at the boundary is the very object that decides again inside the engine."""
+        return self.core.policy
+
+    def bound(self, branch: str | None = None, actor: str | None = None) -> Graph:
+        """A handle on a branch (None is main) for an actor; whether the branch exists shows when it is used."""
+        return Graph(self.core, branch, actor)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Everything that a reload replaces."""
+
+    graphs: Mapping[str, ServedGraph]
+    state: State
+    tokens: TokenTable
+    server_policy: PolicyEngine | None = None
+    cluster_backed: bool = False
+
+    @property
+    def requires_authentication(self) -> bool:
+        has_policy = self.server_policy is not None or any(graph.policy for graph in self.graphs.values())
+        return bool(len(self.tokens)) or has_policy

@@ -1,0 +1,1 @@
+"""One module per group of routes; every endpoint takes an exchange and gives a response."""

@@ -1,0 +1,69 @@
+"""Branches: list, create, delete, merge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from omnigraph.errors import OmnigraphError
+from omnigraph.policy.actions import Action
+from omnigraph.server.answers import answer
+from omnigraph.server.exchange import Exchange, named_branch
+from omnigraph.server.models import BranchCreateRequest, BranchMergeRequest
+
+# What a branch operation counts for in admission: it moves no data.
+_ESTIMATE = 256
+
+
+async def list_branches(exchange: Exchange) -> Response:
+    """Every branch, by name."""
+    exchange.allow(Action.READ)
+    graph = exchange.graph.bound()
+    return answer({"branches": sorted(await exchange.read(lambda _: graph.branches.list()))})
+
+
+async def create(exchange: Exchange) -> Response:
+    """Fork a branch."""
+    body = await exchange.json(BranchCreateRequest)
+    name, source = named_branch(body.name, "name"), named_branch(body.from_, "from")
+    exchange.allow(Action.BRANCH_CREATE, branch=source, target=name)
+    graph = exchange.graph.bound(actor=exchange.actor)
+    with exchange.admit(_ESTIMATE):
+        await exchange.write(lambda: graph.branches.create(name, from_=source))
+    return answer({"uri": exchange.graph.uri, "from": source, "name": name, "actor_id": exchange.actor})
+
+
+async def delete(exchange: Exchange) -> Response:
+    """Delete a branch that nothing depends on."""
+    name = named_branch(exchange.params["branch"])
+    exchange.allow(Action.BRANCH_DELETE, target=name)
+    graph = exchange.graph.bound(actor=exchange.actor)
+    with exchange.admit(_ESTIMATE):
+        await exchange.write(lambda: graph.branches.delete(name))
+    return answer({"uri": exchange.graph.uri, "name": name, "actor_id": exchange.actor})
+
+
+async def merge(exchange: Exchange) -> Response:
+    """Merge one branch into another; deleting the source afterwards is decided, and reported, on its own."""
+    body = await exchange.json(BranchMergeRequest)
+    source, target = named_branch(body.source, "source"), named_branch(body.target, "target")
+    exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
+    graph = exchange.graph.bound(actor=exchange.actor)
+    with exchange.admit(_ESTIMATE):
+        result = await exchange.write(lambda: graph.branches.merge(source, into=target))
+        deleted = await _delete_merged(exchange, source) if body.delete_branch else {}
+    found = {"source": source, "target": target, "outcome": result.outcome.value, "actor_id": exchange.actor}
+    return answer({**found, **deleted})
+
+
+async def _delete_merged(exchange: Exchange, source: str) -> dict[str, Any]:
+    decision = exchange.decide(Action.BRANCH_DELETE, target=source)
+    if not decision.allowed:
+        return {"branch_deleted": False, "branch_delete_error": decision.message}
+    graph = exchange.graph.bound(actor=exchange.actor)
+    try:
+        await exchange.write(lambda: graph.branches.delete(source))
+    except OmnigraphError as error:
+        return {"branch_deleted": False, "branch_delete_error": error.message}
+    return {"branch_deleted": True}

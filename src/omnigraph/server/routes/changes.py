@@ -1,0 +1,168 @@
+"""What changed: one commit, the feed of a branch, and baselines to start from.
+
+These answers go to consumers outside; whatever is not known to be harmless is logged and becomes one fixed sentence.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, BinaryIO, cast
+
+from starlette.responses import Response
+
+from omnigraph.engine.feed.baseline import capture_baseline
+from omnigraph.engine.feed.block import DEFAULT_CHANGES, MAX_CHANGES
+from omnigraph.engine.feed.scope import KINDS, OPS, change_scope
+from omnigraph.errors import (
+    BadRequest,
+    BranchNotFound,
+    ChangeCursorRejected,
+    ChangeFeedGap,
+    ChangeSchemaBoundary,
+    CommitHasNoParent,
+    CommitNotFound,
+    OmnigraphError,
+    PermissionDenied,
+    RecoveryNeeded,
+    ResourceLimitExceeded,
+)
+from omnigraph.policy.actions import Action
+from omnigraph.server.answers import answer
+from omnigraph.server.exchange import MAIN, Exchange, bound_branch, named_branch
+from omnigraph.server.models import ChangeBaselineRequest
+from omnigraph.server.outputs import changes_output, feed_output
+from omnigraph.server.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse, resource_limit
+from omnigraph.server.routes.exports import streamed
+from omnigraph.server.transport import Sink
+
+Endpoint = Callable[[Exchange], Coroutine[Any, Any, Response]]
+
+_FILTERS = ("kind", "type", "op")
+_POSITIONS = ("cursor", "start", "page_token")
+_SHOWN = (
+    ChangeCursorRejected,
+    BranchNotFound,
+    CommitNotFound,
+    ChangeFeedGap,
+    CommitHasNoParent,
+    ChangeSchemaBoundary,
+    PermissionDenied,
+)
+_SHOWN_LIMITS = frozenset(
+    {
+        "commit_changes_page_changes",
+        "commit_changes_page_bytes",
+        "change_feed_commits_per_poll",
+        "change_continuation_token_encoded_bytes",
+        "stream_export_slots",
+        "stream_export_transport_bytes",
+    }
+)
+_LOG = logging.getLogger("omnigraph.server")
+
+
+def redacted(endpoint: Endpoint) -> Endpoint:
+    """Let only failures through that say nothing about storage."""
+
+    @wraps(endpoint)
+    async def guarded(exchange: Exchange) -> Response:
+        try:
+            return await endpoint(exchange)
+        except OmnigraphError as error:
+            raise _redacted(error, exchange) from error
+
+    return guarded
+
+
+@redacted
+async def commit_changes(exchange: Exchange) -> Response:
+    """One page of what a commit changed; a commit that may not be read is a commit that does not exist."""
+    exchange.only("page_token", "limit", *_FILTERS)
+    scope, limit, token = _scope(exchange), _limit(exchange), exchange.value("page_token")
+    graph, name = exchange.graph.bound(), exchange.params["commit_id"]
+    missing = refuse(404, f"commit '{name}' not found")
+    try:
+        commit = await exchange.read(lambda _: graph.commits.show(name))
+    except (CommitNotFound, BranchNotFound):
+        raise missing from None
+    if not exchange.decide(Action.READ, branch=commit.manifest_branch or MAIN).allowed:
+        raise missing
+    page = await exchange.read(lambda _: graph.commits.changes(commit, **scope, page_token=token, limit=limit))
+    return answer(changes_output(page))
+
+
+@redacted
+async def poll(exchange: Exchange) -> Response:
+    """The next commits of a branch."""
+    exchange.only("branch", "limit", *_POSITIONS, *_FILTERS)
+    branch = named_branch(exchange.value("branch"))
+    exchange.allow(Action.READ, branch=branch)
+    position = feed_position(exchange)
+    scope, limit = _scope(exchange), _limit(exchange)
+    graph = exchange.graph.bound(bound_branch(branch))
+    page = await exchange.read(lambda _: graph.changes.poll(**position, **scope, limit=limit))
+    return answer(feed_output(page))
+
+
+@redacted
+async def baseline(exchange: Exchange) -> Response:
+    """Everything a branch holds, and the cursor from which its changes continue."""
+    body = await exchange.json(ChangeBaselineRequest)
+    branch = named_branch(body.branch)
+    exchange.allow(Action.EXPORT, branch=branch)
+    core = exchange.graph.core
+    scope = change_scope(body.kind, body.type, body.op)
+    catalog = (await exchange.read(lambda _: core.view(bound_branch(branch)))).catalog
+    for name in body.type:
+        if name not in catalog.nodes and name not in catalog.edges:
+            raise bad_request(f"unknown type '{name}' in a change filter")
+
+    def produce(sink: Sink) -> object:
+        return capture_baseline(core, bound_branch(branch), scope, cast("BinaryIO", sink))
+
+    return await streamed(exchange, produce)
+
+
+def feed_position(exchange: Exchange) -> dict[str, str]:
+    """Where a poll continues; by default it starts now."""
+    given = {name: value for name in _POSITIONS if (value := exchange.value(name)) is not None}
+    if len(given) > 1:
+        raise bad_request("give one of cursor, start and page_token")
+    start = given.get("start")
+    if start is not None and start not in ("now", "beginning") and not start.partition("after:")[2]:
+        raise bad_request("start is 'now', 'beginning' or 'after:<commit id>'")
+    return given
+
+
+def _scope(exchange: Exchange) -> dict[str, list[str]]:
+    kinds, ops = exchange.values("kind"), exchange.values("op")
+    for name, values, known in (("kind", kinds, KINDS), ("op", ops, OPS)):
+        for value in values:
+            if value not in known:
+                raise bad_request(f"unknown {name} '{value}' (expected {', '.join(known)})")
+    return {"kinds": kinds, "types": exchange.values("type"), "ops": ops}
+
+
+def _limit(exchange: Exchange) -> int:
+    text = exchange.value("limit")
+    if text is None:
+        return DEFAULT_CHANGES
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18 or int(text) == 0:
+        raise bad_request("limit must be a positive whole number")
+    if int(text) > MAX_CHANGES:
+        raise resource_limit("commit_changes_page_changes", limit=MAX_CHANGES, actual=int(text))
+    return int(text)
+
+
+def _redacted(error: OmnigraphError, exchange: Exchange) -> Refusal:
+    if isinstance(error, _SHOWN) or (isinstance(error, ResourceLimitExceeded) and error.resource in _SHOWN_LIMITS):
+        return refusal_of(error)
+    if isinstance(error, BadRequest):
+        return refusal_of(error)  # our own words about a branch name or a filter; no storage was asked
+    _LOG.error("%s", error.message, extra={"request_id": exchange.request_id, "code": error.code})
+    if isinstance(error, RecoveryNeeded):
+        shown = refusal_of(error)
+        return Refusal(shown.status, "an interrupted operation must be recovered first", None, shown.details)
+    return refuse(500, f"internal: {INTERNAL}")

@@ -1,0 +1,31 @@
+"""History: the commits of a branch, and one commit."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from omnigraph.errors import CommitNotFound
+from omnigraph.policy.actions import Action
+from omnigraph.server.answers import answer
+from omnigraph.server.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.outputs import commit_output
+from omnigraph.server.refusal import refuse
+
+
+async def list_commits(exchange: Exchange) -> Response:
+    """Every commit reachable from a branch, newest first."""
+    branch = named_branch(exchange.value("branch"))
+    exchange.allow(Action.READ, branch=branch)
+    graph = exchange.graph.bound(bound_branch(branch))
+    found = await exchange.read(lambda _: graph.commits.list())
+    return answer({"commits": [commit_output(commit) for commit in found]})
+
+
+async def get_commit(exchange: Exchange) -> Response:
+    """One commit of any live branch."""
+    exchange.allow(Action.READ)
+    graph, name = exchange.graph.bound(), exchange.params["commit_id"]
+    try:
+        return answer(commit_output(await exchange.read(lambda _: graph.commits.show(name))))
+    except CommitNotFound:
+        raise refuse(404, f"commit '{name}' not found") from None

@@ -1,0 +1,69 @@
+"""Loads: records in a JSON envelope, or as a raw batch of lines."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from starlette.responses import Response
+
+from omnigraph.engine.result import LoadResult
+from omnigraph.errors import BadRequest
+from omnigraph.policy.actions import Action
+from omnigraph.server import bodies
+from omnigraph.server.answers import answer
+from omnigraph.server.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.models import LoadRequest, Mode
+from omnigraph.server.outputs import load_output
+from omnigraph.server.records import record_lines
+from omnigraph.server.refusal import bad_request, refuse
+
+_MODES: tuple[str, ...] = get_args(Mode)
+
+
+async def load(exchange: Exchange) -> Response:
+    """Records as text inside JSON."""
+    body = await exchange.json(LoadRequest, limit=bodies.LARGE)
+    branch, base = named_branch(body.branch), _base(body.from_)
+    await _decide(exchange, branch, base)
+    data = record_lines(body.data)
+    with exchange.admit(len(body.data.encode())):
+        result = await _run(exchange, data, body.mode or "merge", branch, base)
+    return answer(load_output(result, exchange.graph.uri))
+
+
+async def load_ndjson(exchange: Exchange) -> Response:
+    """A batch of lines; not a byte of it is asked for before the policy has decided."""
+    branch, base = named_branch(exchange.value("branch")), _base(exchange.value("from"))
+    mode = exchange.value("mode")
+    if mode is not None and mode not in _MODES:
+        raise bad_request(f"unknown load mode '{mode}' (expected {', '.join(_MODES)})")
+    await _decide(exchange, branch, base)
+    kind = exchange.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-ndjson":
+        raise refuse(415, "the content type must be application/x-ndjson")
+    data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
+    with exchange.admit(len(data)):
+        result = await _run(exchange, data, mode or "merge", branch, base)
+    return answer(load_output(result))
+
+
+def _base(given: str | None) -> str | None:
+    return None if given is None else named_branch(given, "from")
+
+
+async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
+    """A missing branch needs a base and the right to create it; an existing one needs neither."""
+    graph = exchange.graph.bound()
+    if branch not in await exchange.read(lambda _: graph.branches.list()):
+        if base is None:
+            raise refuse(404, f"branch '{branch}' not found; give 'from' to create it")
+        exchange.allow(Action.BRANCH_CREATE, branch=base, target=branch)
+    exchange.allow(Action.CHANGE, branch=branch)
+
+
+async def _run(exchange: Exchange, data: bytes, mode: str, branch: str, base: str | None) -> LoadResult:
+    graph = exchange.graph.bound(bound_branch(branch), exchange.actor)
+    try:
+        return await exchange.write(lambda: graph.load(data, mode=mode, from_=base, runner="inline"))
+    except UnicodeError as error:
+        raise BadRequest("the records are not UTF-8") from error

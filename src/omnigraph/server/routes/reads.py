@@ -1,0 +1,159 @@
+"""Reading at one view: snapshot, schema and queries."""
+
+from __future__ import annotations
+
+import io
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from starlette.responses import Response
+
+from omnigraph.compiler.diagnostics import CompileError
+from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.compiler.source import Source
+from omnigraph.engine.core import Core
+from omnigraph.engine.history import state_at_commit
+from omnigraph.engine.json_values import JS_SAFE, NATIVE, json_objects
+from omnigraph.engine.read.query import ReadCall, run_query
+from omnigraph.engine.read.result import Result
+from omnigraph.engine.targets import commit_named
+from omnigraph.engine.view import View
+from omnigraph.errors import InputError
+from omnigraph.policy.actions import Action
+from omnigraph.server.answers import ARROW, NDJSON, answer, compact, raw_answer
+from omnigraph.server.exchange import MAIN, Exchange, bound_branch, named_branch
+from omnigraph.server.models import QueryRequest
+from omnigraph.server.outputs import snapshot_output
+from omnigraph.server.preferences import Preferences, preferences
+from omnigraph.server.refusal import bad_request, refusal_of
+from omnigraph.storage.commits import GraphCommit
+
+SNAPSHOT_ID = "Omnigraph-Snapshot-Id"
+_LOG = logging.getLogger("omnigraph.server")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTarget:
+    """Where a read looks: the head of a branch, or one commit."""
+
+    branch: str
+    commit: GraphCommit | None = None
+
+    def view(self, core: Core) -> View:
+        """The view; a commit is read under the schema that its branch accepts now."""
+        if self.commit is None:
+            return core.view(bound_branch(self.branch))
+        accepted = core.schemas.of(core.state(None))
+        return core.view_of(state_at_commit(core, self.commit), accepted)
+
+
+async def snapshot(exchange: Exchange) -> Response:
+    """Which dataset versions a branch publishes."""
+    branch = named_branch(exchange.value("branch"))
+    exchange.allow(Action.READ, branch=branch)
+    core = exchange.graph.core
+    seen = await exchange.read(lambda _: core.view(bound_branch(branch)).snapshot)
+    return answer(snapshot_output(branch, seen))
+
+
+async def schema(exchange: Exchange) -> Response:
+    """The accepted schema, as it was written."""
+    exchange.allow(Action.READ)
+    graph = exchange.graph.bound()
+    source = await exchange.read(lambda _: graph.schema.source)
+    return answer({"schema_source": source})
+
+
+async def query(exchange: Exchange) -> Response:
+    """Run a read that the request brings along."""
+    body = await exchange.json(QueryRequest)
+    target = await read_target(exchange, body.branch, body.snapshot)
+    exchange.allow(Action.READ, branch=target.branch)
+    source = Source(body.query)
+    _refuse_mutation(source, body.name)
+    return await run_read(exchange, source, body.name, body.params, target, body.snapshot)
+
+
+async def read_target(exchange: Exchange, branch: str | None, snapshot: str | None) -> ReadTarget:
+    """What a request reads from; a snapshot decides by itself which branch has to be readable."""
+    if snapshot is None:
+        return ReadTarget(named_branch(branch))
+    if branch is not None:
+        raise bad_request("give a branch or a snapshot, not both")
+    core = exchange.graph.core
+    commit = await exchange.read(lambda _: commit_named(core, snapshot, None))
+    return ReadTarget(commit.manifest_branch or MAIN, commit)
+
+
+async def run_read(
+    exchange: Exchange,
+    source: Source,
+    name: str | None,
+    params: Mapping[str, Any] | None,
+    target: ReadTarget,
+    snapshot: str | None,
+) -> Response:
+    """Execute a read that has passed every gate."""
+    wanted = preferences(exchange.request)
+    limits = wanted.limits(exchange.server.settings.limits)
+    core = exchange.graph.core
+    echoed = {"branch": None if snapshot is not None else target.branch, "snapshot": snapshot}
+
+    def run(cancel: threading.Event) -> Response:
+        started = time.perf_counter()
+        call = ReadCall(source, name, params, limits=limits, cancel=cancel, keep_derived=not core.read_only)
+        result = run_query(target.view(core), call)
+        _note_slow(exchange, result, time.perf_counter() - started)
+        return rendered(result, echoed, wanted)
+
+    try:
+        return await exchange.read(run)
+    except CompileError:
+        raise
+    except InputError as error:
+        refusal = refusal_of(error)
+        if refusal.status != 400:
+            raise
+        raise bad_request(f"query: {error.message}") from error
+
+
+def rendered(result: Result, target: Mapping[str, str | None], wanted: Preferences) -> Response:
+    """The rows in the form the client accepts; rows are joined as text, column by column, never one by one."""
+    marks = {} if result.commit_id is None else {SNAPSHOT_ID: result.commit_id}
+    if wanted.arrow:
+        return raw_answer(_arrow(result.table), headers=marks, kind=ARROW)
+    rows = json_objects(result.table, JS_SAFE if wanted.js_safe else NATIVE).to_pylist()
+    if wanted.lines:
+        return raw_answer("".join(f"{row}\n" for row in rows).encode(), headers=marks, kind=NDJSON)
+    head: dict[str, Any] = {"query_name": result.query_name, "target": dict(target), "row_count": len(result)}
+    if result.columns:
+        head["columns"] = list(result.columns)
+    commit = b"" if result.commit_id is None else b',"graph_commit_id":' + compact(result.commit_id)
+    return raw_answer(compact(head)[:-1] + b',"rows":[' + ",".join(rows).encode() + b"]" + commit + b"}")
+
+
+def _arrow(table: pa.Table) -> bytes:
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return stream.getvalue()
+
+
+def _refuse_mutation(source: Source, name: str | None) -> None:
+    """A declaration that writes is refused whatever the schema says about it."""
+    for declared in parse_queries(source).queries:
+        if declared.is_mutation and name in (None, declared.name):
+            raise bad_request(f"'{declared.name}' holds mutations (insert, update, delete); send it to POST /mutate")
+
+
+def _note_slow(exchange: Exchange, result: Result, seconds: float) -> None:
+    if seconds * 1000 < exchange.server.settings.slow_ms:
+        return
+    exchange.server.metrics.slow_queries.inc()
+    fields = {"graph_id": exchange.graph.id, "query": result.query_name, "rows": len(result)}
+    _LOG.warning("slow query", extra={**fields, "ms": round(seconds * 1000), "request_id": exchange.request_id})

@@ -1,0 +1,83 @@
+"""Mutations, conditional mutations and schema changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from omnigraph.compiler.source import Source
+from omnigraph.engine.evolve import apply_schema as apply
+from omnigraph.engine.evolve import plan_schema
+from omnigraph.engine.result import MutationResult
+from omnigraph.engine.write.mutation import MutationCall, run_mutation
+from omnigraph.policy.actions import Action
+from omnigraph.server.answers import answer, compact
+from omnigraph.server.exchange import (
+    MAIN,
+    Exchange,
+    bound_branch,
+    named_branch,
+    precondition,
+    refuse_precondition,
+)
+from omnigraph.server.models import ChangeRequest, SchemaApplyRequest
+from omnigraph.server.outputs import change_output
+from omnigraph.server.refusal import refuse
+from omnigraph.server.stored_checks import require_queries_fit
+
+
+async def mutate(exchange: Exchange) -> Response:
+    """One mutation, one commit."""
+    refuse_precondition(exchange, "POST /mutate/if-graph-commit")
+    body = await exchange.json(ChangeRequest)
+    return await run_write(exchange, Source(body.query), body.name, body.params, body.branch, None)
+
+
+async def mutate_if(exchange: Exchange) -> Response:
+    """The same, if the branch is still at a commit."""
+    expected = precondition(exchange)
+    body = await exchange.json(ChangeRequest)
+    return await run_write(exchange, Source(body.query), body.name, body.params, body.branch, expected)
+
+
+async def run_write(
+    exchange: Exchange,
+    source: Source,
+    name: str | None,
+    params: Mapping[str, Any] | None,
+    branch: str | None,
+    expected: str | None,
+) -> Response:
+    """Decide, admit and execute a mutation."""
+    where = named_branch(branch)
+    exchange.allow(Action.CHANGE, branch=where)
+    core, bound = exchange.graph.core, bound_branch(where)
+    call = MutationCall(source, name, params, bound, exchange.actor, expected)
+
+    def run() -> MutationResult:
+        core.require_change(exchange.actor, bound)
+        return run_mutation(core, call)
+
+    size = len(source.text.encode()) + len(compact(params))
+    with exchange.admit(size):
+        return answer(change_output(await exchange.write(run)))
+
+
+async def apply_schema(exchange: Exchange) -> Response:
+    """Change the schema, unless a cluster declares it; policy is asked first, so that nothing is told to strangers."""
+    body = await exchange.json(SchemaApplyRequest)
+    exchange.allow(Action.SCHEMA_APPLY, target=MAIN)
+    if exchange.deployment.cluster_backed:
+        raise refuse(409, "this graph is declared by a cluster; change its schema with cluster apply")
+    served, core, desired = exchange.graph, exchange.graph.core, Source(body.schema_source)
+
+    def run() -> dict[str, Any]:
+        core.require_writable()
+        core.require_allowed(exchange.actor, Action.SCHEMA_APPLY, target=MAIN)
+        require_queries_fit(served.queries, plan_schema(core, desired, allow_data_loss=body.allow_data_loss))
+        return apply(core, desired, allow_data_loss=body.allow_data_loss, actor=exchange.actor).to_json()
+
+    with exchange.admit(len(body.schema_source.encode())):
+        return answer({"uri": served.uri, **await exchange.write(run)})

@@ -1,0 +1,66 @@
+"""Tunable numbers of a server, from its flags and environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.engine.read.budget import Limits, limits_from
+from omnigraph.errors import StartRefused
+from omnigraph.server.admission import Caps, caps_from
+
+CORS_ORIGINS = "OMNIGRAPH_CORS_ORIGINS"
+METRICS_BIND = "OMNIGRAPH_METRICS_BIND"
+
+_QUERY_SECONDS = 60.0
+_BODY_SECONDS = 120.0
+_SLOW_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How much a server does at once, how long it waits, and what it tells."""
+
+    caps: Caps = field(default_factory=Caps)
+    limits: Limits = field(default_factory=lambda: Limits(seconds=_QUERY_SECONDS))
+    body_seconds: float = _BODY_SECONDS
+    header_seconds: float = 30.0
+    shutdown_seconds: int = 30
+    read_threads: int = field(default_factory=lambda: max(8, 2 * (os.cpu_count() or 1)))
+    write_threads: int = 32
+    slow_ms: int = _SLOW_MS
+    cors_origins: tuple[str, ...] = ()
+    metrics_bind: str | None = None
+
+
+def settings_from(environ: Mapping[str, str]) -> Settings:
+    """The settings of the environment."""
+    limits = limits_from(environ)
+    if limits.seconds is None and "OMNIGRAPH_QUERY_TIMEOUT_MS" not in environ:
+        limits = Limits(_QUERY_SECONDS, limits.rows, limits.bytes, limits.result_rows)
+    origins = environ.get(CORS_ORIGINS, "").split(",")
+    return Settings(
+        caps=caps_from(environ),
+        limits=limits,
+        body_seconds=_number(environ, "OMNIGRAPH_BODY_TIMEOUT_MS", int(_BODY_SECONDS * 1000)) / 1000,
+        read_threads=_number(environ, "OMNIGRAPH_READ_THREADS", Settings().read_threads),
+        write_threads=_number(environ, "OMNIGRAPH_WRITE_THREADS", Settings().write_threads),
+        slow_ms=_number(environ, "OMNIGRAPH_SLOW_QUERY_MS", _SLOW_MS),
+        cors_origins=tuple(origin.strip() for origin in origins if origin.strip()),
+        metrics_bind=environ.get(METRICS_BIND, "").strip() or None,
+    )
+
+
+def is_truthy(environ: Mapping[str, str], name: str) -> bool:
+    """A switch in the environment: on unless it is empty, `0` or `false`."""
+    return environ.get(name, "").strip().lower() not in ("", "0", "false")
+
+
+def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise StartRefused(f"{name} must be a positive whole number, not '{text}'")
+    return int(text)

@@ -1,0 +1,149 @@
+"""The pages about Python names and errors, made from the code: `python -m omnigraph.testing.reference docs`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+import omnigraph
+from omnigraph import errors
+from omnigraph.testing.error_codes import CODES
+
+_SDK_HEAD = """\
+# Python reference
+
+Generated from the docstrings by `python -m omnigraph.testing.reference docs`; a test compares the two.
+
+```python
+import omnigraph as og
+
+g = og.init("graph.omni", schema="schema.pg")
+g.load("people.jsonl")
+print(g.query("query people() { match { $p: Person } return { $p.name } }"))
+```
+
+Everything below is importable from `omnigraph`. Handles may be shared between threads; `Graph` is a context manager.
+"""
+_ERRORS_HEAD = """\
+# Errors
+
+Generated from the code by `python -m omnigraph.testing.reference docs`; a test compares the two.
+
+Every failure is an `omnigraph.errors.OmnigraphError` with a stable `code`, a `message` and `details()`. The command
+line prints the message and ends with the exit code below; the server answers with the status.
+
+"""
+
+
+def pages() -> Mapping[str, str]:
+    """File name under `docs/` and its whole text."""
+    return {"sdk.md": sdk_page(), "errors.md": errors_page()}
+
+
+def sdk_page() -> str:
+    """Every public name with its signature and what it is for."""
+    names = sorted(set(omnigraph.__all__) - {"errors"}, key=_reading_order)
+    return "\n".join([_SDK_HEAD, *("\n".join(_entry(name, getattr(omnigraph, name))) for name in names)])
+
+
+def errors_page() -> str:
+    """The error classes as a table, then every code with its meaning."""
+    rows = ["| Class | Code | Status | Exit | What it means |", "|---|---|---|---|---|"]
+    for depth, kind in _tree(errors.OmnigraphError):
+        indent = "&nbsp;" * 4 * depth
+        rows.append(
+            f"| {indent}`{kind.__name__}` | `{kind.code}` | {kind.http_status} | {kind.exit_code} | {_first(kind)} |"
+        )
+    codes = ["", "## Codes", "", "| Code | Means | What to do |", "|---|---|---|"]
+    codes += [f"| `{code}` | {meaning} | {remedy} |" for code, (meaning, remedy) in CODES.items()]
+    return _ERRORS_HEAD + "\n".join([*rows, *codes]) + "\n"
+
+
+def _reading_order(name: str) -> tuple[int, str]:
+    """Functions, then the graph, then the other classes by name."""
+    value = getattr(omnigraph, name)
+    return (0 if inspect.isfunction(value) else 1 if name == "Graph" else 2, name)
+
+
+def _entry(name: str, value: Any) -> Iterator[str]:
+    if inspect.isfunction(value):
+        yield from (f"## {name}", "", *_callable(f"omnigraph.{name}", value), "")
+        return
+    yield from (f"## {name}", "", inspect.getdoc(value) or "", "")
+    for member, detail in sorted(vars(value).items()):
+        if member.startswith("_"):
+            continue
+        if isinstance(detail, property):
+            yield from (f"### {name}.{member}", "", f"A property. {inspect.getdoc(detail) or ''}".strip(), "")
+        elif isinstance(detail, (classmethod, staticmethod)) or inspect.isfunction(detail):
+            function = detail if inspect.isfunction(detail) else detail.__func__
+            yield from (f"### {name}.{member}", "", *_callable(member, function), "")
+    for base in value.__mro__[1:-1]:
+        if base.__module__.startswith("omnigraph."):
+            yield from _inherited(name, value, base)
+
+
+def _inherited(name: str, value: type, base: type) -> Iterator[str]:
+    for member, detail in sorted(vars(base).items()):
+        if not member.startswith("_") and inspect.isfunction(detail) and member not in vars(value):
+            yield from (f"### {name}.{member}", "", *_callable(member, detail), "")
+
+
+def _callable(shown: str, function: Callable[..., Any]) -> list[str]:
+    signature = inspect.signature(function)
+    kept = [parameter for name, parameter in signature.parameters.items() if name not in ("self", "cls")]
+    parameters, result = _parameters(kept), _type(signature.return_annotation)
+    line = f"{shown}({', '.join(parameters)}){result}"
+    lines = [line] if len(line) <= 100 else [f"{shown}(", *(f"    {each}," for each in parameters), f"){result}"]
+    return ["```py", *lines, "```", "", inspect.getdoc(function) or ""]
+
+
+def _parameters(kept: list[inspect.Parameter]) -> list[str]:
+    """Each parameter as it is written, with the bare star before the first one that must be named."""
+    shown: list[str] = []
+    for parameter in kept:
+        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not any(each.startswith("*") for each in shown):
+            shown.append("*")
+        kind = "" if parameter.annotation is inspect.Parameter.empty else f": {_name(parameter.annotation)}"
+        shown.append(f"{stars}{parameter.name}{kind}{_default(parameter.default)}")
+    return shown
+
+
+def _default(value: Any) -> str:
+    if value is inspect.Parameter.empty:
+        return ""
+    return f" = {type(value).__name__}()" if is_dataclass(value) else f" = {value!r}"
+
+
+def _type(annotation: Any) -> str:
+    return "" if annotation is inspect.Signature.empty else f" -> {_name(annotation)}"
+
+
+def _name(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+
+
+def _tree(kind: type[errors.OmnigraphError], depth: int = 0) -> Iterator[tuple[int, type[errors.OmnigraphError]]]:
+    yield depth, kind
+    for child in kind.__subclasses__():
+        if child.__module__.startswith("omnigraph."):
+            yield from _tree(child, depth + 1)
+
+
+def _first(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").splitlines()[0].replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the pages into the folder that the command line names."""
+    for name, text in pages().items():
+        (Path(sys.argv[1]) / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
