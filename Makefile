@@ -31,12 +31,14 @@ demo: $(VENV)/.ready ## the main job, end to end
 test: $(VENV)/.ready ## all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-check: $(VENV)/.ready ## lint, format, types, import contracts, dependencies
+check: $(VENV)/.ready ## lint, format, types, import contracts, dependencies, container files
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/deptry src
+	@$(BIN)/hadolint Dockerfile
+	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/compose.yaml
 
 format: $(VENV)/.ready ## apply ruff's fixes and formatting
 	@$(BIN)/ruff check --fix .

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
+
+import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.types import NUMERIC, PropType
 from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
+from omnigraph.engine.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.view import View
 from omnigraph.engine.write.commit import commit
 from omnigraph.storage.capture import Txn
@@ -26,7 +29,7 @@ _ORDERED = NUMERIC | {"Bool", "Date", "DateTime"}
 _BUILT_AS: dict[IndexKind, tuple[tuple[str, str], ...]] = {
     "ordered": (("BTREE", "idx"),),
     "fulltext": (("BTREE", "idx"), ("INVERTED", "fts")),
-    "vector": (("IVF_FLAT", "vec"),),
+    "vector": ((INDEX_TYPE, "vec"),),
 }
 # An index is built anew, rather than extended, once this share of its rows, or this many pieces, have piled up.
 _REBUILD_SHARE = 4
@@ -107,11 +110,9 @@ def pending_indexes(info: TableType, table: TableHandle) -> list[PendingIndex]:
     """Declared indexes that no build could make now."""
     if not table.count_rows():
         return []
-    vectors = [column for column, kind in declared_indexes(info).items() if kind == "vector"]
+    vectors = [spec for spec in _specs(info) if spec.index_type == INDEX_TYPE]
     return [
-        PendingIndex(info.table_key, column, UNTRAINED)
-        for column in vectors
-        if not table.count_rows(f"{column} IS NOT NULL")
+        PendingIndex(info.table_key, spec.column, UNTRAINED) for spec in vectors if _trained(info, table, spec) is None
     ]
 
 
@@ -119,7 +120,7 @@ def _specs(info: TableType) -> Iterator[IndexSpec]:
     for column, kind in declared_indexes(info).items():
         for index_type, suffix in _BUILT_AS[kind]:
             if kind == "vector" and isinstance(info, NodeType):
-                yield IndexSpec(column, index_type, f"{column}_{suffix}", info.metrics[column], {"num_partitions": 1})
+                yield IndexSpec(column, index_type, f"{column}_{suffix}", info.metrics[column])
             else:
                 yield IndexSpec(column, index_type, f"{column}_{suffix}")
 
@@ -127,23 +128,35 @@ def _specs(info: TableType) -> Iterator[IndexSpec]:
 def _lacking(
     info: TableType, table: TableHandle, spec: IndexSpec, found: IndexInfo | None, *, extend: bool
 ) -> IndexSpec | None:
+    """The index, or the part of it, that has to be built on a table."""
     if found is None:
-        return spec if _trainable(info, table, spec) else None
+        return _trained(info, table, spec)
     open_fragments = table.fragment_ids() - found.fragments
-    if not extend or not open_fragments or not _trainable(info, table, spec, open_fragments):
+    if not extend or not open_fragments:
         return None
-    name = found.name
     behind = table.count_rows(fragments=open_fragments)
-    if behind * _REBUILD_SHARE >= table.count_rows() or found.segments >= _MOST_SEGMENTS:
-        return IndexSpec(spec.column, spec.index_type, name, spec.metric, spec.parameters)
-    return IndexSpec(spec.column, spec.index_type, name, spec.metric, spec.parameters, tuple(sorted(open_fragments)))
+    anew = behind * _REBUILD_SHARE >= table.count_rows() or found.segments >= _MOST_SEGMENTS
+    named = replace(spec, name=found.name, fragments=None if anew else tuple(sorted(open_fragments)))
+    # A part without vectors has nothing to build from, even if the whole has.
+    return (
+        _trained(info, table, named) if _trained(info, table, replace(named, fragments=tuple(open_fragments))) else None
+    )
 
 
-def _trainable(info: TableType, table: TableHandle, spec: IndexSpec, fragments: frozenset[int] | None = None) -> bool:
-    """A vector index has nothing to learn from a part without vectors; every other index takes any rows."""
+def _trained(info: TableType, table: TableHandle, spec: IndexSpec) -> IndexSpec | None:
+    """The index with its parameters; None for a vector index without a vector to learn from."""
     if spec.column not in info.properties or info.properties[spec.column].dim is None:
-        return True
-    return bool(table.count_rows(f"{spec.column} IS NOT NULL", fragments=fragments))
+        return spec
+    vectors = table.count_rows(f"{spec.column} IS NOT NULL", fragments=spec.fragments)
+    if not vectors or (spec.metric == "cosine" and not _has_direction(table, spec)):
+        return None
+    return replace(spec, parameters={"num_partitions": partitions(vectors)})
+
+
+def _has_direction(table: TableHandle, spec: IndexSpec) -> bool:
+    """Whether there is a vector other than zero; the cosine of a zero vector is not defined and trains nothing."""
+    batches = table.batches([spec.column], f"{spec.column} IS NOT NULL", fragments=spec.fragments)
+    return any(pc.any(pc.not_equal(batch[spec.column].flatten(), 0)).as_py() for batch in batches)
 
 
 # --- verbs ------------------------------------------------------------------------------------------------

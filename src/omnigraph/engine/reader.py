@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine import runners
 from omnigraph.engine.arguments import checked_methods
+from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.core import Core
 from omnigraph.engine.entity import entity_at
 from omnigraph.engine.export_file import write_export
@@ -55,6 +56,10 @@ class Reader:
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
         """One entity as flat JSON, or None when there is no such row."""
         return entity_at(self.view(), type_name, entity_id)
+
+    def blob(self, type_name: str, entity_id: str, property_name: str) -> Blob:
+        """One stored blob: `graph.blob("Document", "manual", "content").read(offset, length)`."""
+        return find_blob(self.view(), type_name, entity_id, property_name)
 
     def query(
         self,

@@ -60,6 +60,7 @@ class TablePlan:
     version: int
     columns: tuple[tuple[str, str | None], ...]
     arrow_schema: pa.Schema
+    row_schema: pa.Schema
     blobs: bool
     fragments: tuple[tuple[int, ...], ...]
     where: str | None = None
@@ -83,7 +84,7 @@ def plan_table(options: dict[str, str]) -> TablePlan:
             raise BadRequest(f"the omnigraph source needs the option '{needed}'")
     view = _view(options)
     info = type_named(view, options["type"])
-    plan = _plan(view, info, _chosen(info, options.get("columns")))
+    plan = table_plan(view, info, _chosen(info, options.get("columns")))
     where = options.get("where")
     if where is not None and any(stored != name for name, stored in view.columns(info).items()):
         raise BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
@@ -110,17 +111,20 @@ def _chosen(info: TableType, wanted: str | None) -> list[str]:
     return chosen
 
 
-def _plan(view: View, info: TableType, chosen: list[str]) -> TablePlan:
+def table_plan(view: View, info: TableType, chosen: list[str]) -> TablePlan:
+    """The plan for some columns of a type at a view."""
     schema = row_schema(info)
+    rows = pa.schema([schema.field(name) for name in chosen])
     fields = [pa.field(name, spark_type(schema.field(name).type)) for name in chosen]
     blobs = bool(info.blobs & set(chosen))
     entry = view.find(info)
     if entry is None or not entry.row_count:
-        return TablePlan(None, 0, (), pa.schema(fields), blobs, ())
+        named = tuple((name, name) for name in chosen)
+        return TablePlan(None, 0, named, pa.schema(fields), rows, blobs, ())
     physical = view.columns(info)
-    columns = tuple((name, physical[name]) for name in chosen)
+    columns: tuple[tuple[str, str | None], ...] = tuple((name, physical[name]) for name in chosen)
     groups = _groups(view.table(info).fragment_rows())
-    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), blobs, groups)
+    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), rows, blobs, groups)
 
 
 def _groups(rows: dict[int, int]) -> tuple[tuple[int, ...], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -44,6 +45,7 @@ class Server:
         self.pools = Pools(reads=settings.read_threads, writes=settings.write_threads)
         self.transport = Transport()
         self.metrics = Metrics()
+        self.closing = asyncio.Event()
         self._router = Router(ROUTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,6 +10,7 @@ from omnigraph.engine.graph import Graph
 from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import TokenTable
+from omnigraph.server.slots import ExportSlot
 from omnigraph.server.stored import StoredQuery
 
 
@@ -20,6 +21,7 @@ class ServedGraph:
     id: str
     core: Core
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
+    slot: ExportSlot = field(default_factory=ExportSlot)
 
     @property
     def uri(self) -> str:

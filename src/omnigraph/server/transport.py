@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from starlette.responses import Response
@@ -76,9 +76,12 @@ class Sink:
 class Streamed(Response):
     """A body that a thread produces; it starts only when the first bytes, or a clean end, are there."""
 
-    def __init__(self, produced: Produced, media_type: str) -> None:
-        super().__init__(media_type=media_type)
-        del self.headers["content-length"]
+    def __init__(
+        self, produced: Produced, media_type: str, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(None, status, headers=dict(headers or {}), media_type=media_type)
+        if headers is None or "Content-Length" not in headers:
+            del self.headers["content-length"]
         self._produced = produced
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

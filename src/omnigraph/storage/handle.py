@@ -141,9 +141,7 @@ class TableHandle:
         with self._translated():
             return self.dataset.take(positions, columns=list(columns))
 
-    def nearest(
-        self, column: str, query: Any, count: int, *, metric: str, probes: int, refine: int
-    ) -> pa.Table:
+    def nearest(self, column: str, query: Any, count: int, *, metric: str, probes: int, refine: int) -> pa.Table:
         """`_rowid` and vector of about the `count` rows nearest to a query: the index where it covers, else a scan.
 
         Quantised distances pick `refine` times as many as wanted, exact ones the nearest of these.

@@ -20,6 +20,7 @@ from omnigraph.storage.writeset import (
     Overwrite,
     OverwriteFragments,
     OverwriteParts,
+    Patch,
     RestorePin,
     Seed,
     Step,
@@ -34,7 +35,9 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
         case StrictInsert(rows):
             return _stage_insert(base, table_key, rows)
         case Upsert(rows):
-            return _stage_upsert(base, last_per_id(rows))
+            return tables.stage_upsert(base, last_per_id(rows))
+        case Patch(rows, deleted):
+            return tables.stage_patch(base, rows, deleted)
         case KnownUpdate(rows):
             return tables.stage_update(base, last_per_id(rows))
         case Delete(ids):
@@ -79,13 +82,6 @@ def last_per_id(rows: pa.Table) -> pa.Table:
     last = np.empty(int(codes.max()) + 1, dtype=np.int64)
     last[codes] = np.arange(len(codes))  # the last assignment of a code wins
     return rows.take(pa.array(np.sort(last)))
-
-
-def _stage_upsert(base: TableHandle, rows: pa.Table) -> Staged:
-    # Most upserts of a request are inserts: one lookup then saves the join with the whole table.
-    if rows.num_rows <= tables.ID_CHUNK and not base.take_ids(rows["id"], ["id"]).num_rows:
-        return tables.stage_append(base, tables.write_fragments(base.address, rows, base.schema))
-    return tables.stage_upsert(base, rows)
 
 
 def _stage_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Staged:

@@ -28,6 +28,7 @@ from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, TableHandle, i
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, translate, translated
 from omnigraph.storage.layout import Address
+from omnigraph.storage.patch import Places, numbered
 from omnigraph.storage.refs import Identifier, Ref, clone, create_ref, delete_ref, list_refs
 from omnigraph.storage.staged import CommitOutcome, IndexSpec, Landed, Refused, Staged, Unknown
 from omnigraph.storage.version_files import newest_local_version
@@ -38,8 +39,8 @@ __all__ = [
     "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
     "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version", "list_refs", "locate",
     "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create", "stage_delete",
-    "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update", "stage_upsert",
-    "write_fragments",
+    "stage_index", "stage_insert", "stage_overwrite", "stage_patch", "stage_restore", "stage_update",
+    "stage_upsert", "write_fragments",
 ]  # fmt: skip
 
 STORAGE_VERSION = "2.2"
@@ -47,7 +48,6 @@ STORAGE_VERSION = "2.2"
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _TABLE_INDEX_CACHE = 1 << 30
 _TABLE_METADATA_CACHE = 256 << 20
-_FEW_ROWS = 512
 
 
 # --- opening -----------------------------------------------------------------------------------------
@@ -122,32 +122,30 @@ def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
 
 
 def stage_upsert(base: TableHandle, rows: pa.Table) -> Staged:
-    """Whole rows to insert or replace by id; the caller has removed duplicate ids (lance would insert both)."""
-    with translated(base.address.uri):
-        builder = base.dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        return _stage_merge(base, builder, rows)
+    """Whole rows to insert or replace by id; the caller has removed duplicate ids."""
+    return stage_patch(base, rows)
 
 
 def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
     """Whole rows that replace existing ones; StorageError(kind=Precondition) unless every id exists."""
-    with translated(base.address.uri):
-        staged = _stage_merge(base, base.dataset.merge_insert("id").when_matched_update_all(), rows)
-    if staged.updated != rows.num_rows:
-        missing = rows.num_rows - staged.updated
+    places = Places(base, rows["id"])
+    missing = rows.num_rows - len(places.ids)
+    if missing:
         raise StorageError(
             f"{base.address.uri}: {missing} of {rows.num_rows} rows to update are absent", kind="Precondition"
         )
-    return staged
+    return _stage_places(places, rows)
 
 
 def stage_delete(base: TableHandle, ids: pa.Array | Sequence[str]) -> Staged | None:
     """Remove rows by id; None when no id is present, because then there is nothing to commit."""
-    keys = pa.table({"id": pa.array(ids, pa.utf8()) if not isinstance(ids, pa.Array) else ids})
-    if not keys.num_rows:
-        return None
-    with translated(base.address.uri):
-        staged = _stage_merge(base, base.dataset.merge_insert("id").when_matched_delete(), keys)
-    return staged if staged.deleted else None
+    places = Places(base, ids if isinstance(ids, pa.Array) else pa.array(ids, pa.utf8()))
+    return _stage_places(places, None) if len(places.ids) else None
+
+
+def stage_patch(base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None) -> Staged:
+    """Rows to insert or replace by id and, in the same transaction, ids to remove; no id is in both or in one twice."""
+    return _stage_places(Places(base, rows["id"], *([] if deleted is None else [deleted])), rows)
 
 
 def stage_overwrite(
@@ -169,18 +167,7 @@ def stage_overwrite(
 def stage_append(base: TableHandle, fragments: Iterable[str]) -> Staged:
     """Add fragments written by `write_fragments`; the caller has proved their ids unique and absent from base."""
     written = _parse_fragments(fragments)
-    with translated(base.address.uri):
-        schema = base.dataset.lance_schema
-        operation = LanceOperation.Update(
-            removed_fragment_ids=[],
-            updated_fragments=[],
-            new_fragments=written,
-            fields_modified=[],
-            fields_for_preserving_frag_bitmap=[f.id() for f in schema.fields()],
-            update_mode="rewrite_rows",
-        )
-        transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
-    return Staged(base.address, base.version, transaction, base.dataset, inserted=row_total(written))
+    return _stage_change(base, created=written, inserted=row_total(written))
 
 
 def stage_restore(base: TableHandle, version: int) -> Staged:
@@ -320,21 +307,39 @@ def _write(rows: Any, schema: pa.Schema, address: Address, *, mode: str) -> list
     )
 
 
-def _stage_merge(base: TableHandle, builder: Any, rows: pa.Table) -> Staged:
-    # An index on the key saves a few rows the join with the table; for many the join is faster (8 times for 100,000).
-    # The key filter that lance drops with an index is one that staged transactions never carry.
-    transaction, stats = builder.conflict_retries(0).use_index(rows.num_rows <= _FEW_ROWS).execute_uncommitted(rows)
-    if transaction.read_version != base.version:
-        raise StorageError(f"{base!r}: staged on version {transaction.read_version} instead", kind="Precondition")
-    return Staged(
-        base.address,
-        base.version,
-        _with_sentinel(base, transaction),
-        base.dataset,
-        inserted=stats["num_inserted_rows"],
-        updated=stats["num_updated_rows"],
-        deleted=stats["num_deleted_rows"],
-    )
+def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
+    """Put rows in the place of those found; what was found and has no successor is removed."""
+    base, created, replaced = places.base, [], 0
+    with translated(base.address.uri):
+        if rows is not None and rows.num_rows:
+            rows, row_ids = places.replaced_first(rows)
+            replaced = len(row_ids)
+            created = _parse_fragments(numbered(write_fragments(base.address, rows, base.schema), row_ids))
+        shrunk, emptied = places.withdrawn()
+    inserted = 0 if rows is None else rows.num_rows - replaced
+    counts = {"inserted": inserted, "updated": replaced, "deleted": len(places.ids) - replaced}
+    return _stage_change(base, created=created, shrunk=shrunk, emptied=emptied, **counts)
+
+
+def _stage_change(
+    base: TableHandle,
+    *,
+    created: Sequence[FragmentMetadata] = (),
+    shrunk: Sequence[FragmentMetadata] = (),
+    emptied: Sequence[int] = (),
+    **counts: int,
+) -> Staged:
+    with translated(base.address.uri):
+        operation = LanceOperation.Update(
+            removed_fragment_ids=list(emptied),
+            updated_fragments=list(shrunk),
+            new_fragments=list(created),
+            fields_modified=[],
+            fields_for_preserving_frag_bitmap=[field.id() for field in base.dataset.lance_schema.fields()],
+            update_mode="rewrite_rows",
+        )
+        transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
+    return Staged(base.address, base.version, transaction, base.dataset, **counts)
 
 
 def _with_sentinel(base: TableHandle, transaction: Transaction) -> Transaction:

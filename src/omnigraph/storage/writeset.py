@@ -33,6 +33,14 @@ class Upsert:
 
 
 @dataclass(frozen=True, slots=True)
+class Patch:
+    """Add or replace whole rows by id and remove others, all in one version; every id is named once."""
+
+    rows: pa.Table
+    deleted: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
 class KnownUpdate:
     """Replace whole rows whose ids must all exist."""
 
@@ -123,6 +131,7 @@ class BuildIndexes:
 Step = (
     StrictInsert
     | Upsert
+    | Patch
     | KnownUpdate
     | Delete
     | Overwrite
@@ -208,6 +217,8 @@ def _acts(step: Step) -> bool:
     match step:
         case StrictInsert(rows) | Upsert(rows) | KnownUpdate(rows):
             return bool(rows.num_rows)
+        case Patch(rows, deleted):
+            return bool(rows.num_rows or len(deleted))
         case Delete(ids):
             return len(ids) > 0
         case AppendFragments(fragments):

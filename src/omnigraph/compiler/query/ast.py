@@ -77,7 +77,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Agg:
-    """`count|sum|avg|min|max(arg)`; `arg` is None for `count(*)`."""
+    """`count|sum|avg|min|max|collect(arg)`; `arg` is None for `count(*)`."""
 
     name: str
     arg: Expr | None
@@ -180,7 +180,7 @@ class PropMatch:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """`$v: Type { p: value, … }`."""
+    """`$v: Type { p: value, … }`; alternatives stay joined in the name: `Hut|Lake`."""
 
     var: str
     type_name: str
@@ -191,7 +191,10 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Traversal:
-    """`$l [$e:] edge{m,n} $r`; `hops` is None when not written, `(m, None)` for `{m,}`."""
+    """`[shortest $p:] $l [$e:] edge{m,n} $r`; `hops` is None when not written, `(m, None)` for `{m,}`.
+
+    Alternatives stay joined in the name: `path|guards`.
+    """
 
     left: str
     edge: str
@@ -204,6 +207,7 @@ class Traversal:
     hops_span: Span = field(default_factory=_span, compare=False)
     left_span: Span = field(default_factory=_span, compare=False)
     right_span: Span = field(default_factory=_span, compare=False)
+    path_var: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +226,15 @@ class NotBlock:
     span: Span = field(default_factory=_span, compare=False)
 
 
-Clause: TypeAlias = Binding | Traversal | Filter | NotBlock
+@dataclass(frozen=True, slots=True)
+class OptionalBlock:
+    """`optional { … }`."""
+
+    clauses: tuple[Clause, ...]
+    span: Span = field(default_factory=_span, compare=False)
+
+
+Clause: TypeAlias = Binding | Traversal | Filter | NotBlock | OptionalBlock
 
 
 # --- reads -----------------------------------------------------------------------------------
@@ -248,7 +260,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """`match … return … order … limit …`; limit and offset are a Literal int or a Var."""
+    """`match … return … having … order … limit …`; limit and offset are a Literal int or a Var."""
 
     clauses: tuple[Clause, ...]
     items: tuple[Item, ...]
@@ -256,6 +268,7 @@ class Read:
     limit: Literal | Var | None = None
     offset: Literal | Var | None = None
     distinct: bool = False
+    having: tuple[Condition, ...] = ()
 
 
 # --- mutations -------------------------------------------------------------------------------
@@ -263,7 +276,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """`name: value`."""
+    """`name: value`; in an update a bare name inside the value is a property of the row as it was."""
 
     name: str
     value: Expr
@@ -301,7 +314,35 @@ class Delete:
     type_span: Span = field(default_factory=_span, compare=False)
 
 
-Statement: TypeAlias = Insert | Update | Delete
+@dataclass(frozen=True, slots=True)
+class UpdateVar:
+    """`update $v set { … }` after a match."""
+
+    var: str
+    assigns: tuple[Assign, ...]
+    span: Span = field(default_factory=_span, compare=False)
+    var_span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteVar:
+    """`delete $v` after a match."""
+
+    var: str
+    span: Span = field(default_factory=_span, compare=False)
+    var_span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """`match { … }` and the one statement it drives."""
+
+    clauses: tuple[Clause, ...]
+    statement: Insert | UpdateVar | DeleteVar
+    span: Span = field(default_factory=_span, compare=False)
+
+
+Statement: TypeAlias = Insert | Update | Delete | ForEach
 
 
 # --- queries ---------------------------------------------------------------------------------

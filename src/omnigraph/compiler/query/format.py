@@ -53,6 +53,8 @@ def _read(read: ast.Read) -> list[str]:
     lines = [_block("match", read.clauses, _STEP)]
     head = "return distinct" if read.distinct else "return"
     lines.append(_braced(_STEP, head, [_item(item) for item in read.items], last_comma=True))
+    if read.having:
+        lines.append(_conditions("having", read.having))
     if read.order:
         lines.append(_braced(_STEP, "order", [_sort(key) for key in read.order], last_comma=False))
     counts = (("limit", read.limit), ("offset", read.offset))
@@ -62,9 +64,17 @@ def _read(read: ast.Read) -> list[str]:
     return lines
 
 
+def _conditions(word: str, conditions: Sequence[ast.Condition]) -> str:
+    indent = _STEP + _STEP
+    return _stacked(word, [format_clause_condition(each, indent, _WIDTH - len(indent)) for each in conditions], _STEP)
+
+
 def _block(word: str, clauses: Sequence[ast.Clause], indent: str) -> str:
+    return _stacked(word, [_clause(clause, indent + _STEP) for clause in clauses], indent)
+
+
+def _stacked(word: str, inner: list[str], indent: str) -> str:
     """`word { … }`: one clause a line, a single short one on the line of its block."""
-    inner = [_clause(clause, indent + _STEP) for clause in clauses]
     line = f"{indent}{word} {{ {inner[0]} }}"
     if len(inner) == 1 and len(line) <= _WIDTH and "\n" not in line:
         return line
@@ -75,6 +85,8 @@ def _clause(clause: ast.Clause, indent: str) -> str:
     match clause:
         case ast.NotBlock(clauses):
             return _block("not", clauses, indent)[len(indent) :]
+        case ast.OptionalBlock(clauses):
+            return _block("optional", clauses, indent)[len(indent) :]
         case ast.Filter(condition):
             return format_clause_condition(condition, indent + _STEP, _WIDTH - len(indent))
         case ast.Traversal():
@@ -92,7 +104,8 @@ def _traversal(clause: ast.Traversal) -> str:
     if clause.hops is not None:
         low, high = clause.hops
         edge += f"{{{low},{'' if high is None else high}}}"
-    return f"${clause.left} {edge} ${clause.right}"
+    path = f"shortest ${clause.path_var}: " if clause.path_var is not None else ""
+    return f"{path}${clause.left} {edge} ${clause.right}"
 
 
 def _item(item: ast.Item) -> str:
@@ -115,6 +128,18 @@ def _statement(statement: ast.Statement) -> str:
             return f"{sets} where {format_condition(where)}"
         case ast.Delete(type_name, where):
             return f"{_STEP}delete {type_name} where {format_condition(where)}"
+        case ast.ForEach(clauses, driven):
+            return f"{_block('match', clauses, _STEP)}\n{_driven(driven)}"
+
+
+def _driven(statement: ast.Insert | ast.UpdateVar | ast.DeleteVar) -> str:
+    match statement:
+        case ast.Insert():
+            return _statement(statement)
+        case ast.UpdateVar(var, assigns):
+            return _braced(_STEP, f"update ${var} set", _assigns(assigns), last_comma=True)
+        case ast.DeleteVar(var):
+            return f"{_STEP}delete ${var}"
 
 
 def _assigns(assigns: Sequence[ast.Assign]) -> list[str]:

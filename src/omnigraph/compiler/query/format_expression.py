@@ -87,7 +87,7 @@ def _aggregated(agg: ast.Agg) -> str:
     if agg.distinct:
         return f"distinct {text}"
     # Before anything but `)` the word would be read as the modifier.
-    return f"({text})" if agg.name == "count" and text.startswith("distinct ") else text
+    return f"({text})" if agg.name in ("count", "collect") and text.startswith("distinct ") else text
 
 
 def _negated(operand: ast.Expr) -> str:

@@ -9,8 +9,9 @@ from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.lexer import UPPER, tokenize
 from omnigraph.compiler.query.ast import Param, Query, QueryFile, Read, Statement
 from omnigraph.compiler.query.hints import hint
+from omnigraph.compiler.query.parse_clause import parse_clauses
 from omnigraph.compiler.query.parse_expression import QueryCursor, parse_literal
-from omnigraph.compiler.query.parse_mutation import parse_statement
+from omnigraph.compiler.query.parse_mutation import WRITES, parse_driven, parse_statement
 from omnigraph.compiler.query.parse_read import parse_read
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType, type_elsewhere
@@ -127,9 +128,15 @@ def _notes(cur: QueryCursor) -> dict[str, str]:
 
 
 def _body(cur: QueryCursor) -> Read | tuple[Statement, ...]:
-    if cur.at_word("match"):
-        return parse_read(cur)
-    statements = [parse_statement(cur)]
+    start = cur.index
+    if cur.take_word("match") is None:
+        statements = [parse_statement(cur)]
+    else:
+        # What follows the first match decides between a read and a mutation.
+        clauses = parse_clauses(cur)
+        if not any(cur.at_word(word) for word in WRITES):
+            return parse_read(cur, clauses)
+        statements = [parse_driven(cur, start, clauses)]
     while not cur.at_punct("}"):
         statements.append(parse_statement(cur))
     return tuple(statements)

@@ -1,9 +1,11 @@
-"""Parsing of match clauses: bindings, traversals, filters and `not` blocks."""
+"""Parsing of match clauses: bindings, traversals, shortest paths, filters, `not` and `optional` blocks."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omnigraph.compiler.lexer import BAD, END, LOWER, PUNCT, UPPER, VAR
-from omnigraph.compiler.query.ast import Binding, Clause, Filter, NotBlock, PropMatch, Traversal
+from omnigraph.compiler.query.ast import Binding, Clause, Filter, NotBlock, OptionalBlock, PropMatch, Traversal
 from omnigraph.compiler.query.parse_condition import parse_condition
 from omnigraph.compiler.query.parse_expression import QueryCursor, parse_value
 from omnigraph.compiler.source import NOWHERE, Span
@@ -25,6 +27,10 @@ def _clause(cur: QueryCursor) -> Clause:
     kind, text = cur.kind, cur.text
     if kind == VAR:
         return _variable_clause(cur)
+    if kind == LOWER and text == "optional" and cur.peek()[1] == "{":
+        return _optional(cur)
+    if kind == LOWER and text == "shortest" and cur.peek()[0] == VAR:
+        return _shortest(cur)
     if kind == LOWER and text == "not":
         following = cur.peek()[1]
         if following == "{":
@@ -48,7 +54,7 @@ def _variable_clause(cur: QueryCursor) -> Clause:
         return _traversal(cur)
     if kind == LOWER and text != "not" and (text not in _OPERATOR_WORDS or _names_an_edge(cur)):
         return _traversal(cur)
-    if text == "<" and cur.peek(2)[0] == LOWER and cur.peek(3)[1] == ">":
+    if text == "<" and cur.peek(2)[0] == LOWER and cur.peek(3)[1] in (">", "|"):
         return _traversal(cur)
     if kind == UPPER:
         cur.advance()
@@ -59,7 +65,7 @@ def _variable_clause(cur: QueryCursor) -> Clause:
 def _names_an_edge(cur: QueryCursor) -> bool:
     # `$a in $b` goes along an edge called `in`; `$a in $b.tags`, which no traversal can continue, tests membership.
     kind, text = cur.peek(2)
-    return text == "{" or (kind == VAR and cur.peek(3)[1] != ".")
+    return text in ("{", "|") or (kind == VAR and cur.peek(3)[1] != ".")
 
 
 def _negation(cur: QueryCursor) -> NotBlock:
@@ -68,6 +74,21 @@ def _negation(cur: QueryCursor) -> NotBlock:
     clauses = parse_clauses(cur)
     cur.leave()
     return NotBlock(clauses, cur.span_from(start))
+
+
+def _optional(cur: QueryCursor) -> OptionalBlock:
+    cur.enter()
+    start = cur.advance()
+    clauses = parse_clauses(cur)
+    cur.leave()
+    return OptionalBlock(clauses, cur.span_from(start))
+
+
+def _shortest(cur: QueryCursor) -> Traversal:
+    start = cur.advance()
+    name, _ = cur.need_var()
+    cur.need_punct(":")
+    return replace(_traversal(cur), path_var=name, span=cur.span_from(start))
 
 
 def _filter(cur: QueryCursor) -> Filter:
@@ -80,9 +101,17 @@ def _binding(cur: QueryCursor) -> Binding:
     start = cur.index
     name, _ = cur.need_var()
     cur.need_punct(":")
-    type_name, type_span = cur.need_upper()
+    type_name, type_span = _type_names(cur)
     matches = _property_matches(cur) if cur.take_punct("{") is not None else ()
     return Binding(name, type_name, matches, cur.span_from(start), type_span)
+
+
+def _type_names(cur: QueryCursor) -> tuple[str, Span]:
+    start = cur.index
+    name, _ = cur.need_upper()
+    while cur.take_punct("|") is not None:
+        name += f"|{cur.need_upper()[0]}"
+    return name, cur.span_from(start)
 
 
 def _property_matches(cur: QueryCursor) -> tuple[PropMatch, ...]:
@@ -107,7 +136,7 @@ def _traversal(cur: QueryCursor) -> Traversal:
         edge_var, _ = cur.need_var()
         cur.need_punct(":")
     undirected = cur.take_punct("<") is not None
-    edge, edge_span = _edge_name(cur)
+    edge, edge_span = _edge_names(cur)
     if undirected:
         cur.need_punct(">")
     hops, hops_span = _hops(cur) if cur.at_punct("{") else (None, NOWHERE)
@@ -125,6 +154,14 @@ def _traversal(cur: QueryCursor) -> Traversal:
         left_span,
         right_span,
     )
+
+
+def _edge_names(cur: QueryCursor) -> tuple[str, Span]:
+    start = cur.index
+    name, _ = _edge_name(cur)
+    while cur.take_punct("|") is not None:
+        name += f"|{_edge_name(cur)[0]}"
+    return name, cur.span_from(start)
 
 
 def _edge_name(cur: QueryCursor) -> tuple[str, Span]:

@@ -23,7 +23,7 @@ from omnigraph.compiler.query.ast import (
 )
 from omnigraph.compiler.source import Span
 
-AGGREGATES = ("count", "sum", "avg", "min", "max")
+AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
 LITERAL_WORDS: dict[str, tuple[bool | None, str]] = {
     "true": (True, "bool"),
     "false": (False, "bool"),
@@ -237,9 +237,9 @@ def _rank(cur: QueryCursor) -> Call:
 def _aggregate(cur: QueryCursor) -> Agg:
     name = cur.text
     start = _open(cur)
-    if name == "count":
-        if cur.take_punct("*") is not None:
-            return Agg(name, None, False, _close(cur, start))
+    if name == "count" and cur.take_punct("*") is not None:
+        return Agg(name, None, False, _close(cur, start))
+    if name in ("count", "collect"):
         # `count(distinct)` counts a column of that name; anything after the word makes it the modifier.
         if cur.text == "distinct" and cur.peek()[1] != ")":
             cur.advance()

@@ -1,24 +1,23 @@
-"""Parsing of reads: `match`, `return`, `order`, `limit` and `offset`, in this order."""
+"""Parsing of reads, after their `match`: `return`, `having`, `order`, `limit` and `offset`, in this order."""
 
 from __future__ import annotations
 
 from omnigraph.compiler.lexer import LOWER, VAR
-from omnigraph.compiler.query.ast import Alias, Call, Expr, Item, Literal, Read, Sort, Var
-from omnigraph.compiler.query.parse_clause import parse_clauses
+from omnigraph.compiler.query.ast import Alias, Call, Clause, Condition, Expr, Item, Literal, Read, Sort, Var
+from omnigraph.compiler.query.parse_condition import parse_condition
 from omnigraph.compiler.query.parse_expression import QueryCursor, parse_expr
 
 
-def parse_read(cur: QueryCursor) -> Read:
-    """The body of a read."""
-    cur.need_word("match")
-    clauses = parse_clauses(cur)
+def parse_read(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
+    """The body of a read whose match has been parsed."""
     cur.need_word("return")
     distinct = cur.take_word("distinct") is not None
     items = _items(cur)
+    having = _having(cur) if cur.take_word("having") is not None else ()
     order = _order(cur) if cur.take_word("order") is not None else ()
     limit = _count(cur) if cur.take_word("limit") is not None else None
     offset = _count(cur) if cur.take_word("offset") is not None else None
-    return Read(clauses, items, order, limit, offset, distinct)
+    return Read(clauses, items, order, limit, offset, distinct, having)
 
 
 def _items(cur: QueryCursor) -> tuple[Item, ...]:
@@ -47,6 +46,14 @@ def _item(cur: QueryCursor, *, null_is_column: bool) -> Item:
     item = Item(expr, alias, cur.span_from(start))
     cur.take_punct(",")
     return item
+
+
+def _having(cur: QueryCursor) -> tuple[Condition, ...]:
+    cur.need_punct("{")
+    conditions = [parse_condition(cur)]
+    while cur.take_punct("}") is None:
+        conditions.append(parse_condition(cur))
+    return tuple(conditions)
 
 
 def _order(cur: QueryCursor) -> tuple[Sort, ...]:

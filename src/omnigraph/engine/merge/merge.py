@@ -30,7 +30,7 @@ from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.rows import VersionRow
 from omnigraph.storage.sidecar import Token
 from omnigraph.storage.snapshot import TableEntry, TableIdentity
-from omnigraph.storage.writeset import Delete, ManifestDelta, Step, TableWrite, Upsert, WriteSet
+from omnigraph.storage.writeset import Delete, ManifestDelta, Patch, Step, TableWrite, Upsert, WriteSet
 
 # One staged transaction holds this many rows at most, so that staging a large merge needs bounded memory.
 CHUNK_ROWS = 262_144
@@ -269,8 +269,12 @@ def _pointers(merges: Mapping[str, TableMerge], sides: Sides, target: str | None
 
 
 def table_steps(merge: TableMerge) -> Iterable[Step]:
-    """The steps that turn our rows into the merged ones."""
+    """The steps that turn our rows into the merged ones; a change of ordinary size is one version of its table."""
     rows = to_stored(merge.info, merge.rows)
-    for start in range(0, rows.num_rows, CHUNK_ROWS):
+    if not rows.num_rows:
+        yield Delete(merge.deleted)
+        return
+    last = (rows.num_rows - 1) // CHUNK_ROWS * CHUNK_ROWS
+    for start in range(0, last, CHUNK_ROWS):
         yield Upsert(rows.slice(start, CHUNK_ROWS))
-    yield Delete(merge.deleted)
+    yield Patch(rows.slice(last), merge.deleted)

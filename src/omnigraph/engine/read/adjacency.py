@@ -42,6 +42,12 @@ class Adjacency:
         owner, entry = spread(start, stop)
         return owner, _wide(self.neighbours[entry]), _wide(self.edges[entry])
 
+    def step(self, rows: Rows) -> tuple[Rows, Rows]:
+        """(position in `rows`, neighbour) of every entry, for those who do not ask which edge leads there."""
+        start, stop = self.bounds(rows)
+        owner, entry = spread(start, stop)
+        return owner, _wide(self.neighbours[entry])
+
     def connects(self, rows: Rows, targets: Rows) -> Mask:
         """Whether each of `rows` has the target beside it as a neighbour."""
         if not len(self):
@@ -146,8 +152,8 @@ def spread(start: Rows, stop: Rows) -> tuple[Rows, Rows]:
     counts = stop - start
     owner = np.repeat(np.arange(len(start)), counts)
     ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    entry = np.arange(total) + np.repeat(start - (ends - counts), counts)
+    entry = np.arange(len(owner))
+    entry += np.repeat(start - (ends - counts), counts)
     return owner, entry
 
 

@@ -18,6 +18,7 @@ from omnigraph.engine.read.frame import Frame, combine, first_places
 from omnigraph.engine.read.numbering import Numbered, number_expr, per_entity
 from omnigraph.engine.read.order import dense_ranks
 from omnigraph.engine.read.project import output_columns
+from omnigraph.engine.read.rowindex import distinct_rows
 from omnigraph.engine.read.run import Run
 
 
@@ -71,7 +72,7 @@ def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: i
     if not isinstance(expr, ir.Node):
         present = _argument(run, frame, expr).is_valid().to_numpy(zero_copy_only=False)
         values, group = values[present], group[present]
-    pairs = np.unique(group * max(different, 1) + values)
+    pairs = distinct_rows(group * max(different, 1) + values)
     return pa.array(np.bincount(pairs // max(different, 1), minlength=count).astype(np.int64))
 
 

@@ -31,6 +31,7 @@ from omnigraph.compiler.ir.walk import variables
 from omnigraph.engine.read.aggregate import aggregate
 from omnigraph.engine.read.expand import expand, expand_test
 from omnigraph.engine.read.frame import START, Bound, Frame, combine, first_places, numpy_of
+from omnigraph.engine.read.multiplicity import ignores_repeats
 from omnigraph.engine.read.negation import anti_join
 from omnigraph.engine.read.numbering import number
 from omnigraph.engine.read.order import order
@@ -42,7 +43,7 @@ from omnigraph.engine.read.search import rank
 
 def execute(run: Run, plan: ReadPlan) -> pa.Table:
     """The result rows of a plan, with the promised columns even when there are none."""
-    frame = match(run, START, plan.match, _shown(plan))
+    frame = match(run, START, plan.match, _shown(plan), exists=ignores_repeats(plan))
     for op in plan.result:
         run.budget.check()
         with run.profile.measure(op) as step:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
 from omnigraph.compiler.ir.ops import Expand, ExpandTest, Link
-from omnigraph.engine.read.adjacency import Adjacency, Rows, spread
+from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, spread
 from omnigraph.engine.read.cache import Spending
 from omnigraph.engine.read.frame import Frame
 from omnigraph.engine.read.indexed import edges_around
@@ -37,28 +38,52 @@ def traversal_mode() -> str:
 def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Frame:
     """One row per distinct neighbour, or per edge when the edge is bound; only variables in `live` are carried on."""
     link = op.link
-    starts, inverse = distinct(frame.rows(op.source))
+    sources = frame.rows(op.source)
+    starts, inverse = distinct(sources)
     lists = _lists(run, link, op.direction, starts, backward=op.source == link.head)
     run.budget.admit(int(lists.degrees(starts).sum()), row_bytes=24)
-    at, neighbours, edges = lists.expand(starts)
     # Predicates see each distinct start once, however many rows of the frame share it.
-    target_key = f"node:{op.target_type}"
-    if op.predicates:
-        keep = run.matching(op.target, target_key, neighbours, op.predicates)
-        at, neighbours, edges = at[keep], neighbours[keep], edges[keep]
-    if op.edge_predicates and link.edge_var is not None:
-        keep = run.matching(link.edge_var, f"edge:{link.edge}", edges, op.edge_predicates)
-        at, neighbours, edges = at[keep], neighbours[keep], edges[keep]
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(at, minlength=len(starts)))])
-    start, stop = offsets[inverse], offsets[inverse + 1]
-    run.budget.admit(int((stop - start).sum()), row_bytes=8 * (len(frame.bound) + 2))
-    owner, entry = spread(start, stop)
+    found = _neighbours(run, op, lists, starts, live)
+    if starts is sources:
+        owner = found.at
+    else:
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found.at, minlength=len(starts)))])
+        start, stop = offsets[inverse], offsets[inverse + 1]
+        run.budget.admit(int((stop - start).sum()), row_bytes=8 * (len(frame.bound) + 2))
+        owner, entry = spread(start, stop)
+        found = found.take(entry)
     wider = frame.only(live).take(owner)
     if op.target in live:
-        wider = wider.bind(op.target, target_key, neighbours[entry])
-    if link.edge_var in live:
-        wider = wider.bind(link.edge_var, f"edge:{link.edge}", edges[entry])
+        wider = wider.bind(op.target, f"node:{op.target_type}", found.nodes)
+    if found.edges is not None and link.edge_var in live:
+        wider = wider.bind(link.edge_var, f"edge:{link.edge}", found.edges)
     return wider
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Neighbours of some starts: which start each one belongs to, the node, and the edge if anybody asks for it."""
+
+    at: Rows
+    nodes: Rows
+    edges: Rows | None
+
+    def take(self, picked: Rows | Mask) -> _Found:
+        return _Found(self.at[picked], self.nodes[picked], None if self.edges is None else self.edges[picked])
+
+
+def _neighbours(run: Run, op: Expand, lists: Adjacency, starts: Rows, live: frozenset[str]) -> _Found:
+    """The neighbours that satisfy the predicates of the hop."""
+    link = op.link
+    if link.edge_var is not None and (link.edge_var in live or op.edge_predicates):
+        found = _Found(*lists.expand(starts))
+    else:
+        found = _Found(*lists.step(starts), None)
+    if op.predicates:
+        found = found.take(run.matching(op.target, f"node:{op.target_type}", found.nodes, op.predicates))
+    if found.edges is not None and op.edge_predicates and link.edge_var is not None:
+        found = found.take(run.matching(link.edge_var, f"edge:{link.edge}", found.edges, op.edge_predicates))
+    return found
 
 
 def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:

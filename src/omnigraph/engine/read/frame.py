@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.engine.read.adjacency import Mask, Rows
-from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.rowindex import distinct, distinct_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,10 @@ class Frame:
 
     def unique(self) -> Frame:
         """Each distinct assignment once."""
+        if len(self.bound) == 1 and self.score is None and not self.outputs:
+            ((var, one),) = self.bound.items()
+            rows = distinct_rows(one.rows)
+            return Frame(len(rows), {var: Bound(one.table_key, rows)})
         code, count = self.codes(self.bound)
         if count == self.length and self.bound:
             return self

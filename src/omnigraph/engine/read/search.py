@@ -48,9 +48,7 @@ def score_column(run: Run, frame: Frame, call: ir.RankCall) -> pa.Array:
     return pa.array(np.nan_to_num(scores, nan=0.0))
 
 
-def _hits(
-    run: Run, entities: Entities, rows: Rows, call: ir.RankCall, most: int | None, arm: Fetch | None
-) -> Hits:
+def _hits(run: Run, entities: Entities, rows: Rows, call: ir.RankCall, most: int | None, arm: Fetch | None) -> Hits:
     """The scores of at least the entities in these rows that have one; with `most`, of the best so many and ties."""
     match call:
         case ir.Bm25():

@@ -14,6 +14,7 @@ from omnigraph.engine.read.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.vectors import closest, distances
+from omnigraph.engine.vector_index import INDEX_TYPE, PROBES, REFINE
 from omnigraph.storage.tables import IndexInfo
 
 # Up to this many candidates an exact pass is as fast as the index; the second number is for a column in memory.
@@ -24,11 +25,6 @@ _SLACK = 16
 # Asking the index for more than this share of the candidates is no cheaper than looking at all of them.
 _LARGEST_SHARE = 8
 _WIDEN = 4
-# A partition holds about this many vectors; so many are looked through that a table with no more is searched whole.
-PARTITION = 8_192
-PROBES = 32
-# Quantised distances order the candidates; of this many times the wanted ones the exact distances decide.
-REFINE = 5
 
 _INDEXES: dict[Hashable, IndexInfo | None] = {}
 _REMEMBERED_INDEXES = 1_024
@@ -63,7 +59,7 @@ def vector_index(entities: Entities, name: str) -> IndexInfo | None:
         if len(_INDEXES) >= _REMEMBERED_INDEXES:
             _INDEXES.clear()
         indexes = entities.handle.indices()
-        _INDEXES[key] = next((i for i in indexes if i.columns == (name,) and i.index_type.startswith("IVF")), None)
+        _INDEXES[key] = next((i for i in indexes if i.columns == (name,) and i.index_type.upper() == INDEX_TYPE), None)
     return _INDEXES[key]
 
 

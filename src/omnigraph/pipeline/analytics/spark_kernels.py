@@ -12,22 +12,24 @@ from omnigraph.pipeline.analytics.kernels import Teleport
 
 def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
     """Ranks and rounds, as in memory."""
-    count = nodes.count()
+    count = max(nodes.count(), 1)
     leaving = edges.groupBy("s").agg(f.sum("w").alias("leaving")).where("leaving > 0")
     steps = _kept(edges.join(leaving, "s").select("s", "t", (f.col("w") / f.col("leaving")).alias("part")))
-    stuck = _kept(nodes.select("n").join(leaving.select(f.col("s").alias("n")), "n", "left_anti"))
-    ranks = _kept(nodes.select("n", f.lit(1.0 / count if count else 0.0).alias("value")))
+    marked = nodes.select("n").join(leaving.select(f.col("s").alias("n"), f.lit(0.0).alias("stuck")), "n", "left")
+    ranks = _kept(marked.select("n", f.lit(1.0 / count).alias("value"), f.coalesce("stuck", f.lit(1.0)).alias("stuck")))
+    lost = ranks.agg(f.sum(f.col("value") * f.col("stuck")).alias("lost")).first().lost or 0.0
     for done in range(1, walk.iterations + 1):
-        lost = ranks.join(stuck, "n").agg(f.coalesce(f.sum("value"), f.lit(0.0)).alias("lost")).first().lost
         carried = steps.join(ranks.withColumnRenamed("n", "s"), "s")
         arriving = carried.groupBy(f.col("t").alias("n")).agg(f.sum(f.col("part") * f.col("value")).alias("arriving"))
-        fresh = (1 - walk.damping) / max(count, 1) + walk.damping * (
-            f.coalesce(f.col("arriving"), f.lit(0.0)) + lost / max(count, 1)
-        )
-        after = _kept(ranks.join(arriving, "n", "left").select("n", f.col("value").alias("old"), fresh.alias("value")))
-        moved = after.agg(f.sum(f.abs(f.col("value") - f.col("old"))).alias("moved")).first().moved or 0.0
-        ranks = after.select("n", "value")
-        if moved < walk.tolerance:
+        fresh = (1 - walk.damping) / count + walk.damping * (f.coalesce("arriving", f.lit(0.0)) + lost / count)
+        joined = ranks.join(arriving, "n", "left")
+        ranks = _kept(joined.select("n", fresh.alias("value"), "stuck", f.col("value").alias("old")))
+        told = ranks.agg(
+            f.sum(f.abs(f.col("value") - f.col("old"))).alias("moved"),
+            f.sum(f.col("value") * f.col("stuck")).alias("lost"),
+        ).first()
+        ranks, lost = ranks.select("n", "value", "stuck"), told.lost or 0.0
+        if (told.moved or 0.0) < walk.tolerance:
             return ranks, done
     return ranks, walk.iterations
 
@@ -156,5 +158,5 @@ def turned(edges: Any, direction: str) -> Any:
 
 
 def _kept(frame: Any) -> Any:
-    # Every round joins the one before; without cutting, the plan would repeat all of them.
-    return frame.localCheckpoint(eager=True)
+    # Every round joins the one before; without cutting, the plan would repeat all of them. The next action fills it.
+    return frame.localCheckpoint(eager=False)

@@ -41,6 +41,7 @@ Endpoint = Callable[[Exchange], Coroutine[Any, Any, Response]]
 
 _FILTERS = ("kind", "type", "op")
 _POSITIONS = ("cursor", "start", "page_token")
+FEED_KEYS = ("branch", "limit", *_POSITIONS, *_FILTERS)
 _SHOWN = (
     ChangeCursorRejected,
     BranchNotFound,
@@ -71,7 +72,7 @@ def redacted(endpoint: Endpoint) -> Endpoint:
         try:
             return await endpoint(exchange)
         except OmnigraphError as error:
-            raise _redacted(error, exchange) from error
+            raise redaction(error, exchange) from error
 
     return guarded
 
@@ -80,7 +81,7 @@ def redacted(endpoint: Endpoint) -> Endpoint:
 async def commit_changes(exchange: Exchange) -> Response:
     """One page of what a commit changed; a commit that may not be read is a commit that does not exist."""
     exchange.only("page_token", "limit", *_FILTERS)
-    scope, limit, token = _scope(exchange), _limit(exchange), exchange.value("page_token")
+    scope, limit, token = change_filter(exchange), _limit(exchange), exchange.value("page_token")
     graph, name = exchange.graph.bound(), exchange.params["commit_id"]
     missing = refuse(404, f"commit '{name}' not found")
     try:
@@ -96,11 +97,11 @@ async def commit_changes(exchange: Exchange) -> Response:
 @redacted
 async def poll(exchange: Exchange) -> Response:
     """The next commits of a branch."""
-    exchange.only("branch", "limit", *_POSITIONS, *_FILTERS)
+    exchange.only(*FEED_KEYS)
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=branch)
     position = feed_position(exchange)
-    scope, limit = _scope(exchange), _limit(exchange)
+    scope, limit = change_filter(exchange), _limit(exchange)
     graph = exchange.graph.bound(bound_branch(branch))
     page = await exchange.read(lambda _: graph.changes.poll(**position, **scope, limit=limit))
     return answer(feed_output(page))
@@ -136,7 +137,8 @@ def feed_position(exchange: Exchange) -> dict[str, str]:
     return given
 
 
-def _scope(exchange: Exchange) -> dict[str, list[str]]:
+def change_filter(exchange: Exchange) -> dict[str, list[str]]:
+    """Which changes are asked for."""
     kinds, ops = exchange.values("kind"), exchange.values("op")
     for name, values, known in (("kind", kinds, KINDS), ("op", ops, OPS)):
         for value in values:
@@ -156,7 +158,8 @@ def _limit(exchange: Exchange) -> int:
     return int(text)
 
 
-def _redacted(error: OmnigraphError, exchange: Exchange) -> Refusal:
+def redaction(error: OmnigraphError, exchange: Exchange) -> Refusal:
+    """The refusal that may be shown for an error; the rest of it goes to the log."""
     if isinstance(error, _SHOWN) or (isinstance(error, ResourceLimitExceeded) and error.resource in _SHOWN_LIMITS):
         return refusal_of(error)
     if isinstance(error, BadRequest):

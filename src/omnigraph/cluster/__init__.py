@@ -1,0 +1,1 @@
+"""Declared deployments: a directory of sources, the commands that make storage match it, and what servers boot from."""

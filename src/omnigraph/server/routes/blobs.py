@@ -1,0 +1,105 @@
+"""Blobs: one value of one entity, whole or in part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from omnigraph.engine.blob import Blob, find_blob
+from omnigraph.errors import BadRequest, NotFound, OmnigraphError
+from omnigraph.policy.actions import Action
+from omnigraph.server.exchange import Exchange
+from omnigraph.server.ranges import Changed, NotModified, Part, Unsatisfiable, Whole, wanted
+from omnigraph.server.refusal import Refusal, bad_request, refuse
+from omnigraph.server.routes.reads import SNAPSHOT_ID, read_target
+from omnigraph.server.transport import Produced, Sink, Streamed
+
+_CHUNK = 4 << 20
+_BINARY = "application/octet-stream"
+_SELECTORS = ("entity", "type", "id", "property")
+_FAILED = "the blob cannot be delivered"
+
+
+async def blob(exchange: Exchange) -> Response:
+    """Deliver a blob; every failure of storage has one text."""
+    try:
+        return await _deliver(exchange)
+    except OmnigraphError as error:
+        if error.http_status < 500:
+            raise
+        raise refuse(500, _FAILED) from error
+
+
+async def _deliver(exchange: Exchange) -> Response:
+    selector = _selector(exchange)
+    snapshot = exchange.value("snapshot")
+    target = await read_target(exchange, exchange.value("branch"), snapshot)
+    exchange.allow(Action.READ, branch=target.branch)
+    core = exchange.graph.core
+
+    def look(_: object) -> tuple[str, Blob]:
+        view = target.view(core)
+        catalog = view.catalog
+        if selector["type"] not in (catalog.nodes if selector["entity"] == "node" else catalog.edges):
+            raise BadRequest(f"unknown {selector['entity']} type '{selector['type']}'")
+        name = f"{selector['entity']}:{selector['type']}"
+        return view.head or "", find_blob(view, name, selector["id"], selector["property"])
+
+    try:
+        snapshot_id, found = await exchange.read(look)
+    except NotFound as error:
+        raise refuse(404, error.message) from error
+    marks = {SNAPSHOT_ID: snapshot_id}
+    if found.uri is not None:
+        return Response(b"", 302, headers={**marks, "Location": found.uri, "Cache-Control": "no-store"})
+    return await _managed(exchange, found, marks)
+
+
+async def _managed(exchange: Exchange, found: Blob, marks: Mapping[str, str]) -> Response:
+    head = exchange.request.method == "HEAD"
+    kept = {**marks, "ETag": f'"{found.etag}"', "Accept-Ranges": "bytes"}
+    match wanted(exchange.request.headers, found.etag, found.size, head=head):
+        case Changed():
+            raise Refusal(412, "the blob is not the one that If-Match names", "conflict", headers=kept)
+        case NotModified():
+            return Response(None, 304, headers={**kept, "Content-Length": str(found.size)})
+        case Unsatisfiable(start, end):
+            detail = {"blob_range": {"start": start, "end": end, "length": found.size}}
+            headers = {**kept, "Content-Range": f"bytes */{found.size}"}
+            raise Refusal(416, "the range lies outside the blob", "bad_request", detail, headers)
+        case Part(start, end):
+            kept["Content-Range"] = f"bytes {start}-{end - 1}/{found.size}"
+            return await _body(exchange, found, start, end, 206, kept)
+        case Whole():
+            if head:
+                return Response(None, 200, headers={**kept, "Content-Length": str(found.size)}, media_type=_BINARY)
+            return await _body(exchange, found, 0, found.size, 200, kept)
+
+
+async def _body(
+    exchange: Exchange, found: Blob, start: int, end: int, status: int, headers: Mapping[str, str]
+) -> Response:
+    if end - start <= _CHUNK:
+        data = await exchange.read(lambda _: found.read(start, end - start))
+        return Response(data, status, headers=dict(headers), media_type=_BINARY)
+
+    def produce(sink: Sink) -> None:
+        for at in range(start, end, _CHUNK):
+            sink.write(found.read(at, min(_CHUNK, end - at)))
+
+    produced = Produced(exchange.server.pools, produce, lambda: None)
+    await produced.begun()
+    return Streamed(produced, _BINARY, status, {**headers, "Content-Length": str(end - start)})
+
+
+def _selector(exchange: Exchange) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in _SELECTORS:
+        value = exchange.value(name)
+        if value is None:
+            raise bad_request(f"'{name}' is missing")
+        found[name] = value
+    if found["entity"] not in ("node", "edge"):
+        raise bad_request("'entity' is node or edge")
+    return found

@@ -1,0 +1,115 @@
+"""The change feed as server-sent events: the same pages as polling, pushed while the client listens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from omnigraph.engine.feed.poll import FeedPage
+from omnigraph.errors import OmnigraphError
+from omnigraph.policy.actions import Action
+from omnigraph.server.answers import compact
+from omnigraph.server.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.outputs import block_output
+from omnigraph.server.routes.changes import FEED_KEYS, change_filter, feed_position, redacted, redaction
+
+_POLL_SECONDS = 0.5
+_SILENCE_POLLS = 30  # a comment every so often tells both sides that the connection lives
+_LOG = logging.getLogger("omnigraph.server")
+
+
+@redacted
+async def stream(exchange: Exchange) -> Response:
+    """An event per commit; its id is the cursor behind it, and `Last-Event-ID` resumes from there."""
+    exchange.only(*FEED_KEYS)
+    branch = named_branch(exchange.value("branch"))
+    exchange.allow(Action.READ, branch=branch)
+    position = feed_position(exchange)
+    resumed = exchange.request.headers.get("last-event-id")
+    if resumed:
+        position = {"cursor": resumed}
+    feed = _Feed(exchange, branch, change_filter(exchange))
+    first = await feed.poll(position)  # a bad position is refused before anything is promised
+    return _Events(feed, first)
+
+
+class _Feed:
+    """Polls one branch, whole commits at a time."""
+
+    def __init__(self, exchange: Exchange, branch: str, scope: dict[str, list[str]]) -> None:
+        self.exchange = exchange
+        self.branch = branch
+        self.scope = scope
+
+    async def poll(self, position: dict[str, str]) -> FeedPage:
+        graph = self.exchange.graph.bound(bound_branch(self.branch))
+        pools = self.exchange.server.pools
+        return await pools.write(lambda: graph.changes.poll(**position, **self.scope))
+
+    async def events(self, page: FeedPage) -> AsyncIterator[bytes]:
+        """Events for ever; a commit whose changes fill several pages is several events, the last with an id."""
+        quiet = 0
+        yield _event("cursor", {"cursor": page.cursor}, page.cursor) if page.cursor else b""
+        while True:
+            for at, block in enumerate(page.blocks, 1):
+                yield _event("changes", block_output(block), page.cursor if at == len(page.blocks) else None)
+            quiet = 0 if page.blocks else quiet + 1
+            if quiet and quiet % _SILENCE_POLLS == 0:
+                yield b": still here\n\n"
+            if page.caught_up:
+                await asyncio.sleep(_POLL_SECONDS)
+                # A right that was taken away ends a stream that it once opened.
+                self.exchange.deployment = self.exchange.server.deployment
+                self.exchange.allow(Action.READ, branch=self.branch)
+            page = await self.poll(_next(page))
+
+
+class _Events(Response):
+    """A response without an end."""
+
+    def __init__(self, feed: _Feed, first: FeedPage) -> None:
+        super().__init__(None, headers={"Cache-Control": "no-store"}, media_type="text/event-stream")
+        del self.headers["content-length"]
+        self._feed = feed
+        self._first = first
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        sending = asyncio.create_task(self._send(send))
+        gone = asyncio.create_task(_disconnected(receive))
+        closing = asyncio.create_task(self._feed.exchange.server.closing.wait())
+        await asyncio.wait([sending, gone, closing], return_when=asyncio.FIRST_COMPLETED)
+        for task in (sending, gone, closing):
+            task.cancel()
+        await asyncio.gather(sending, gone, closing, return_exceptions=True)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send) -> None:
+        try:
+            async for event in self._feed.events(self._first):
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+        except OmnigraphError as error:
+            refusal = redaction(error, self._feed.exchange)
+            await send({"type": "http.response.body", "body": _event("error", refusal.envelope()), "more_body": True})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _next(page: FeedPage) -> dict[str, str]:
+    if page.next_page_token is not None:
+        return {"page_token": page.next_page_token}
+    assert page.cursor is not None
+    return {"cursor": page.cursor}
+
+
+def _event(kind: str, document: Any, cursor: str | None = None) -> bytes:
+    mark = b"" if cursor is None else b"id: " + cursor.encode() + b"\n"
+    return mark + b"event: " + kind.encode() + b"\ndata: " + compact(document) + b"\n\n"

@@ -1,0 +1,102 @@
+"""Changing rows where they are: what one transaction needs in order to replace, add and remove rows of a table.
+
+Lance's upsert joins the change with the whole table. Here the rows that give way are looked up by id once, marked as
+deleted in their fragments, and the new rows are written beside them under the row ids of those that they replace. So
+the cost follows the change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.handle import TableHandle
+
+_PLACE = ["id", "_rowid", "_rowaddr"]
+_NO_IDS = pa.array([], pa.utf8())
+_OFFSET_BITS = 32
+_OFFSET_MASK = (1 << _OFFSET_BITS) - 1
+
+
+class Places:
+    """Where the rows with some ids are in one version of a table; ids that it does not have are left out."""
+
+    def __init__(self, base: TableHandle, *ids: pa.Array | pa.ChunkedArray) -> None:
+        wanted = pa.chunked_array([_NO_IDS, *(chunk for each in ids for chunk in _chunks(each))])
+        found = base.take_ids(wanted, _PLACE) if len(wanted) and base.fragment_count() else None
+        self.base = base
+        self.ids = _NO_IDS if found is None else found["id"].combine_chunks()
+        self.row_ids = np.zeros(0, np.uint64) if found is None else found["_rowid"].to_numpy()
+        self._addresses = np.zeros(0, np.uint64) if found is None else found["_rowaddr"].to_numpy()
+
+    def replaced_first(self, rows: pa.Table) -> tuple[pa.Table, np.ndarray]:
+        """The rows with those that replace one ahead of the new ones, and the row ids of the former."""
+        known = pc.index_in(rows["id"], value_set=self.ids)
+        at = pc.fill_null(known, -1).to_numpy().astype(np.int64)
+        replacing = np.flatnonzero(at >= 0)
+        if len(replacing) in (0, rows.num_rows):
+            return rows, self.row_ids[at[replacing]]
+        # The order of rows within a table means nothing, and lance numbers only those at the end by itself.
+        order = np.concatenate([replacing, np.flatnonzero(at < 0)])
+        return rows.take(pa.array(order)), self.row_ids[at[replacing]]
+
+    def withdrawn(self) -> tuple[list[Any], list[int]]:
+        """The descriptions of fragments without these rows, and the ids of fragments that have none left."""
+        shrunk, emptied = [], []
+        owners = self._addresses >> np.uint64(_OFFSET_BITS)
+        for number in np.unique(owners).tolist():
+            offsets = (self._addresses[owners == number] & np.uint64(_OFFSET_MASK)).tolist()
+            described = self.base.dataset.get_fragment(number).delete_rows(offsets)
+            if described is None:
+                emptied.append(number)
+            else:
+                shrunk.append(described)
+        return shrunk, emptied
+
+
+def numbered(fragments: Iterable[str], row_ids: np.ndarray) -> list[str]:
+    """New fragments whose first rows, in order, have these row ids; lance gives the rest theirs when it commits."""
+    described = []
+    for text in fragments:
+        fragment = json.loads(text)
+        taken, row_ids = np.split(row_ids, [fragment["physical_rows"]])
+        if len(taken):
+            fragment["row_id_meta"] = {"Inline": list(_sequence(taken))}
+        described.append(json.dumps(fragment))
+    return described
+
+
+def _sequence(row_ids: np.ndarray) -> bytes:
+    """Lance's RowIdSequence message with one segment: an array of 32-bit offsets from the smallest, or of 64-bit ids."""
+    low = int(row_ids.min())
+    if int(row_ids.max()) - low < 1 << 32:
+        offsets = (row_ids - np.uint64(low)).astype("<u4").tobytes()
+        array = _field(2, _field(1, low) + _field(2, offsets))
+    else:
+        array = _field(3, _field(2, row_ids.astype("<u8").tobytes()))
+    return _field(1, _field(5, array))
+
+
+def _field(number: int, value: int | bytes) -> bytes:
+    """One field of a protocol buffer."""
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
