@@ -8,7 +8,7 @@ UV_VERSION := 0.13.7
 SOAK_SECONDS ?= 60
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
 	--extra dev --extra testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
-	--extra local --extra shell
+	--extra local --extra shell --extra draw
 
 .PHONY: help setup demo test check format bench crash soak docs clean
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ HOME = Path(os.environ.get("OMNIGRAPH_BENCH_HOME", "/tmp/omnigraph-bench"))
 SEEDS = 1_000
 _CITIES = 200
 _SKEW = 1.6
-_LONGEST_LIST = 400
+_MOST_ACTIVE = 400
+_FEW_FRIENDS, _MANY_FRIENDS = 5, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,10 @@ def handle(number: int) -> str:
     return f"p{number:07d}"
 
 
-def seeds(size: Size, count: int = SEEDS) -> list[str]:
-    """Keys of different people, the same in every run."""
-    return [handle(number) for number in np.random.default_rng(11).permutation(size.people)[:count].tolist()]
+def seeds(size: Size) -> list[str]:
+    """Keys of people to start from, the same in every run: neither loners nor celebrities."""
+    found: list[str] = json.loads((size.data / "seeds.json").read_text(encoding="utf-8"))
+    return found
 
 
 def write_graph(size: Size) -> Path:
@@ -62,10 +65,18 @@ def write_graph(size: Size) -> Path:
     done = size.data / "done"
     if not done.exists():
         size.data.mkdir(parents=True, exist_ok=True)
-        for name, table in _tables(size).items():
+        tables = _tables(size)
+        for name, table in tables.items():
             pq.write_table(table, size.data / f"{name}.parquet")
+        (size.data / "seeds.json").write_text(json.dumps(_seeds(size, tables["knows"])), encoding="utf-8")
         done.touch()
     return size.data
+
+
+def _seeds(size: Size, knows: pa.Table) -> list[str]:
+    friends = np.bincount(knows["a"].to_numpy(), minlength=size.people)
+    usual = np.flatnonzero((friends >= _FEW_FRIENDS) & (friends <= _MANY_FRIENDS))
+    return [handle(number) for number in np.random.default_rng(11).permutation(usual)[:SEEDS].tolist()]
 
 
 def _tables(size: Size) -> dict[str, pa.Table]:
@@ -105,7 +116,7 @@ def _friendships(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Distinct directed pairs; both the number of friends and popularity are skewed, and nobody knows himself."""
     wanted, found = size.knows, np.empty(0, np.int64)
-    activity = np.minimum(generator.pareto(_SKEW, size.people) + 0.3, _LONGEST_LIST)
+    activity = np.minimum(generator.pareto(_SKEW, size.people) + 0.3, _MOST_ACTIVE)
     edges_of = np.cumsum(activity) / activity.sum()
     popular = generator.permutation(size.people)
     while len(found) < wanted:

@@ -200,7 +200,7 @@ def test_missing_indexes_are_built_in_one_version_and_one_commit(docs: og.Graph,
         ("slug", "BTREE", 1, None),
         ("slug", "INVERTED", 1, None),
         ("n", "BTREE", 1, None),
-        ("embedding", "IVF_FLAT", 0, UNTRAINED),
+        ("embedding", "IVF_SQ", 0, UNTRAINED),
     }
     commits = docs.commits.list()
     assert docs.ensure_indices() == pending
@@ -214,7 +214,7 @@ def test_vectors_that_arrive_later_are_indexed(docs: og.Graph, case: str) -> Non
     assert stats(docs)["node:Doc"].pending_indexes[0].reason == UNTRAINED
     docs.load([f'{{"type":"Doc","data":{{"slug":"v{n}","n":{n},"embedding":{[n + 1.0] * 8}}}}}' for n in range(3)])
     assert stats(docs)["node:Doc"].pending_indexes == ()
-    assert coverage(docs)["node:Doc", "embedding", "IVF_FLAT"] == 1
+    assert coverage(docs)["node:Doc", "embedding", "IVF_SQ"] == 1
     assert not stats(docs)["node:Doc"].committed
 
 

@@ -1,10 +1,11 @@
-"""Where blobs outside a graph may come from: allow lists of storage prefixes, normalised so that one spelling is left."""
+"""Where blobs outside a graph may come from: allow lists of storage prefixes, each in its one normal spelling."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
@@ -44,7 +45,7 @@ class ExternalBlobPolicy:
 def allow_list(bases: Iterable[AllowedBase]) -> ExternalBlobPolicy | None:
     """The policy for some bases, in a fixed order; BadRequest when one contains another."""
     ordered = tuple(sorted(bases, key=lambda base: (base.uri, SCOPES.index(base.scope))))
-    for first, second in zip(ordered, ordered[1:], strict=False):
+    for first, second in pairwise(ordered):
         if second.uri.startswith(first.uri):
             raise BadRequest(f"'{first.uri}' and '{second.uri}' overlap")
     return ExternalBlobPolicy(ordered) if ordered else None
@@ -70,14 +71,20 @@ def parse_policy(document: Any) -> ExternalBlobPolicy | None:
     try:
         if document["mode"] != "allow" or document.keys() != {"mode", "bases"}:
             raise BadRequest("an external blob policy has the mode 'allow' and its bases")
-        bases = [
-            AllowedBase(item["uri"], item["scope"]) for item in document["bases"] if item.keys() == {"uri", "scope"}
-        ]
-        if len(bases) != len(document["bases"]) or any(base != normalize_base(base.uri, base.scope) for base in bases):
+        bases = [AllowedBase(item["uri"], item["scope"]) for item in document["bases"]]
+        if not all(item.keys() == {"uri", "scope"} for item in document["bases"]):
+            raise BadRequest("a base of an external blob policy has a uri and a scope")
+        if not all(map(_is_normal, bases)):
             raise BadRequest("a base of the external blob policy is not in its normal form")
     except (KeyError, TypeError, AttributeError) as error:
         raise BadRequest("the external blob policy is malformed") from error
     return allow_list(bases)
+
+
+def _is_normal(base: AllowedBase) -> bool:
+    if base.uri.startswith("file:///"):  # its directory may be gone since, and lies on another machine in a server
+        return base.scope == "embedded_only" and base.uri.endswith("/")
+    return base.scope in SCOPES and base == normalize_base(base.uri, base.scope)
 
 
 def _require_plain(text: str) -> None:
@@ -111,7 +118,7 @@ def _file(text: str) -> str:
     directory = "/" + unquote(_segments(text, parts.path))
     if not os.path.isdir(directory):
         raise BadRequest(f"'{text}' is no directory")
-    return f"file://{quote(os.path.realpath(directory), safe='/')}/".replace("//", "/").replace("file:/", "file:///", 1)
+    return f"file://{quote(os.path.realpath(directory).rstrip('/'), safe='/')}/"
 
 
 def _segments(text: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Sidecars of the control plane: what a graph operation intended, written before it starts, removed after the ledger."""
+"""Sidecars of the control plane: the intent of a graph operation, kept until the ledger knows its outcome."""
 
 from __future__ import annotations
 

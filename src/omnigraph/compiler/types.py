@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+UNION = "|"
 NUMERIC = frozenset({"I32", "I64", "U32", "U64", "F32", "F64"})
 INTEGER = frozenset({"I32", "I64", "U32", "U64"})
 FLOATING = frozenset({"F32", "F64"})
@@ -74,6 +76,16 @@ def compatible(left: PropType, right: PropType) -> bool:
     if left.list != right.list or left.dim != right.dim:
         return False
     return left.scalar == right.scalar or (left.scalar in NUMERIC and right.scalar in NUMERIC)
+
+
+def union_name(names: Iterable[str]) -> str:
+    """The one name of a union of node or edge types; a single type is called by its own."""
+    return UNION.join(sorted(set(names)))
+
+
+def union_members(name: str) -> tuple[str, ...]:
+    """The types a name stands for; no declared type has the separator in its name."""
+    return tuple(name.split(UNION)) if name else ()
 
 
 def type_elsewhere(name: str) -> str | None:

@@ -14,4 +14,5 @@ __all__ = [
     "is_configured",
     "make_embedder",
     "resolve_config",
+    "shared",
 ]

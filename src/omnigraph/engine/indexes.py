@@ -12,6 +12,7 @@ from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.types import NUMERIC, PropType
 from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
+from omnigraph.engine.pushdown import column_name
 from omnigraph.engine.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.view import View
 from omnigraph.engine.write.commit import commit
@@ -147,7 +148,7 @@ def _trained(info: TableType, table: TableHandle, spec: IndexSpec) -> IndexSpec 
     """The index with its parameters; None for a vector index without a vector to learn from."""
     if spec.column not in info.properties or info.properties[spec.column].dim is None:
         return spec
-    vectors = table.count_rows(f"{spec.column} IS NOT NULL", fragments=spec.fragments)
+    vectors = table.count_rows(f"{column_name(spec.column)} IS NOT NULL", fragments=spec.fragments)
     if not vectors or (spec.metric == "cosine" and not _has_direction(table, spec)):
         return None
     return replace(spec, parameters={"num_partitions": partitions(vectors)})
@@ -155,7 +156,7 @@ def _trained(info: TableType, table: TableHandle, spec: IndexSpec) -> IndexSpec 
 
 def _has_direction(table: TableHandle, spec: IndexSpec) -> bool:
     """Whether there is a vector other than zero; the cosine of a zero vector is not defined and trains nothing."""
-    batches = table.batches([spec.column], f"{spec.column} IS NOT NULL", fragments=spec.fragments)
+    batches = table.batches([spec.column], f"{column_name(spec.column)} IS NOT NULL", fragments=spec.fragments)
     return any(pc.any(pc.not_equal(batch[spec.column].flatten(), 0)).as_py() for batch in batches)
 
 

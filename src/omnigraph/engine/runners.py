@@ -14,7 +14,7 @@ from omnigraph.engine.view import View
 from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES
 from omnigraph.engine.write.load import LoadMode
 from omnigraph.engine.write.loading import LoadCall, run_load
-from omnigraph.engine.write.mapping import mapped_files
+from omnigraph.engine.write.mapping import described, mapped_files
 from omnigraph.engine.write.sources import decoder_of, given, input_files, is_paths, mapping_decoder
 from omnigraph.errors import BadRequest
 
@@ -105,6 +105,8 @@ def _chosen(request: LoadRequest) -> str:
     if find_spec("pyspark") is None:
         return "inline"
     if request.mapping is not None:
+        if described(request.mapping).needs_spark:
+            return "spark"
         return _for_size(sum(mapped.file.size for mapped in mapped_files(request.mapping)))
     if not is_paths(request.data):
         return "inline"

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.arrow import table_types
 from omnigraph.engine.entity import type_named
+from omnigraph.engine.lifecycle import StrPath, read_source
+from omnigraph.engine.read.budget import Limits
+from omnigraph.engine.read.query import ReadCall
+from omnigraph.engine.read.result import Result
 from omnigraph.engine.view import View
 from omnigraph.pipeline.datasource import OmnigraphSource
 from omnigraph.pipeline.export import export_files
 from omnigraph.pipeline.jobs import SparkTasks
+from omnigraph.pipeline.query import query_on_spark
 from omnigraph.pipeline.session import hushed, spark_session
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 
 class SparkReader:
@@ -45,6 +53,24 @@ class SparkReader:
             source = source.option("where", where)
         with hushed():
             return source.load()
+
+    def query(
+        self,
+        source: StrPath,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        embedder: Embedder | None = None,
+        node_ids: bool = False,
+    ) -> Result:
+        """Run a read on what this sees, by Spark; the answer is the one that `graph.query` gives."""
+        call = ReadCall(read_source(source), name, params, "spark", limits, embedder, node_ids=node_ids)
+        return self.run(call)
+
+    def run(self, call: ReadCall) -> Result:
+        """Run a prepared call."""
+        return query_on_spark(self.view, call, self.session)
 
     def create_views(self, prefix: str = "") -> list[str]:
         """A temporary view per type, under its name; a name that nodes and edges share gets `_edge` for the edges."""

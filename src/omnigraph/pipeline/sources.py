@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.engine.runners import LoadRequest
 from omnigraph.engine.write.files import TABLE_SUFFIXES, InputFile, open_output
+from omnigraph.engine.write.forms import BY_NAME
 from omnigraph.engine.write.frames import arrow_table
-from omnigraph.engine.write.mapping import mapped_files
+from omnigraph.engine.write.mapping import MappedFile, described
 from omnigraph.engine.write.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.write.tabular import FrameShape, group_rows
 from omnigraph.pipeline.frames import is_spark_frame, spilled_parts
@@ -53,7 +55,7 @@ class Split:
 def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
     """The files of a request; data given in memory is written to `scratch` for the workers to read."""
     if request.mapping is not None:
-        return [Source(each.file, each.file.path, each.frame) for each in mapped_files(request.mapping)]
+        return mapped_sources(request.mapping, scratch, request.spark)
     frame = None
     if request.type is not None or request.edge is not None:
         frame = FrameShape(request.type, request.edge, request.columns)
@@ -74,6 +76,21 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
     return [Source(InputFile(path, len(data)), None)]
 
 
+def mapped_sources(mapping: Any, scratch: str, spark: Any) -> list[Source]:
+    """The files of a mapping; what only Spark can read is written to `scratch` first, and called by its source."""
+    found: list[Source] = []
+    for each in described(mapping).inputs():
+        if isinstance(each, MappedFile):
+            found.append(Source(each.file, each.file.path, each.frame))
+            continue
+        from omnigraph.pipeline.tables import spark_table
+
+        parts = spilled_parts(spark_table(each, spark), f"{scratch}/{each.name}")
+        frame = replace(each.frame, form=BY_NAME)
+        found += [Source(InputFile(p.path, p.size), f"source {each.name}", frame, p.first_row) for p in parts]
+    return found
+
+
 def cut(
     sources: Sequence[Source], *, cores: int = 1, split_bytes: int = SPLIT_BYTES, split_rows: int = SPLIT_ROWS
 ) -> list[Split]:
@@ -92,7 +109,7 @@ def cut(
 
 
 def _is_parquet(source: Source) -> bool:
-    return source.frame is not None and source.file.path.endswith(".parquet")
+    return source.frame is not None and source.frame.form.of(source.file.path) == "parquet"
 
 
 def _byte_ranges(source: Source, split_bytes: int) -> Iterator[Split]:

@@ -66,7 +66,7 @@ class StageJob:
     firsts: Mapping[int, int] = field(default_factory=dict)
     dropped: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     failpoints: str = ""
-    fill: FillPlan = FillPlan()
+    fill: FillPlan = field(default_factory=FillPlan)
 
     def again(self) -> StageJob:
         """The job for decoding a split that was staged already: nobody is asked for a vector twice."""
@@ -85,7 +85,7 @@ class Staged:
     misread: list[Violation] = field(default_factory=list)
     misvalued: list[Violation] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
-    embeddings: EmbedCounts = EmbedCounts()
+    embeddings: EmbedCounts = field(default_factory=EmbedCounts)
 
     @property
     def rows(self) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from omnigraph.errors import PolicyInvalid
 from omnigraph.policy.actions import ABOUT, About, Action, BundleKind, kind_of
 from omnigraph.policy.fields import FieldRejected, Fields
 from omnigraph.policy.strict_yaml import YamlRejected, load_yaml
+
+_Named = TypeVar("_Named", bound=StrEnum)
 
 
 class BranchScope(StrEnum):
@@ -108,7 +110,7 @@ def _scope(allow: Fields, key: str) -> BranchScope | None:
     return _member(BranchScope, allow.text(key), allow.at(key)) if allow.declares(key) else None
 
 
-def _member(kind: type[Any], text: str, path: str) -> Any:
+def _member(kind: type[_Named], text: str, path: str) -> _Named:
     try:
         return kind(text)
     except ValueError:

@@ -72,7 +72,9 @@ class Router:
 def _fits(pattern: tuple[str, ...], given: tuple[bytes, ...]) -> bool:
     if len(pattern) != len(given):
         return False
-    return all((word.startswith("{") and part) or word.encode() == part for word, part in zip(pattern, given, strict=True))
+    return all(
+        (word.startswith("{") and part) or word.encode() == part for word, part in zip(pattern, given, strict=True)
+    )
 
 
 def _matched(route: Route, given: tuple[bytes, ...]) -> Match | Refusal:

@@ -43,6 +43,8 @@ _DECLARED = """
     branch_delete.before_table_cleanup
     load.split_staged_at_first load.post_stage load.post_checks load.pre_discard
     change_feed.post_capture change_feed.pre_table_open cleanup.table_gc
+    cluster.before_graph_create cluster.after_graph_create cluster.before_schema_apply cluster.after_schema_apply
+    cluster.after_payloads cluster.before_graph_delete cluster.after_graph_delete cluster.before_state_write
 """
 NAMES = frozenset(_DECLARED.split())
 

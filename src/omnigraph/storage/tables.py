@@ -316,8 +316,7 @@ def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
             replaced = len(row_ids)
             created = _parse_fragments(numbered(write_fragments(base.address, rows, base.schema), row_ids))
         shrunk, emptied = places.withdrawn()
-    inserted = 0 if rows is None else rows.num_rows - replaced
-    counts = {"inserted": inserted, "updated": replaced, "deleted": len(places.ids) - replaced}
+    counts = {"inserted": row_total(created) - replaced, "updated": replaced, "deleted": len(places.ids) - replaced}
     return _stage_change(base, created=created, shrunk=shrunk, emptied=emptied, **counts)
 
 

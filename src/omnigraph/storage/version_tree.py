@@ -15,14 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.storage.deletions import deleted_offsets
 from omnigraph.storage.handle import ID_CHUNK, BlobHandling, TableHandle
 from omnigraph.storage.refs import Ref
 
 ROW_ID = "_rowid"
+ROW_ADDRESS = "_rowaddr"
 CREATED = "_row_created_at_version"
 UPDATED = "_row_last_updated_at_version"
 
 _MARKED_IDS = 1 << 28
+_OFFSET_BITS = 32
 
 Point = tuple[str | None, int]
 """One version of a dataset: its ref and its number."""
@@ -63,10 +66,7 @@ def fresh_row_count(old: TableHandle, new: TableHandle) -> int:
 def changes_along(old: TableHandle, new: TableHandle, columns: Sequence[str], blobs: Sequence[str]) -> LineChanges:
     """What happened between a version and one of its descendants; rows written again with equal values are included."""
     after = _written(old, new, columns, blobs)
-    created = pc.sum(pc.greater(after[CREATED], old.version)).as_py() or 0
-    kept = after.filter(pc.less_equal(after[CREATED], old.version))[ROW_ID]
-    gone = _gone(old, new) if old.count_rows() + created != new.count_rows() else np.zeros(0, np.uint64)
-    before = _taken(old, np.concatenate([kept.to_numpy(), gone]), columns, blobs)
+    before = _left_behind(old, new, [*columns, UPDATED], _handling(blobs))
     return LineChanges(before, after.drop_columns([ROW_ID, CREATED]))
 
 
@@ -78,12 +78,39 @@ def _written(old: TableHandle, new: TableHandle, columns: Sequence[str], blobs: 
     return new.scan(wanted, f"{UPDATED} > {old.version}", blobs=_handling(blobs), fragments=fresh)
 
 
-def _gone(old: TableHandle, new: TableHandle) -> np.ndarray:
-    """Row ids that exist at `old` and no longer at `new`; fragments that are the same on both sides are not read."""
-    then, now = _by_content(old), _by_content(new)
-    before = _row_ids(old, [fragment for key, fragment in then.items() if key not in now])
-    after = _row_ids(new, [fragment for key, fragment in now.items() if key not in then])
-    return _missing(before, after)
+def _left_behind(old: TableHandle, new: TableHandle, columns: list[str], handling: BlobHandling | None) -> pa.Table:
+    """The rows of `old` that `new` has replaced or removed."""
+    now = {_files(fragment): fragment for fragment in new.dataset.get_fragments()}
+    addresses, lost = [np.zeros(0, np.int64)], []
+    for fragment in old.dataset.get_fragments():
+        successor = now.get(_files(fragment))
+        # Along a straight line deletions only grow, so an equal number of them means the same ones.
+        if successor is not None and successor.num_deletions == fragment.num_deletions:
+            continue
+        gone = None if successor is None else _newly_deleted(old, fragment, new, successor)
+        if gone is None:
+            lost.append(fragment)
+        else:
+            addresses.append(gone + (fragment.fragment_id << _OFFSET_BITS))
+    parts = [_taken(old, ROW_ADDRESS, np.concatenate(addresses), columns, handling)]
+    if lost:
+        parts.append(_taken(old, ROW_ID, _not_moved(old, new, lost), columns, handling))
+    return pa.concat_tables(parts)
+
+
+def _newly_deleted(old: TableHandle, before: Any, new: TableHandle, after: Any) -> np.ndarray | None:
+    then, now = deleted_offsets(old, before), deleted_offsets(new, after)
+    if then is None or now is None:
+        return None
+    return np.setdiff1d(now, then, assume_unique=True)
+
+
+def _not_moved(old: TableHandle, new: TableHandle, lost: list[Any]) -> np.ndarray:
+    """Row ids of fragments that `new` shows otherwise, without the rows that were only carried to other files."""
+    before = _row_ids(old, lost)
+    files = {_files(fragment) for fragment in lost}
+    rewritten = [*_fresh(old, new), *(each for each in new.dataset.get_fragments() if _files(each) in files)]
+    return _missing(before, _row_ids(new, rewritten, f"{UPDATED} <= {old.version}"))
 
 
 def _missing(before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -97,22 +124,23 @@ def _missing(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return missing
 
 
-def _row_ids(table: TableHandle, fragments: list[Any]) -> np.ndarray:
+def _row_ids(table: TableHandle, fragments: list[Any], filter: str | None = None) -> np.ndarray:
     if not fragments:
         return np.zeros(0, np.uint64)
-    ids: np.ndarray = table.scan([ROW_ID], fragments=fragments)[ROW_ID].to_numpy()
+    ids: np.ndarray = table.scan([ROW_ID], filter, fragments=fragments)[ROW_ID].to_numpy()
     return ids
 
 
-def _taken(table: TableHandle, row_ids: np.ndarray, columns: Sequence[str], blobs: Sequence[str]) -> pa.Table:
+def _taken(
+    table: TableHandle, by: str, numbers: np.ndarray, columns: list[str], handling: BlobHandling | None
+) -> pa.Table:
     # A filter on the row id finds the rows from the fragments' own descriptions; a take by row id would first build an
     # index of all row ids of the version, which on a large table takes longer than everything else here.
-    wanted, handling = [*columns, UPDATED], _handling(blobs)
     parts = [
-        table.scan(wanted, f"{ROW_ID} IN ({','.join(map(str, row_ids[start : start + ID_CHUNK]))})", blobs=handling)
-        for start in range(0, len(row_ids), ID_CHUNK)
+        table.scan(columns, f"{by} IN ({','.join(map(str, numbers[start : start + ID_CHUNK]))})", blobs=handling)
+        for start in range(0, len(numbers), ID_CHUNK)
     ]
-    return pa.concat_tables(parts) if parts else table.scan(wanted, limit=0, blobs=handling)
+    return pa.concat_tables(parts) if parts else table.scan(columns, limit=0, blobs=handling)
 
 
 def _handling(blobs: Sequence[str]) -> BlobHandling | None:
@@ -122,11 +150,6 @@ def _handling(blobs: Sequence[str]) -> BlobHandling | None:
 def _fresh(old: TableHandle, new: TableHandle) -> list[Any]:
     known = {_files(fragment) for fragment in old.dataset.get_fragments()}
     return [fragment for fragment in new.dataset.get_fragments() if _files(fragment) not in known]
-
-
-def _by_content(table: TableHandle) -> dict[tuple[tuple[str, ...], int], Any]:
-    # Along a straight line deletions only grow, so an equal number of them means the same ones.
-    return {(_files(fragment), fragment.num_deletions): fragment for fragment in table.dataset.get_fragments()}
 
 
 def _files(fragment: Any) -> tuple[str, ...]:

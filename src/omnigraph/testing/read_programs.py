@@ -122,14 +122,14 @@ class _Scope:
 
 
 @st.composite
-def queries(draw: DrawFn) -> str:
-    """One read over the schema above."""
+def queries(draw: DrawFn, *, searching: bool = False) -> str:
+    """One read over the schema above; with `searching`, mostly one that ranks."""
     scope = _Scope()
     clauses = [_first(draw, scope)]
     clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 3)))]
     order, tail = "", ""
     returned, keys = draw(st.sampled_from([_plain_return, _grouped_return]))(draw, scope)
-    rank = _rank(draw, scope) if "count(" not in returned and draw(st.integers(0, 4)) == 0 else None
+    rank = _rank(draw, scope) if "count(" not in returned and (searching or draw(st.integers(0, 4)) == 0) else None
     if rank is not None:
         more = [] if rank.startswith("nearest") else keys[:1]
         order = f"order {{ {', '.join([rank, *more])} }}"

@@ -26,7 +26,7 @@ node Doc {
 }
 """
 INSERT = 'query add($b: String) { insert Doc { slug: "new" body: $b } }'
-NEAR = 'query near($q: String) { match { $d: Doc } return { $d.slug } order { nearest($d.vec, $q) } limit 1 }'
+NEAR = "query near($q: String) { match { $d: Doc } return { $d.slug } order { nearest($d.vec, $q) } limit 1 }"
 
 DOCS = [
     {"slug": "pasta", "body": "Boil the noodles in plenty of salted water, then add the tomato sauce."},
@@ -146,7 +146,9 @@ def test_a_provider_that_is_chosen_but_unusable_stops_the_write(graph: Graph, mo
 
 def test_the_local_model_names_the_dimensions_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "local")
-    with og.init(tmp_path / "g.omni", "node Doc { slug: String @key body: String vec: Vector(5)? @embed(body) }") as graph:
+    with og.init(
+        tmp_path / "g.omni", "node Doc { slug: String @key body: String vec: Vector(5)? @embed(body) }"
+    ) as graph:
         with pytest.raises(EmbeddingError, match="64, 128, 256"):
             graph.load(records(DOCS))
         assert len(graph.commits.list()) == 1

@@ -89,6 +89,26 @@ DIRECT = (
         (shared.BRANCH, JSON),
     ),
     Command(
+        ("serve",),
+        Capability.DIRECT,
+        "Serve one graph over HTTP on this machine, for development",
+        "serve.serve",
+        DIRECT_SCOPE,
+        (URI,),
+        (
+            Option(
+                "--bind",
+                "the loopback address to listen on; port 0 takes a free one",
+                "HOST:PORT",
+                default="127.0.0.1:8080",
+            ),
+            Option("--queries", "a file of queries to offer as stored queries", "FILE", repeats=True),
+            Option("--workers", "processes that share the address", "N", number=True, default="1"),
+            Option("--unauthenticated", "ask nobody for a token"),
+        ),
+        notes="The graph has the id 'default'. A token is printed before the address; whoever has it may do everything.",
+    ),
+    Command(
         ("schema", "plan"),
         Capability.DIRECT,
         "Show the steps from the accepted schema to another",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def query(call: Call) -> None:
     """Rows of a read, its plan, or its plan with measurements."""
-    source = _source(call)
+    source = source_of(call)
     if source is None:
         _stored_query(call, write=False)
     params = params_of(call)
@@ -47,7 +47,7 @@ def query(call: Call) -> None:
 
 def mutate(call: Call) -> None:
     """One mutation, one commit."""
-    source = _source(call)
+    source = source_of(call)
     if source is None:
         _stored_query(call, write=True)
     params = params_of(call)
@@ -95,7 +95,9 @@ def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> 
 def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Result:
     snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
-    return graph.query(source, call.argument("NAME"), params, branch=branch, snapshot=snapshot, runner=call.value("--runner"))
+    return graph.query(
+        source, call.argument("NAME"), params, branch=branch, snapshot=snapshot, runner=call.value("--runner")
+    )
 
 
 def _explain(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Explanation:
@@ -111,7 +113,7 @@ def _print_plan(call: Call, explanation: Explanation) -> None:
         output.line(str(explanation))
 
 
-def _source(call: Call) -> str | Path | None:
+def source_of(call: Call) -> str | Path | None:
     """Query text or the path of a query file; None asks for a stored query."""
     path, text = call.text("--query"), call.text("--query-string")
     if path == "-":

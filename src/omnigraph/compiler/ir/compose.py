@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Link, MatchOp, NodeScan
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Link, MatchOp, NodeScan, ShortestPath
 from omnigraph.compiler.ir.pattern import Pattern
 from omnigraph.compiler.ir.walk import variables
 
@@ -40,6 +40,7 @@ class _Composer:
         self._used: set[int] = set()
         self._hops: list[tuple[tuple[Any, ...], int, Link, str]] = []
         self._starts: list[tuple[bool, tuple[Any, ...], str]] = []
+        self._joined = 0
 
     def run(self) -> tuple[MatchOp, ...]:
         pattern = self._pattern
@@ -49,18 +50,20 @@ class _Composer:
                 self._links_at.setdefault(end, []).append((at, link))
         for at, condition in enumerate(pattern.filters):
             self._wait(_Part(0, at, condition), variables(condition))
+        for at, path in enumerate(pattern.paths):
+            self._wait(_Part(3, at, path), {path.link.tail, path.link.head})
         for at, block in enumerate(pattern.negations):
-            self._wait(_Part(3, at, block), block.outer)
+            self._wait(_Part(4, at, block), block.outer)
         for var in pattern.nodes:
             heappush(self._starts, (True, self._start_cost(var), var))
         for var in sorted(pattern.bound):
             self._enter(var)
-        while self._settle() or self._hop() or self._scan():
+        while self._settle() or self._hop() or self._scan() or self._join_optional():
             pass
         return tuple(self._ops)
 
     def _settle(self) -> bool:
-        """Emit the first part that only needed its variables: filters, then tests, edge bindings, negations."""
+        """Emit the first part that only needed its variables: filters, then tests, edge bindings, paths, negations."""
         if not self._ready:
             return False
         _, part = heappop(self._ready)
@@ -70,6 +73,9 @@ class _Composer:
                     self._used.add(part.at)
                     self._ops.append(ExpandTest(link, self._pattern.of(link.edge_var)))
                     self._enter(link.edge_var)
+            case ShortestPath() as path:
+                self._ops.append(path)
+                self._enter(path.var)
             case AntiJoin() as block:
                 self._ops.append(block)
             case condition:
@@ -98,6 +104,17 @@ class _Composer:
                 self._enter(var)
                 return True
         return False
+
+    def _join_optional(self) -> bool:
+        """Extend by the first optional block that is left, now that every other row has been dropped."""
+        if self._joined == len(self._pattern.optionals):
+            return False
+        block = self._pattern.optionals[self._joined]
+        self._joined += 1
+        self._ops.append(block)
+        for var in block.binds:
+            self._enter(var)
+        return True
 
     def _wait(self, part: _Part, reads: Iterable[str]) -> None:
         part.missing = set(reads)
@@ -130,7 +147,7 @@ class _Part:
 
     __slots__ = ("at", "item", "missing", "rank")
 
-    def __init__(self, rank: int, at: int, item: Link | AntiJoin | ir.Condition) -> None:
+    def __init__(self, rank: int, at: int, item: Link | ShortestPath | AntiJoin | ir.Condition) -> None:
         self.rank = rank
         self.at = at
         self.item = item

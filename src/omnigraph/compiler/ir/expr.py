@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.compiler.temporal import Date, DateTime
-from omnigraph.compiler.types import PropType
+from omnigraph.compiler.types import PropType, union_members
 
 BOOL = PropType("Bool")
 STRING = PropType("String")
@@ -22,7 +22,7 @@ TARGET = ""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
 TEXT_FUNCTIONS = frozenset({"search", "match_text", "fuzzy"})
-AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
+AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "collect"})
 
 # A list or vector is a tuple of scalars.
 Scalar: TypeAlias = str | int | float | bool | Date | DateTime
@@ -40,9 +40,13 @@ class IllTyped(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NodeObject:
-    """The type of a whole node in a result: its id and every property that is not a Blob."""
+    """The type of a whole node in a result: its id and every property that is not a Blob.
+
+    A node of a union has `fields`: what its types share, beside the name of its own.
+    """
 
     type_name: str
+    fields: tuple[tuple[str, PropType], ...] | None = None
 
     def __str__(self) -> str:
         return self.type_name
@@ -91,16 +95,18 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A whole node; `properties` are the columns that make up its object."""
+    """A whole node; `properties` are the columns that make up its object, `optional` says that it may be null."""
 
     var: str
     type_name: str
     properties: tuple[str, ...]
+    optional: bool = False
+    fields: tuple[tuple[str, PropType], ...] | None = None
 
     @property
     def type(self) -> NodeObject:
         """The object of this node type."""
-        return NodeObject(self.type_name)
+        return NodeObject(self.type_name, self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +216,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """`count(*)` has no argument; `distinct` counts different values."""
+    """`count(*)` has no argument; `distinct` counts or collects different values."""
 
     function: str
     arg: Expr | None
@@ -274,7 +280,8 @@ class SameNode:
     negated: bool = False
 
     def __post_init__(self) -> None:
-        _require(self.left.type_name == self.right.type_name, "identity of different node types")
+        shared = {*union_members(self.left.type_name)} & {*union_members(self.right.type_name)}
+        _require(bool(shared), "identity of different node types")
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,3 +364,4 @@ def _require(holds: bool, what: str) -> None:
 
 
 NEVER = IsTrue(Const(value=False, type=BOOL))
+ALWAYS = And(())

@@ -12,19 +12,21 @@ from omnigraph.compiler.types import PropType
 
 
 def format_plan(plan: ops.Plan) -> str:
-    """The operators of a plan, one a line, negations indented."""
+    """The operators of a plan, one a line, blocks indented."""
     if isinstance(plan, ops.MutationPlan):
-        return "\n".join(_mutation(op) for op in plan.ops)
+        return "\n".join(line for op in plan.ops for line in _mutation(op))
     lines = [*_pipeline(plan.match, 0), *(_result(op) for op in plan.result)]
     lines.append("columns " + ", ".join(_column(column) for column in plan.columns))
     return "\n".join(lines)
 
 
 def format_operator(op: ops.MatchOp | ops.ResultOp) -> str:
-    """One operator on one line; what stands inside a negation is not shown."""
+    """One operator on one line; what stands inside a block is not shown."""
     if isinstance(op, ops.AntiJoin):
         return f"anti-join on {_variables(op.outer)}"
-    if isinstance(op, ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter):
+    if isinstance(op, ops.LeftJoin):
+        return "left join" + (f" on {_variables(op.outer)}" if op.outer else "")
+    if isinstance(op, ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.ShortestPath):
         return _match(op)
     return _result(op)
 
@@ -87,14 +89,14 @@ def format_expr(expr: ir.Expr) -> str:
 def _pipeline(pipeline: Iterable[ops.MatchOp], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for op in pipeline:
-        if isinstance(op, ops.AntiJoin):
+        if isinstance(op, ops.AntiJoin | ops.LeftJoin):
             yield indent + format_operator(op)
             yield from _pipeline(op.ops, depth + 1)
         else:
             yield indent + _match(op)
 
 
-def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter) -> str:
+def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.ShortestPath) -> str:
     match op:
         case ops.NodeScan(var, type_name, predicates, joins, columns):
             return f"scan ${var}: {type_name}" + _where(predicates) + _on(joins) + _keeping(var, columns)
@@ -111,11 +113,14 @@ def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter) -> str:
             return ends + _where(edge_predicates) + _keeping(link.edge_var, edge_columns)
         case ops.Filter(condition):
             return f"filter {format_condition(condition)}"
+        case ops.ShortestPath(link, var, columns):
+            return f"shortest ${var}: ${link.tail} {_link(link)} ${link.head}" + _keeping(var, columns)
 
 
 def _link(link: ops.Link) -> str:
     bound = f"${link.edge_var}:" if link.edge_var is not None else ""
-    hops = f"{{{link.min_hops},{link.max_hops}}}" if (link.min_hops, link.max_hops) != (1, 1) else ""
+    most = "" if link.max_hops == ops.OPEN_HOPS else link.max_hops
+    hops = f"{{{link.min_hops},{most}}}" if (link.min_hops, link.max_hops) != (1, 1) else ""
     return f"{bound}{link.edge}{hops}"
 
 
@@ -146,6 +151,8 @@ def _result(op: ops.ResultOp) -> str:
             return "project " + _outputs(columns)
         case ops.Aggregate(columns):
             return "aggregate " + _outputs(columns)
+        case ops.Having(condition):
+            return f"having {format_condition(condition)}"
         case ops.Distinct():
             return "distinct"
         case ops.Limit(limit, offset):
@@ -174,7 +181,16 @@ def _column(column: ops.ResultColumn) -> str:
 # --- mutations -------------------------------------------------------------------------------
 
 
-def _mutation(op: ops.MutationOp) -> str:
+def _mutation(op: ops.MutationOp) -> Iterator[str]:
+    if isinstance(op, ops.ForEach):
+        yield "for each" + (f" ${op.var}" if op.var is not None else "")
+        yield from _pipeline(op.match, 1)
+        yield _write(op.write).replace(f" where {format_condition(ir.ALWAYS)}", "")
+    else:
+        yield _write(op)
+
+
+def _write(op: ops.PlainWrite) -> str:
     match op:
         case ops.InsertNode(type_name, values):
             return f"insert node {type_name} {_values(values)}"

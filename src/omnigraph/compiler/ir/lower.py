@@ -11,18 +11,24 @@ from omnigraph.compiler.ir.ops import (
     ExpandTest,
     Fetch,
     Filter,
+    ForEach,
+    Having,
+    LeftJoin,
     Limit,
     Link,
     MatchOp,
+    MutationOp,
     MutationPlan,
     NodeScan,
     Output,
+    PlainWrite,
     Plan,
     Project,
     Rank,
     ReadPlan,
     ResultColumn,
     ResultOp,
+    ShortestPath,
     Sort,
     SortKey,
 )
@@ -33,20 +39,28 @@ from omnigraph.compiler.query.checked import (
     CheckedMutation,
     CheckedRead,
     Column,
+    Driven,
+    PathVar,
+    Perhaps,
     Step,
     Where,
     Without,
 )
-from omnigraph.compiler.types import PropType
 
 
 def lower(checked: Checked) -> Plan:
     """The plan of a checked query, operators in clause order."""
     if isinstance(checked.body, CheckedMutation):
-        return MutationPlan(checked.body.ops)
+        return MutationPlan(tuple(_write(each) for each in checked.body.statements))
     read = checked.body
     columns = tuple(ResultColumn(column.name, column.expr.type, column.nullable) for column in read.columns)
     return ReadPlan(_match(read.clauses, frozenset()), _result(read), columns)
+
+
+def _write(statement: PlainWrite | Driven) -> MutationOp:
+    if isinstance(statement, Driven):
+        return ForEach(_match(statement.clauses, frozenset()), statement.write, statement.var)
+    return statement
 
 
 # --- match -----------------------------------------------------------------------------------
@@ -63,15 +77,20 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
                     ops.append(NodeScan(var, type_name))
                     bound.add(var)
                 ops.extend(Filter(condition) for condition in conditions)
-            case Step(link, never):
+            case Step(link, never, path_var):
                 ops.extend(_step(link, bound))
                 bound |= {link.tail, link.head}
                 if never:
                     ops.append(Filter(ir.NEVER))
+                if path_var is not None:
+                    ops.append(ShortestPath(link, path_var))
             case Where(condition):
                 ops.append(Filter(condition))
             case Without(inner, reads):
                 ops.append(AntiJoin(_match(inner, frozenset(bound)), reads))
+            case Perhaps(inner, reads, binds):
+                ops.append(LeftJoin(_match(inner, frozenset(bound)), reads, binds))
+                bound |= set(binds)
     return tuple(ops)
 
 
@@ -104,20 +123,19 @@ def _result(read: CheckedRead) -> tuple[ResultOp, ...]:
 
 def _projected(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
     # Sorting before projecting lets keys read what is not returned; Distinct then keeps the first of equal rows.
-    ops: list[ResultOp] = [_row_order(read, read.keys), Project(columns)]
+    ops: list[ResultOp] = [_row_order(read, read.keys), Project(columns), *_having(read)]
     return [*ops, Distinct()] if read.distinct else ops
 
 
 def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
     aggregate = Aggregate(columns)
-    if not aggregate.keys:
-        return [aggregate]
     ties = [column for column in read.columns if not column.is_aggregate]
-    ops: list[ResultOp] = [aggregate]
-    # Groups come in the order of their first row wherever the keys leave something open.
-    if read.rank is not None or not read.keys or not all(_has_order(column) for column in ties):
+    ops: list[ResultOp] = [aggregate, *_having(read)]
+    # Groups come in the order of their first row wherever the keys leave something open; lists keep the order of rows.
+    by_rows = read.rank is not None or not read.keys or not all(_has_order(column) for column in ties)
+    if (by_rows and aggregate.keys) or any(_collects(column) for column in read.columns):
         ops.insert(0, _row_order(read, ()))
-    if read.keys:
+    if read.keys and aggregate.keys:
         used = {key.expr for key in read.keys}
         rest = (ir.Column(column.name, column.expr.type) for column in ties if _has_order(column))
         ops.append(Sort((*read.keys, *(SortKey(column) for column in rest if column not in used))))
@@ -125,7 +143,9 @@ def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
 
 
 def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
-    ties = tuple(sorted(name for name in read.variables if not ir.is_hidden(name)))
+    # A path follows from its ends, which have names and come first.
+    entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar))
+    ties = tuple(sorted(name for name in entities if not ir.is_hidden(name)))
     if read.rank is None:
         return Sort(keys, ties)
     best_first = SortKey(ir.Score(), descending=not isinstance(read.rank, ir.Nearest))
@@ -134,10 +154,20 @@ def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
     return Sort((best_first, *keys), (*entity, *(name for name in ties if name not in entity)))
 
 
+def _having(read: CheckedRead) -> list[ResultOp]:
+    return [Having(condition) for condition in read.having]
+
+
+def _collects(column: Column) -> bool:
+    return isinstance(column.expr, ir.AggregateCall) and column.expr.function == "collect"
+
+
 def _reuse_score(expr: ir.Expr, rank: ir.RankCall | None) -> ir.Expr:
     return ir.Score() if rank is not None and expr == rank else expr
 
 
 def _has_order(column: Column) -> bool:
     kind = column.expr.type
-    return not (isinstance(kind, PropType) and (kind.list or kind.is_vector))
+    if isinstance(kind, ir.NodeObject):
+        return kind.fields is None  # nodes of different types may share an id
+    return not (kind.list or kind.is_vector)

@@ -1,7 +1,8 @@
 """The operators of a plan: a read is a pipeline over frames of bindings, a mutation a list of writes.
 
 A pipeline starts from one empty row. Each match operator adds bindings or drops rows; the result is a set of
-assignments, so nothing here ever yields the same assignment twice. AntiJoin runs its own pipeline on the outer row.
+assignments, so nothing here ever yields the same assignment twice. AntiJoin and LeftJoin run a pipeline of their own
+on the outer row. A type name may stand for a union of types, `Hut|Lake`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,20 @@ from omnigraph.compiler.ir.expr import (
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import PropType
 
+# No traversal takes as many hops; it stands for the missing bound of `{m,}`.
+OPEN_HOPS = 1 << 62
+
 # --- match -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One edge type of a link over several, walked from `from_type` to `to_type`, against its direction if so."""
+
+    edge: str
+    from_type: str
+    to_type: str
+    against: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +46,8 @@ class Link:
     """One traversal: `tail` is at the edge's source end, `head` at its target end (left and right if undirected).
 
     Reachability is measured from tail to head, and only the head's self-loop counts, so a walk that starts at the
-    head answers the same question but must look for the loop at its own start.
+    head answers the same question but must look for the loop at its own start. With several edge types, or an end that
+    ranges over several node types, `ways` lists the steps there are from left to right.
     """
 
     edge: str
@@ -44,12 +59,14 @@ class Link:
     max_hops: int = 1
     undirected: bool = False
     edge_var: str | None = None
+    ways: tuple[Way, ...] = ()
 
     def __post_init__(self) -> None:
         _require(1 <= self.min_hops <= self.max_hops, f"hops {self.min_hops}..{self.max_hops}")
         _require(self.max_hops == 1 or self.edge_var is None, "edge binding over several hops")
-        _require(self.max_hops == 1 or self.tail_type == self.head_type, "hops that cannot chain")
-        _require(not self.undirected or self.tail_type == self.head_type, "undirected between different types")
+        alike = bool(self.ways) or self.tail_type == self.head_type
+        _require(self.max_hops == 1 or alike, "hops that cannot chain")
+        _require(not self.undirected or alike, "undirected between different types")
 
     def other(self, var: str) -> str:
         """The opposite end."""
@@ -136,7 +153,25 @@ class AntiJoin:
     outer: tuple[str, ...]
 
 
-MatchOp: TypeAlias = NodeScan | Expand | ExpandTest | Filter | AntiJoin
+@dataclass(frozen=True, slots=True)
+class LeftJoin:
+    """Extend each row by the inner pipeline, or once by null where that finds nothing; `binds` are its variables."""
+
+    ops: tuple[MatchOp, ...]
+    outer: tuple[str, ...]
+    binds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShortestPath:
+    """Bind the shortest path of a link whose two ends are bound and known to be linked; `columns` are what is read."""
+
+    link: Link
+    var: str
+    columns: tuple[str, ...] = ()
+
+
+MatchOp: TypeAlias = NodeScan | Expand | ExpandTest | Filter | AntiJoin | LeftJoin | ShortestPath
 
 
 # --- results ---------------------------------------------------------------------------------
@@ -218,6 +253,13 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class Having:
+    """Keep result rows for which the condition on their columns is true."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
 class Distinct:
     """Keep the first of equal result rows."""
 
@@ -230,7 +272,7 @@ class Limit:
     offset: Const | Param | None = None
 
 
-ResultOp: TypeAlias = Rank | Sort | Project | Aggregate | Distinct | Limit
+ResultOp: TypeAlias = Rank | Sort | Project | Aggregate | Having | Distinct | Limit
 
 
 # --- mutations -------------------------------------------------------------------------------
@@ -321,7 +363,31 @@ class DeleteEdge:
         _require_only((self.predicate,), TARGET)
 
 
-MutationOp: TypeAlias = InsertNode | InsertEdge | UpdateNode | UpdateEdge | DeleteNode | DeleteEdge
+PlainWrite: TypeAlias = InsertNode | InsertEdge | UpdateNode | UpdateEdge | DeleteNode | DeleteEdge
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """Do a write once for each distinct assignment of the variables it reads; `var` is what it updates or deletes."""
+
+    match: tuple[MatchOp, ...]
+    write: PlainWrite
+    var: str | None = None
+
+
+MutationOp: TypeAlias = PlainWrite | ForEach
+
+
+def written_outputs(write: PlainWrite) -> tuple[Output, ...]:
+    """The values of a write as columns: properties by their names, endpoints as `from` and `to`."""
+    match write:
+        case InsertNode(values=values) | UpdateNode(values=values) | UpdateEdge(values=values):
+            return tuple(Output(value.property, value.expr) for value in values)
+        case InsertEdge(values=values):
+            ends = (Output("from", write.source), Output("to", write.target))
+            return (*ends, *(Output(value.property, value.expr) for value in values))
+        case _:
+            return ()
 
 
 # --- plans -----------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from omnigraph.compiler.ir.ops import MutationPlan, Plan
+from dataclasses import replace
+
+from omnigraph.compiler.ir.ops import ForEach, MutationPlan, Plan, Project, ReadPlan, written_outputs
 from omnigraph.compiler.ir.passes.bind_constants import bind_constants
 from omnigraph.compiler.ir.passes.choose_start import choose_start
 from omnigraph.compiler.ir.passes.context import Context
@@ -32,7 +34,15 @@ _NEUTRAL = Context()
 def optimize(plan: Plan, context: Context = _NEUTRAL) -> Plan:
     """The plan after every pass; it yields the same rows. A plan may be optimised again once more is known."""
     if isinstance(plan, MutationPlan):
-        return plan
+        return MutationPlan(tuple(_driven(op, context) if isinstance(op, ForEach) else op for op in plan.ops))
     for run in PASSES:
         plan = run(plan, context)
     return plan
+
+
+def _driven(op: ForEach, context: Context) -> ForEach:
+    """The match of a write, planned like that of a read which returns what the write needs."""
+    needed = ReadPlan(op.match, (Project(written_outputs(op.write)),), ())
+    for run in PASSES:
+        needed = run(needed, context)
+    return replace(op, match=needed.match)

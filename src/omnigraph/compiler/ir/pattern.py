@@ -6,7 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.ir.expr import Condition
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Link, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import (
+    AntiJoin,
+    Expand,
+    ExpandTest,
+    Filter,
+    LeftJoin,
+    Link,
+    MatchOp,
+    NodeScan,
+    ReadPlan,
+    ShortestPath,
+)
 
 
 @dataclass
@@ -18,6 +29,8 @@ class Pattern:
     links: list[Link] = field(default_factory=list)
     predicates: dict[str, list[Condition]] = field(default_factory=dict)  # by the one variable they read
     filters: list[Condition] = field(default_factory=list)
+    paths: list[ShortestPath] = field(default_factory=list)
+    optionals: list[LeftJoin] = field(default_factory=list)
     negations: list[AntiJoin] = field(default_factory=list)
 
     def of(self, var: str | None) -> tuple[Condition, ...]:
@@ -44,19 +57,23 @@ def decompose(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> Pattern:
                 _add_edge_predicates(pattern, link, edge_predicates)
             case Filter(condition):
                 pattern.filters.append(condition)
+            case ShortestPath():
+                pattern.paths.append(op)
+            case LeftJoin():
+                pattern.optionals.append(op)
             case AntiJoin():
                 pattern.negations.append(op)
     return pattern
 
 
 def map_match(plan: ReadPlan, change: Callable[[tuple[MatchOp, ...], frozenset[str]], tuple[MatchOp, ...]]) -> ReadPlan:
-    """The plan with every pipeline of match operators changed, those of negations before the ones around them."""
+    """The plan with every pipeline of match operators changed, those of blocks before the ones around them."""
 
     def inside_out(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> tuple[MatchOp, ...]:
-        return change(tuple(negation(op) if isinstance(op, AntiJoin) else op for op in ops), bound)
+        return change(tuple(block(op) if isinstance(op, AntiJoin | LeftJoin) else op for op in ops), bound)
 
-    def negation(block: AntiJoin) -> AntiJoin:
-        return AntiJoin(inside_out(block.ops, frozenset(block.outer)), block.outer)
+    def block(op: AntiJoin | LeftJoin) -> AntiJoin | LeftJoin:
+        return replace(op, ops=inside_out(op.ops, frozenset(op.outer)))
 
     return replace(plan, match=inside_out(plan.match, frozenset()))
 

@@ -17,6 +17,7 @@ from omnigraph.compiler.query.checked import (
     Step,
     Without,
 )
+from omnigraph.compiler.types import union_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def _cross_product(read: CheckedRead) -> Iterator[Advice]:
         if isinstance(clause, Without):
             continue
         joined = set(used_variables(clause))
-        if isinstance(clause, Step) and clause.link.edge_var is not None:
-            joined.add(clause.link.edge_var)
+        if isinstance(clause, Step):
+            joined |= {name for name in (clause.link.edge_var, clause.path_var) if name is not None}
         if joined:
             apart = [group for group in groups if not group & joined]
             groups = [*apart, joined.union(*(group for group in groups if group & joined))]
@@ -65,7 +66,8 @@ def _order_without_limit(read: CheckedRead, large_types: Collection[str]) -> Ite
         return
     scanned = {clause.type_name for clause in read.clauses if isinstance(clause, Bind)}
     reached = {kind.type_name for kind in read.variables.values() if isinstance(kind, NodeVar)}
-    for type_name in sorted((scanned | reached) & set(large_types)):
+    types = {name for union in scanned | reached for name in union_members(union)}
+    for type_name in sorted(types & set(large_types)):
         yield Advice("L205", f"orders all of {type_name} without a limit", type_name)
 
 

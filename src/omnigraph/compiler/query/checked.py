@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Link, MutationOp, SortKey
+from omnigraph.compiler.ir.ops import Link, PlainWrite, SortKey
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.types import PropType
 
@@ -16,19 +16,37 @@ from omnigraph.compiler.types import PropType
 
 @dataclass(frozen=True, slots=True)
 class NodeVar:
-    """A variable that ranges over the nodes of one type."""
+    """A variable that ranges over the nodes of one type, or of a union; `optional` when it may be null.
+
+    `interface` is the interface it was bound to, if any: then only what the interface declares can be read.
+    """
 
     type_name: str
+    interface: str | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeVar:
-    """A variable that ranges over the edges of one type."""
+    """A variable that ranges over the edges of one type, or of a union."""
 
     type_name: str
+    optional: bool = False
 
 
-Variable: TypeAlias = NodeVar | EdgeVar
+@dataclass(frozen=True, slots=True)
+class PathVar:
+    """A shortest path: its length and the ids of its nodes."""
+
+    optional: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """What messages call it."""
+        return "a path"
+
+
+Variable: TypeAlias = NodeVar | EdgeVar | PathVar
 
 
 # --- clauses ---------------------------------------------------------------------------------
@@ -45,10 +63,11 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A traversal; `never` when its bounds ask for hops that cannot chain."""
+    """A traversal; `never` when its bounds ask for hops that cannot chain, `path_var` names its shortest path."""
 
     link: Link
     never: bool = False
+    path_var: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +85,16 @@ class Without:
     outer: tuple[str, ...]
 
 
-CheckedClause: TypeAlias = Bind | Step | Where | Without
+@dataclass(frozen=True, slots=True)
+class Perhaps:
+    """An `optional` block: `outer` are the variables it reads, `binds` those that are null where it has no solution."""
+
+    clauses: tuple[CheckedClause, ...]
+    outer: tuple[str, ...]
+    binds: tuple[str, ...]
+
+
+CheckedClause: TypeAlias = Bind | Step | Where | Without | Perhaps
 
 
 # --- bodies ----------------------------------------------------------------------------------
@@ -89,7 +117,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRead:
-    """A read: `not` blocks stand last in their list, order keys are resolved, a rank key is apart."""
+    """A read: blocks stand last in their list, `not` after `optional`; order keys are resolved, a rank key is apart."""
 
     clauses: tuple[CheckedClause, ...]
     variables: Mapping[str, Variable]
@@ -99,6 +127,7 @@ class CheckedRead:
     limit: ir.Const | ir.Param | None
     offset: ir.Const | ir.Param | None
     distinct: bool
+    having: tuple[ir.Condition, ...] = ()
 
     @property
     def grouped(self) -> bool:
@@ -107,10 +136,24 @@ class CheckedRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Driven:
+    """A write for each distinct assignment of the variables it reads; `var` is what it updates or deletes."""
+
+    clauses: tuple[CheckedClause, ...]
+    write: PlainWrite
+    var: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedMutation:
     """A mutation: its statements, resolved."""
 
-    ops: tuple[MutationOp, ...]
+    statements: tuple[PlainWrite | Driven, ...]
+
+    @property
+    def ops(self) -> tuple[PlainWrite, ...]:
+        """What is written, whatever drives it."""
+        return tuple(each.write if isinstance(each, Driven) else each for each in self.statements)
 
 
 @dataclass(frozen=True, slots=True)

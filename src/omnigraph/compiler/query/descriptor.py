@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.compiler.ir import ops
 from omnigraph.compiler.ir.expr import ValueType
-from omnigraph.compiler.query.checked import (
-    Bind,
-    Checked,
-    CheckedClause,
-    CheckedMutation,
-    Column,
-    Step,
-    Without,
-)
+from omnigraph.compiler.query.checked import Checked, CheckedMutation, Column, Driven
+from omnigraph.compiler.query.touched import Touched, reads_of, writes_of
 from omnigraph.compiler.types import PropType
 
 _KINDS = {
@@ -32,18 +25,6 @@ _KINDS = {
     "DateTime": "datetime",
     "Blob": "blob",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """A node or edge type that a query reads or writes."""
-
-    kind: str
-    type_name: str
-
-    def to_json(self) -> dict[str, str]:
-        """The shape of the contract."""
-        return {"kind": self.kind, "type_name": self.type_name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +47,18 @@ class Operation:
 def describe(checked: Checked) -> Operation:
     """The descriptor of a checked query."""
     if not isinstance(checked.body, CheckedMutation):
-        return Operation(checked.body.columns, _ordered(_read_by(checked.body.clauses)), ())
-    writes = [touched for op in checked.body.ops for touched in _written_by(op)]
+        return Operation(checked.body.columns, _ordered(reads_of(checked.body.clauses)), ())
+    writes = [touched for op in checked.body.ops for touched in writes_of(op)]
     endpoints = [
         Touched("node", type_name)
         for op in checked.body.ops
         if isinstance(op, ops.InsertEdge)
         for type_name in (op.source_type, op.target_type)
     ]
-    return Operation((), _ordered([*writes, *endpoints]), _ordered(writes))
+    matched = [
+        touched for each in checked.body.statements if isinstance(each, Driven) for touched in reads_of(each.clauses)
+    ]
+    return Operation((), _ordered([*writes, *endpoints, *matched]), _ordered(writes))
 
 
 def describe_column(column: Column) -> dict[str, Any]:
@@ -93,33 +77,6 @@ def describe_type(kind: ValueType) -> dict[str, Any]:
     if kind.list:
         return {"kind": "list", "item_kind": _KINDS[kind.scalar]}
     return {"kind": _KINDS[kind.scalar]}
-
-
-def _read_by(clauses: tuple[CheckedClause, ...]) -> Iterator[Touched]:
-    for clause in clauses:
-        match clause:
-            case Bind(_, type_name):
-                yield Touched("node", type_name)
-            case Step(link):
-                yield Touched("edge", link.edge)
-                yield Touched("node", link.tail_type)
-                yield Touched("node", link.head_type)
-            case Without(inner):
-                yield from _read_by(inner)
-            case _:
-                pass
-
-
-def _written_by(op: ops.MutationOp) -> Iterator[Touched]:
-    match op:
-        case ops.InsertNode(type_name) | ops.UpdateNode(type_name):
-            yield Touched("node", type_name)
-        case ops.InsertEdge(type_name) | ops.UpdateEdge(type_name) | ops.DeleteEdge(type_name):
-            yield Touched("edge", type_name)
-        case ops.DeleteNode(type_name, _, cascades):
-            yield Touched("node", type_name)
-            for cascade in cascades:
-                yield Touched("edge", cascade.edge)
 
 
 def _ordered(touched: Iterable[Touched]) -> tuple[Touched, ...]:

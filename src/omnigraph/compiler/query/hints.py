@@ -9,7 +9,7 @@ from omnigraph.compiler.lexer import LOWER, PUNCT, UPPER, VAR, Tokens
 _KEYWORDS = frozenset({
     "query", "match", "return", "distinct", "order", "asc", "desc", "limit", "offset", "not", "and", "or", "in",
     "is", "null", "true", "false", "contains", "starts_with", "as", "insert", "update", "set", "delete", "where",
-    "count", "sum", "avg", "min", "max", "now",
+    "count", "sum", "avg", "min", "max", "now", "optional", "shortest", "having", "collect",
 })
 # fmt: on
 _COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -117,10 +117,12 @@ def _lower(text: str, before: str, expected: tuple[str, ...]) -> str | None:
         return "write order { … }" if before == "order" else _WORDS["group"]
     if text == "where" and "'return'" in expected:
         return "filters stand inside 'match', without 'where'"
+    if text == "match" and before == "optional":
+        return "write optional { … }"
     if text == "match" and "'query'" in expected:
         return "a query has a name: query name() { match { … } return { … } }"
-    if text in ("order", "limit") and "'}'" in expected:
-        return "the order of sections is: return, order, limit, offset"
+    if text in ("having", "order", "limit") and "'}'" in expected:
+        return "the order of sections is: return, having, order, limit, offset"
     if text in _WORDS:
         return _WORDS[text]
     if any("type name" in each for each in expected):

@@ -134,7 +134,7 @@ def _body(cur: QueryCursor) -> Read | tuple[Statement, ...]:
     else:
         # What follows the first match decides between a read and a mutation.
         clauses = parse_clauses(cur)
-        if not any(cur.at_word(word) for word in WRITES):
+        if cur.text not in WRITES:
             return parse_read(cur, clauses)
         statements = [parse_driven(cur, start, clauses)]
     while not cur.at_punct("}"):

@@ -239,11 +239,10 @@ def _aggregate(cur: QueryCursor) -> Agg:
     start = _open(cur)
     if name == "count" and cur.take_punct("*") is not None:
         return Agg(name, None, False, _close(cur, start))
-    if name in ("count", "collect"):
-        # `count(distinct)` counts a column of that name; anything after the word makes it the modifier.
-        if cur.text == "distinct" and cur.peek()[1] != ")":
-            cur.advance()
-            return Agg(name, parse_expr(cur), True, _close(cur, start))
+    # `count(distinct)` counts a column of that name; anything after the word makes it the modifier.
+    if name in ("count", "collect") and cur.text == "distinct" and cur.peek()[1] != ")":
+        cur.advance()
+        return Agg(name, parse_expr(cur), True, _close(cur, start))
     return Agg(name, parse_expr(cur), False, _close(cur, start))
 
 

@@ -11,7 +11,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.clauses import check_clauses
 from omnigraph.compiler.query.check.mutations import check_statements
 from omnigraph.compiler.query.check.orders import check_order
-from omnigraph.compiler.query.check.returns import check_count, check_return
+from omnigraph.compiler.query.check.returns import check_count, check_having, check_return
 from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
 from omnigraph.compiler.query.check.values import stored_value
 from omnigraph.compiler.query.checked import Checked, CheckedMutation, CheckedRead, Parameter
@@ -69,7 +69,8 @@ def _default(param: ast.Param, scope: Scope) -> ir.Const | None:
 def _check_read(read: ast.Read, scope: Scope) -> CheckedRead:
     clauses = check_clauses(read.clauses, scope)
     columns = check_return(read.items, scope)
+    having = check_having(read.having, columns, scope)
     rank, keys = check_order(read.order, columns, scope, limited=read.limit is not None)
     limit = check_count(read.limit, "limit", scope)
     offset = check_count(read.offset, "offset", scope)
-    return CheckedRead(clauses, scope.visible(), columns, rank, keys, limit, offset, read.distinct)
+    return CheckedRead(clauses, scope.visible(), columns, rank, keys, limit, offset, read.distinct, having)

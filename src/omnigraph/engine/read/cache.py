@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 ValueT = TypeVar("ValueT")
@@ -32,10 +33,14 @@ class ByteCache(Generic[ValueT]):
             self._held.move_to_end(key)
             return self._held[key][0]
 
+    def accepts(self, size: int) -> bool:
+        """Whether a value of this size would be held."""
+        return size <= self.capacity // 4
+
     def put(self, key: Hashable, value: ValueT) -> None:
         """Hold a value; one that fills more than a quarter of the cache is not worth what it would push out."""
         size = self._size(value)
-        if size > self.capacity // 4:
+        if not self.accepts(size):
             return
         with self._lock:
             self._drop(key)
@@ -105,3 +110,36 @@ class Searches:
             self._missed.clear()
         self._missed[key] = now
         return True
+
+
+@dataclass(slots=True)
+class Fetched:
+    """What fetching single rows of one column has cost so far."""
+
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+class Fetches:
+    """Per column what fetching single rows has cost; tells when reading the whole column would have been better."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Fetched] = {}
+
+    def add(self, key: Hashable, rows: int, size: int, seconds: float) -> None:
+        """One more fetch."""
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        known = self._known.setdefault(key, Fetched())
+        known.rows += rows
+        known.bytes += size
+        known.seconds += seconds
+
+    def of(self, key: Hashable) -> Fetched:
+        """All so far."""
+        return self._known.get(key) or Fetched()
+
+    def settle(self, key: Hashable) -> None:
+        """Start over: the column is held now."""
+        self._known.pop(key, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.engine.arrow import TableType, row_schema
 from omnigraph.engine.read.adjacency import Rows
-from omnigraph.engine.read.cache import ByteCache
+from omnigraph.engine.read.cache import ByteCache, Fetches
 from omnigraph.engine.read.rowindex import RowIndex, distinct, row_ids
 from omnigraph.engine.view import View
 from omnigraph.storage.layout import Root
@@ -26,6 +27,8 @@ SMALL_TABLE = 4_096
 _LARGEST_IN_MEMORY = 1 << 20
 _COLUMN_CACHE_BYTES = 512 << 20
 _NARROW_TEXT = 1 << 31
+_SCAN_SECONDS_PER_ROW = 1e-7
+_SCAN_SECONDS_PER_BYTE = 2e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ def _held_bytes(held: Held) -> int:
 
 
 HOT_COLUMNS: ByteCache[Held] = ByteCache(_COLUMN_CACHE_BYTES, _held_bytes)
+_FETCHES = Fetches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +144,15 @@ class Entities:
         wanted, _ = distinct(rows)
         if self._scan_is_cheaper(missing, len(wanted)):
             self._scan(missing)
-        else:
-            # Ascending order keeps the reads sequential.
-            stored = self.handle.take_rows(pa.array(wanted), [*self._stored_names(missing), ROW_ID])
-            self._hold(missing, stored)
+            return
+        begin = time.perf_counter()
+        # Ascending order keeps the reads sequential.
+        stored = self.handle.take_rows(pa.array(wanted), [*self._stored_names(missing), ROW_ID])
+        self._hold(missing, stored)
+        seconds = (time.perf_counter() - begin) / len(missing)
+        for name in missing:
+            size = self._held[name][-1].values.nbytes
+            _FETCHES.add((self.version_key, name), len(wanted), size, seconds)
 
     def scan(self, names: Iterable[str], filter: str | None = None) -> Rows:
         """Read columns of the rows that a filter over stored columns keeps, hold them, and return those rows."""
@@ -158,6 +167,11 @@ class Entities:
         self.rows_read += found.num_rows
         self.bytes_read += found.nbytes
         return found
+
+    @property
+    def is_small(self) -> bool:
+        """Whether reading everything costs less than asking for some of it."""
+        return self.row_count <= SMALL_TABLE
 
     def in_memory(self, name: str) -> bool:
         """Whether the whole column is at hand."""
@@ -224,12 +238,24 @@ class Entities:
         if self.row_count <= SMALL_TABLE:
             return True
         wide = any(pa.types.is_nested(self._layout.schema.field(name).type) for name in names)
-        return wanted * (_WIDE_SCAN_RATIO if wide else _SCAN_RATIO) >= self.row_count
+        if wanted * (_WIDE_SCAN_RATIO if wide else _SCAN_RATIO) >= self.row_count:
+            return True
+        # Once fetching single rows has cost as much as reading the column would have, more of it is to be expected.
+        return self.as_named and all(self._is_hot(name) for name in names)
+
+    def _is_hot(self, name: str) -> bool:
+        if pa.types.is_nested(self._layout.schema.field(name).type):
+            return False
+        fetched = _FETCHES.of((self.version_key, name))
+        size = self.row_count * (fetched.bytes / max(fetched.rows, 1) + 8)
+        whole = max(self.row_count * _SCAN_SECONDS_PER_ROW, size * _SCAN_SECONDS_PER_BYTE)
+        return fetched.seconds > whole and HOT_COLUMNS.accepts(int(size))
 
     def _scan(self, names: list[str]) -> None:
         self.scan(names)
         for name in names if self.as_named else ():
             HOT_COLUMNS.put((self.version_key, name), self._held[name][-1])
+            _FETCHES.settle((self.version_key, name))
 
 
 def _ascending(table: pa.Table) -> tuple[Rows, pa.Table]:

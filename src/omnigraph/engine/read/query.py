@@ -19,6 +19,7 @@ from omnigraph.engine.read.leaves import frame_leaf
 from omnigraph.engine.read.plans import plan_for
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.runners import spark_reader
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
 from omnigraph.ids import now_micros
@@ -26,7 +27,7 @@ from omnigraph.ids import now_micros
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
 
-RUNNERS = ("auto", "inline")
+RUNNERS = ("auto", "inline", "spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,10 @@ class ReadCall:
 
 
 def run_query(view: View, call: ReadCall) -> Result:
-    """The rows of a read at one view."""
+    """The rows of a read at one view; `auto` is this process."""
+    if call.runner == "spark":
+        result: Result = spark_reader(view).run(call)
+        return result
     compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     plan = plan_for(view, compiled, bindings.params)

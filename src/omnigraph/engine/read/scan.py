@@ -19,9 +19,12 @@ from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_
 from omnigraph.engine.read.keyed import rows_by_key
 from omnigraph.engine.read.numbering import value_column
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.text import searched, searched_rows
 
 # A product is made and filtered in pieces of about this many rows.
 _PIECE = 1 << 20
+# For more rows than this asking storage once beats reading the columns of each.
+_FEW_HITS = 1_000
 
 
 def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: bool = False) -> Frame:
@@ -57,6 +60,9 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     pushed = push(ir.And(op.predicates), run.bindings)
     if pushed.keeps_nothing or not entities.row_count:
         return np.empty(0, np.int64)
+    hits = searched_rows(run, _table_key(op), op.predicates, narrowed=pushed.filter is not None)
+    if hits is not None:
+        return _found(run, op, entities, hits)
     read = [name for predicate in op.predicates for _, name in properties(predicate)]
     if entities.at_hand(read):
         rows = entities.all_rows()
@@ -70,6 +76,18 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     if pushed.rest is None:
         return rows
     return rows[run.matching(op.var, _table_key(op), rows, (pushed.rest,))]
+
+
+def _found(run: Run, op: NodeScan, entities: Entities, hits: Rows) -> Rows:
+    """Those of the rows whose text matches that satisfy the other predicates too."""
+    others = tuple(predicate for predicate in op.predicates if searched(predicate) is None)
+    if not others or not len(hits):
+        return hits
+    pushed = push(ir.And(others), run.bindings)
+    if len(hits) > _FEW_HITS and pushed.filter is not None and entities.as_named:
+        hits = np.intersect1d(hits, entities.scan((), pushed.filter), assume_unique=True)
+        others = () if pushed.rest is None else (pushed.rest,)
+    return hits[run.matching(op.var, _table_key(op), hits, others)]
 
 
 def _worth_reading(run: Run, op: NodeScan, entities: Entities) -> Iterable[str]:

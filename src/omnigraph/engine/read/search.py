@@ -85,11 +85,12 @@ def _bm25(run: Run, entities: Entities, call: ir.Bm25) -> Hits:
 
 
 def _nearest(run: Run, entities: Entities, rows: Rows, call: ir.Nearest, most: int | None) -> Hits:
-    query = _query_vector(run, call)
+    query = query_vector(run, call)
     return _NONE if query is None else neighbours(run, entities, rows, call, query, most)
 
 
-def _query_vector(run: Run, call: ir.Nearest) -> Sequence[float] | None:
+def query_vector(run: Run, call: ir.Nearest) -> Sequence[float] | None:
+    """The vector to look for, a text embedded; None for a null query."""
     value = run.constant(call.query)
     if value is None or not call.embeds:
         return cast("Sequence[float] | None", value)

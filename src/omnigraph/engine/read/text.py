@@ -40,6 +40,41 @@ def text_matches(run: Run, frame: Frame, call: ir.TextMatch) -> pa.Array:
     return pa.array(found)
 
 
+def searched(condition: ir.Condition) -> ir.TextMatch | None:
+    """The text predicate that a condition is, if it asks a property for the same words in every row."""
+    match condition:
+        case ir.IsTrue(ir.TextMatch(field=ir.Property(), query=ir.Const() | ir.Param()) as call):
+            return call
+        case _:
+            return None
+
+
+def searched_rows(
+    run: Run, table_key: str, conditions: tuple[ir.Condition, ...], *, narrowed: bool
+) -> Rows | None:
+    """Ascending rows that satisfy every text predicate among the conditions, without looking at the other rows.
+
+    None when there is none, or when reading the texts is no more work: of a small table, or of the few rows that other
+    conditions leave (`narrowed`) of a large one whose corpus is not at hand.
+    """
+    calls = [call for condition in conditions if (call := searched(condition)) is not None]
+    entities = run.entities(table_key)
+    if not calls or entities.is_small:
+        return None
+    found: Rows | None = None
+    for call in calls:
+        assert isinstance(call.field, ir.Property) and isinstance(call.query, ir.Const | ir.Param)
+        column = TextColumn(entities, call.field.name, run.keep_derived)
+        corpus = corpus_at_hand(column) if narrowed else corpus_of(column)
+        if corpus is None:
+            return None
+        query = run.constant(call.query)
+        rows = np.empty(0, np.int64) if query is None else corpus.matching(str(query), _distance(run, call))
+        run.profile.note(f"{column.name}: corpus of {corpus.count} texts, {len(rows)} match")
+        found = rows if found is None else np.intersect1d(found, rows, assume_unique=True)
+    return found
+
+
 def _texts(run: Run, frame: Frame, field: ir.Expr) -> Callable[[str, int | None], Mask]:
     if isinstance(field, ir.Property):
         bound = frame.bound[field.var]

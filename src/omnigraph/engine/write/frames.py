@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,13 @@ def decode_frame(
     fill: Fill | None = None,
     first_row: int = 1,
     file: str | None = None,
+    optional_ends: bool = False,
 ) -> Decoded:
     """Rows of one node type or one edge type; `columns` maps property names, `id`, `from` and `to` to frame columns.
 
     Without a mapping every column must be a field of the type. With one, further columns are used when they are
     called like a field and ignored otherwise. Row numbers stand in for lines; a piece of a larger frame says which
-    is its first, and `file` which file it was read from.
+    is its first, and `file` which file it was read from. With `optional_ends`, a row that lacks one is no edge.
     """
     info = named_type(catalog, type, edge)
     table = _selected(arrow_table(frame), info, columns)
@@ -50,7 +51,7 @@ def decode_frame(
     violations: list[Violation] = []
     first = first_row
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        rows, found = _decode_batch(info, batch, first, file, fill)
+        rows, found = _decode_batch(info, batch, _Context(first, file, fill, optional_ends))
         parts.append(rows)
         violations += found
         first += batch.num_rows
@@ -118,9 +119,18 @@ def _is_field(info: TableType, name: str) -> bool:
     return name in info.properties or name == "id" or (isinstance(info, EdgeType) and name in _ENDPOINTS)
 
 
-def _decode_batch(
-    info: TableType, batch: pa.RecordBatch, first: int, file: str | None, fill: Fill | None
-) -> tuple[TypeRows, list[Violation]]:
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What a batch does not say about itself."""
+
+    first: int
+    file: str | None
+    fill: Fill | None
+    optional_ends: bool
+
+
+def _decode_batch(info: TableType, batch: pa.RecordBatch, context: _Context) -> tuple[TypeRows, list[Violation]]:
+    first, file = context.first, context.file
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     lines = np.arange(first, first + batch.num_rows, dtype=np.int64)
     violations: list[Violation] = []
@@ -129,16 +139,19 @@ def _decode_batch(
     }
     keep = np.ones(batch.num_rows, bool)
     for name, values in identity.items():
-        identity[name], found = _id_texts(info, name, values, lines, required=name != "id")
+        required = name != "id" and not context.optional_ends
+        identity[name], found = _id_texts(info, name, values, lines, required=required)
+        if name != "id" and context.optional_ends:
+            keep &= values.is_valid().to_numpy(zero_copy_only=False)
         violations += [replace(violation, file=file) for violation in found]
         keep[[violation.line - first for violation in found if violation.line is not None]] = False
-    if violations:
+    if not keep.all():
         mask = pa.array(keep)
         columns, identity = ({k: v.filter(mask) for k, v in part.items()} for part in (columns, identity))
         lines = lines[keep]
     ids = identity.get("id", pa.nulls(len(lines), pa.utf8()))
     endpoints = (identity["from"], identity["to"]) if isinstance(info, EdgeType) else None
-    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines, file), fill)
+    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines, file), context.fill)
     return rows, sorted([*violations, *found], key=place_order)
 
 

@@ -1,4 +1,4 @@
-"""Columnar files as Arrow tables, a piece at a time: Parquet by row groups, ORC by stripes, CSV as a stream.
+"""Columnar files as decoded rows, a piece at a time; a piece is a row group, a stripe, a block or a batch.
 
 CSV cells are text. Each is turned into the value its property would have in JSON; a cell that is none is left as text,
 so that the ordinary rules refuse it by row.
@@ -8,33 +8,37 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.arrow import TableType
-from omnigraph.engine.write.files import open_input, open_stream
+from omnigraph.engine.write.files import open_input
+from omnigraph.engine.write.forms import BY_NAME, Form
 from omnigraph.engine.write.frames import decode_frame, named_type
 from omnigraph.engine.write.records import Decoded, Fill
+from omnigraph.engine.write.table_files import Columns, table_pieces
 from omnigraph.errors import BadRequest
-
-_CSV_BLOCK = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class FrameShape:
-    """What the rows of a columnar input are: a node type or an edge type, and which column is which field."""
+    """What the rows of a columnar input are: a node type or an edge type, and which column is which field.
+
+    With `optional`, a row without one of its endpoints is no edge and is passed over.
+    """
 
     type: str | None = None
     edge: str | None = None
     columns: Mapping[str, str] | None = None
+    form: Form = BY_NAME
+    optional: bool = False
 
 
 def decode_table_file(
@@ -52,7 +56,7 @@ def decode_table_file(
     `file` is the name that messages show.
     """
     info = named_type(catalog, frame.type, frame.edge)
-    for table in _pieces(path, info, frame.columns, groups):
+    for table in typed_pieces(path, info, frame, groups):
         yield decode_frame(
             table,
             catalog,
@@ -62,22 +66,30 @@ def decode_table_file(
             fill=fill,
             first_row=first_row,
             file=file,
+            optional_ends=frame.optional,
         )
         first_row += table.num_rows
 
 
-def _pieces(path: str, info: TableType, columns: Mapping[str, str] | None, groups: range | None) -> Iterator[pa.Table]:
-    kind = path.rpartition(".")[2] if path.endswith((".parquet", ".orc")) else "csv"
-    try:
-        match kind:
-            case "parquet":
-                yield from _parquet(path, info, columns, groups)
-            case "orc":
-                yield from _orc(path)
-            case _:
-                yield from _csv(path, info, columns)
-    except pa.ArrowInvalid as error:
-        raise BadRequest(f"'{path}' cannot be read: {error}") from error
+def typed_pieces(path: str, info: TableType, frame: FrameShape, groups: range | None = None) -> Iterator[pa.Table]:
+    """The columns that a type can use, cells of text files as the values they stand for."""
+    sources = {source: target for target, source in (frame.columns or {}).items()}
+
+    def kind_of(name: str) -> PropType | None:
+        return info.properties.get(sources.get(name, name))
+
+    def wanted(names: Sequence[str]) -> list[str] | None:
+        return _needed(names, info, frame.columns)
+
+    text = frame.form.of(path) == "csv"
+    kinds = {name: kind for name in {*sources, *info.properties} if (kind := kind_of(name)) is not None}
+    columns = Columns(wanted, kinds, as_text=text, named=frozenset(sources))
+    for piece in table_pieces(path, frame.form, columns, groups):
+        if not text:
+            yield piece
+            continue
+        for batch in piece.to_batches():
+            yield from _typed_runs(batch, {name: kind_of(name) for name in piece.column_names})
 
 
 def group_rows(path: str) -> list[int]:
@@ -90,15 +102,7 @@ def group_rows(path: str) -> list[int]:
         return [found.row_group(at).num_rows for at in range(found.num_row_groups)]
 
 
-def _parquet(path: str, info: TableType, columns: Mapping[str, str] | None, groups: range | None) -> Iterator[pa.Table]:
-    with open_input(path) as file:
-        parquet = pq.ParquetFile(file)
-        wanted = _needed(parquet.schema_arrow.names, info, columns)
-        for at in range(parquet.num_row_groups) if groups is None else groups:
-            yield parquet.read_row_group(at, columns=wanted)
-
-
-def _needed(names: list[str], info: TableType, columns: Mapping[str, str] | None) -> list[str] | None:
+def _needed(names: Sequence[str], info: TableType, columns: Mapping[str, str] | None) -> list[str] | None:
     """With a mapping, the columns it names or that are called like a field; the rest is not even read."""
     if columns is None:
         return None
@@ -106,33 +110,9 @@ def _needed(names: list[str], info: TableType, columns: Mapping[str, str] | None
     return [name for name in names if name in fields or name in columns.values()]
 
 
-def _orc(path: str) -> Iterator[pa.Table]:
-    from pyarrow import orc
-
-    with open_input(path) as file:
-        stripes = orc.ORCFile(file)
-        for at in range(stripes.nstripes):
-            yield pa.Table.from_batches([stripes.read_stripe(at)])
-
-
-def _csv(path: str, info: TableType, columns: Mapping[str, str] | None) -> Iterator[pa.Table]:
-    sources = {source: target for target, source in (columns or {}).items()}
-    with open_stream(path) as file:
-        first = pcsv.open_csv(file, pcsv.ReadOptions(block_size=_CSV_BLOCK), pcsv.ParseOptions(newlines_in_values=True))
-        names = first.schema.names
-    convert = pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.utf8()), strings_can_be_null=True)
-    convert.null_values, convert.quoted_strings_can_be_null = [""], False
-    with open_stream(path) as file:
-        reader = pcsv.open_csv(
-            file, pcsv.ReadOptions(block_size=_CSV_BLOCK), pcsv.ParseOptions(newlines_in_values=True), convert
-        )
-        for batch in reader:
-            yield from _typed_runs(batch, {name: info.properties.get(sources.get(name, name)) for name in names})
-
-
 def _typed_runs(batch: pa.RecordBatch, kinds: Mapping[str, PropType | None]) -> Iterator[pa.Table]:
     """The rows with typed cells; rows with a cell that does not convert come in runs of their own, it as text."""
-    columns = {name: _from_text(kind, batch.column(name)) for name, kind in kinds.items()}
+    columns = {name: from_text(kind, batch.column(name)) for name, kind in kinds.items()}
     failed = [name for name, values in columns.items() if values is None]
     if not failed:
         yield pa.table(columns)
@@ -140,15 +120,15 @@ def _typed_runs(batch: pa.RecordBatch, kinds: Mapping[str, PropType | None]) -> 
     wrong = np.zeros(batch.num_rows, bool)
     for name in failed:
         cells = batch.column(name)
-        wrong |= [_from_text(kinds[name], cells.slice(at, 1)) is None for at in range(len(cells))]
+        wrong |= [from_text(kinds[name], cells.slice(at, 1)) is None for at in range(len(cells))]
     edges = np.flatnonzero(np.diff(wrong)) + 1
     for start, stop in itertools.pairwise([0, *edges.tolist(), batch.num_rows]):
         run = batch.slice(start, stop - start)
-        typed = {name: _from_text(kind, run.column(name)) for name, kind in kinds.items()}
+        typed = {name: from_text(kind, run.column(name)) for name, kind in kinds.items()}
         yield pa.table({name: run.column(name) if values is None else values for name, values in typed.items()})
 
 
-def _from_text(kind: PropType | None, texts: pa.Array) -> pa.Array | None:
+def from_text(kind: PropType | None, texts: pa.Array) -> pa.Array | None:
     """Cells as JSON would have them, None when one of them is no such value."""
     if kind is None or (not kind.list and kind.dim is None and kind.scalar in ("String", "Blob")):
         return texts

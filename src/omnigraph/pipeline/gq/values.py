@@ -14,7 +14,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.predicate import Bindings, Evaluator, Fixed
 from omnigraph.engine.read.analyzer import analyze
-from omnigraph.engine.read.corpus import B, K1, Corpus, Part, analysed
+from omnigraph.engine.read.corpus import K1, B, Corpus, Part, analysed
 from omnigraph.engine.read.text import DEFAULT_DISTANCE
 from omnigraph.engine.read.vectors import distances
 from omnigraph.pipeline.gq.carry import from_spark

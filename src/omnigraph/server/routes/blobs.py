@@ -70,16 +70,16 @@ async def _managed(exchange: Exchange, found: Blob, marks: Mapping[str, str]) ->
             raise Refusal(416, "the range lies outside the blob", "bad_request", detail, headers)
         case Part(start, end):
             kept["Content-Range"] = f"bytes {start}-{end - 1}/{found.size}"
-            return await _body(exchange, found, start, end, 206, kept)
+            return await _body(exchange, found, Part(start, end), kept)
         case Whole():
             if head:
                 return Response(None, 200, headers={**kept, "Content-Length": str(found.size)}, media_type=_BINARY)
-            return await _body(exchange, found, 0, found.size, 200, kept)
+            return await _body(exchange, found, Part(0, found.size), kept)
 
 
-async def _body(
-    exchange: Exchange, found: Blob, start: int, end: int, status: int, headers: Mapping[str, str]
-) -> Response:
+async def _body(exchange: Exchange, found: Blob, part: Part, headers: Mapping[str, str]) -> Response:
+    start, end = part.start, part.end
+    status = 206 if "Content-Range" in headers else 200
     if end - start <= _CHUNK:
         data = await exchange.read(lambda _: found.read(start, end - start))
         return Response(data, status, headers=dict(headers), media_type=_BINARY)

@@ -16,6 +16,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.server.answers import compact
 from omnigraph.server.exchange import Exchange, bound_branch, named_branch
 from omnigraph.server.outputs import block_output
+from omnigraph.server.refusal import Refusal
 from omnigraph.server.routes.changes import FEED_KEYS, change_filter, feed_position, redacted, redaction
 
 _POLL_SECONDS = 0.5
@@ -54,7 +55,8 @@ class _Feed:
     async def events(self, page: FeedPage) -> AsyncIterator[bytes]:
         """Events for ever; a commit whose changes fill several pages is several events, the last with an id."""
         quiet = 0
-        yield _event("cursor", {"cursor": page.cursor}, page.cursor) if page.cursor else b""
+        if not page.blocks:
+            yield _event("cursor", {"cursor": page.cursor}, page.cursor)
         while True:
             for at, block in enumerate(page.blocks, 1):
                 yield _event("changes", block_output(block), page.cursor if at == len(page.blocks) else None)
@@ -93,8 +95,8 @@ class _Events(Response):
         try:
             async for event in self._feed.events(self._first):
                 await send({"type": "http.response.body", "body": event, "more_body": True})
-        except OmnigraphError as error:
-            refusal = redaction(error, self._feed.exchange)
+        except (OmnigraphError, Refusal) as error:
+            refusal = error if isinstance(error, Refusal) else redaction(error, self._feed.exchange)
             await send({"type": "http.response.body", "body": _event("error", refusal.envelope()), "more_body": True})
 
 

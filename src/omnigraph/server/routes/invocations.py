@@ -11,7 +11,7 @@ from omnigraph.server.answers import answer
 from omnigraph.server.exchange import MAIN, Exchange, precondition, refuse_precondition
 from omnigraph.server.models import InvokeStoredQueryRequest
 from omnigraph.server.refusal import bad_request, refuse
-from omnigraph.server.routes.reads import read_target, run_read
+from omnigraph.server.routes.reads import Asked, read_target, run_read
 from omnigraph.server.routes.writes import run_write
 from omnigraph.server.stored import StoredQuery
 
@@ -49,11 +49,12 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     if not stored.is_mutation and expected is not None:
         raise bad_request(f"stored query '{stored.name}' is a read; only mutations are conditional")
     _note(exchange, stored, kind)
+    asked = Asked(stored.source, stored.name, body.params)
     if stored.is_mutation:
-        return await run_write(exchange, stored.source, stored.name, body.params, body.branch, expected)
+        return await run_write(exchange, asked, body.branch, expected)
     target = await read_target(exchange, body.branch, body.snapshot)
     exchange.allow(Action.READ, branch=target.branch)
-    return await run_read(exchange, stored.source, stored.name, body.params, target, body.snapshot)
+    return await run_read(exchange, asked, target, body.snapshot)
 
 
 def _found(exchange: Exchange) -> StoredQuery:

@@ -38,6 +38,15 @@ _LOG = logging.getLogger("omnigraph.server")
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What to run: a text, which of its queries, and its parameters."""
+
+    source: Source
+    name: str | None = None
+    params: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadTarget:
     """Where a read looks: the head of a branch, or one commit."""
 
@@ -74,9 +83,9 @@ async def query(exchange: Exchange) -> Response:
     body = await exchange.json(QueryRequest)
     target = await read_target(exchange, body.branch, body.snapshot)
     exchange.allow(Action.READ, branch=target.branch)
-    source = Source(body.query)
-    _refuse_mutation(source, body.name)
-    return await run_read(exchange, source, body.name, body.params, target, body.snapshot)
+    asked = Asked(Source(body.query), body.name, body.params)
+    _refuse_mutation(asked)
+    return await run_read(exchange, asked, target, body.snapshot)
 
 
 async def read_target(exchange: Exchange, branch: str | None, snapshot: str | None) -> ReadTarget:
@@ -90,14 +99,7 @@ async def read_target(exchange: Exchange, branch: str | None, snapshot: str | No
     return ReadTarget(commit.manifest_branch or MAIN, commit)
 
 
-async def run_read(
-    exchange: Exchange,
-    source: Source,
-    name: str | None,
-    params: Mapping[str, Any] | None,
-    target: ReadTarget,
-    snapshot: str | None,
-) -> Response:
+async def run_read(exchange: Exchange, asked: Asked, target: ReadTarget, snapshot: str | None) -> Response:
     """Execute a read that has passed every gate."""
     wanted = preferences(exchange.request)
     limits = wanted.limits(exchange.server.settings.limits)
@@ -106,7 +108,9 @@ async def run_read(
 
     def run(cancel: threading.Event) -> Response:
         started = time.perf_counter()
-        call = ReadCall(source, name, params, limits=limits, cancel=cancel, keep_derived=not core.read_only)
+        call = ReadCall(
+            asked.source, asked.name, asked.params, limits=limits, cancel=cancel, keep_derived=not core.read_only
+        )
         result = run_query(target.view(core), call)
         _note_slow(exchange, result, time.perf_counter() - started)
         return rendered(result, echoed, wanted)
@@ -144,10 +148,10 @@ def _arrow(table: pa.Table) -> bytes:
     return stream.getvalue()
 
 
-def _refuse_mutation(source: Source, name: str | None) -> None:
+def _refuse_mutation(asked: Asked) -> None:
     """A declaration that writes is refused whatever the schema says about it."""
-    for declared in parse_queries(source).queries:
-        if declared.is_mutation and name in (None, declared.name):
+    for declared in parse_queries(asked.source).queries:
+        if declared.is_mutation and asked.name in (None, declared.name):
             raise bad_request(f"'{declared.name}' holds mutations (insert, update, delete); send it to POST /mutate")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -25,6 +24,7 @@ from omnigraph.server.exchange import (
 from omnigraph.server.models import ChangeRequest, SchemaApplyRequest
 from omnigraph.server.outputs import change_output
 from omnigraph.server.refusal import refuse
+from omnigraph.server.routes.reads import Asked
 from omnigraph.server.stored_checks import require_queries_fit
 
 
@@ -32,37 +32,34 @@ async def mutate(exchange: Exchange) -> Response:
     """One mutation, one commit."""
     refuse_precondition(exchange, "POST /mutate/if-graph-commit")
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, Source(body.query), body.name, body.params, body.branch, None)
+    return await run_write(exchange, _asked(body), body.branch, None)
 
 
 async def mutate_if(exchange: Exchange) -> Response:
     """The same, if the branch is still at a commit."""
     expected = precondition(exchange)
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, Source(body.query), body.name, body.params, body.branch, expected)
+    return await run_write(exchange, _asked(body), body.branch, expected)
 
 
-async def run_write(
-    exchange: Exchange,
-    source: Source,
-    name: str | None,
-    params: Mapping[str, Any] | None,
-    branch: str | None,
-    expected: str | None,
-) -> Response:
+async def run_write(exchange: Exchange, asked: Asked, branch: str | None, expected: str | None) -> Response:
     """Decide, admit and execute a mutation."""
     where = named_branch(branch)
     exchange.allow(Action.CHANGE, branch=where)
     core, bound = exchange.graph.core, bound_branch(where)
-    call = MutationCall(source, name, params, bound, exchange.actor, expected)
+    call = MutationCall(asked.source, asked.name, asked.params, bound, exchange.actor, expected)
 
     def run() -> MutationResult:
         core.require_change(exchange.actor, bound)
         return run_mutation(core, call)
 
-    size = len(source.text.encode()) + len(compact(params))
+    size = len(asked.source.text.encode()) + len(compact(asked.params))
     with exchange.admit(size):
         return answer(change_output(await exchange.write(run)))
+
+
+def _asked(body: ChangeRequest) -> Asked:
+    return Asked(Source(body.query), body.name, body.params)
 
 
 async def apply_schema(exchange: Exchange) -> Response:

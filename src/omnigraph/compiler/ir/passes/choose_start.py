@@ -10,6 +10,7 @@ from omnigraph.compiler.ir.compose import compose
 from omnigraph.compiler.ir.ops import Link, MatchOp, ReadPlan
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import Pattern, decompose, map_match
+from omnigraph.compiler.types import union_members
 
 
 def choose_start(plan: ReadPlan, context: Context) -> ReadPlan:
@@ -31,6 +32,8 @@ def choose_start(plan: ReadPlan, context: Context) -> ReadPlan:
 
 
 def _rows(pattern: Pattern, var: str, context: Context) -> float:
-    type_name = pattern.nodes[var]
-    estimates = context.estimates
-    return estimates.rows(type_name) * prod(estimates.selectivity(type_name, test) for test in pattern.of(var))
+    estimates, tests = context.estimates, pattern.of(var)
+    return sum(
+        estimates.rows(name) * prod(estimates.selectivity(name, test) for test in tests)
+        for name in union_members(pattern.nodes[var])
+    )

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import (
+    AntiJoin,
+    Expand,
+    ExpandTest,
+    Filter,
+    LeftJoin,
+    MatchOp,
+    NodeScan,
+    ReadPlan,
+    ShortestPath,
+)
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.walk import properties
 
@@ -33,7 +43,7 @@ def _match_reads(ops: tuple[MatchOp, ...]) -> Iterator[tuple[str, str]]:
             case NodeScan(joins=joins):
                 for condition in joins:
                     yield from properties(condition)
-            case AntiJoin(inner):
+            case AntiJoin(inner) | LeftJoin(inner):
                 yield from _match_reads(inner)
             case _:
                 pass
@@ -47,8 +57,14 @@ def _with_columns(op: MatchOp, needed: dict[str, set[str]]) -> MatchOp:
             return replace(op, columns=_sorted(needed, op.target), edge_columns=_sorted(needed, link.edge_var))
         case ExpandTest(link):
             return replace(op, edge_columns=_sorted(needed, link.edge_var))
+        case ShortestPath(var=var):
+            return replace(op, columns=_sorted(needed, var))
         case AntiJoin(inner):
             return replace(op, ops=_pruned(inner, ()))
+        case LeftJoin(inner, _, binds):
+            # What a block binds is read around it as well.
+            later = ((var, name) for var in binds for name in needed.get(var, ()))
+            return replace(op, ops=_pruned(inner, later))
         case _:
             return op
 

@@ -19,13 +19,30 @@ def push_predicates(plan: ReadPlan, context: Context) -> ReadPlan:
 def _pushed(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> tuple[MatchOp, ...]:
     by_variable: dict[str, list[Condition]] = {}
     rest: list[MatchOp] = []
+    here = _introduced(ops) - bound
     for op in ops:
         reads = variables(op.condition) if isinstance(op, Filter) else frozenset()
-        if isinstance(op, Filter) and len(reads) == 1 and not reads <= bound:
+        if isinstance(op, Filter) and len(reads) == 1 and reads <= here:
             by_variable.setdefault(next(iter(reads)), []).append(op.condition)
         else:
             rest.append(op)
     return tuple(_with_predicates(op, by_variable) for op in rest) if by_variable else ops
+
+
+def _introduced(ops: tuple[MatchOp, ...]) -> set[str]:
+    """Variables of scans and expansions; what a block or a path binds has no place to push to."""
+    found: set[str | None] = set()
+    for op in ops:
+        match op:
+            case NodeScan(var):
+                found.add(var)
+            case Expand(link):
+                found |= {op.target, link.edge_var}
+            case ExpandTest(link):
+                found.add(link.edge_var)
+            case _:
+                pass
+    return {var for var in found if var is not None}
 
 
 def _with_predicates(op: MatchOp, pushed: dict[str, list[Condition]]) -> MatchOp:

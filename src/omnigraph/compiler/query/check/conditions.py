@@ -7,7 +7,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import Place, describe, operand
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import check_member, temporal_help
-from omnigraph.compiler.types import PropType, compatible
+from omnigraph.compiler.types import PropType, compatible, union_members
 
 
 def check_condition(condition: ast.Condition, scope: Scope, place: Place) -> ir.Condition:
@@ -52,7 +52,7 @@ def _compare(compare: ast.Compare, scope: Scope, place: Place) -> ir.Condition:
 def _identity(compare: ast.Compare, left: ir.Node, right: ir.Node, scope: Scope) -> ir.SameNode:
     if compare.op not in ("=", "!="):
         raise scope.error("T7", f"nodes have no order; '{compare.op}' needs values", compare.span)
-    if left.type_name != right.type_name:
+    if not {*union_members(left.type_name)} & {*union_members(right.type_name)}:
         message = f"${left.var} is {left.type_name} and ${right.var} is {right.type_name}; they are never the same node"
         raise scope.error("T7", message, compare.span)
     return ir.SameNode(left, right, compare.op == "!=")
@@ -95,7 +95,7 @@ def _membership(test: ast.In, scope: Scope, place: Place) -> ir.In:
 
 def _nullable(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
     found = operand(expr, scope, place)
-    if isinstance(found, ir.Node):
+    if isinstance(found, ir.Node) and not found.optional:
         raise scope.error("T7", f"the node ${found.var} is never null; test one of its properties", expr.span)
     if found.type == ir.NULL:
         raise scope.error("T7", "a null test needs a property, a parameter or a computed value", expr.span)

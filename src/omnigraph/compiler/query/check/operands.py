@@ -11,7 +11,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check import search
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, needed_parameter, parameter
-from omnigraph.compiler.query.checked import EdgeVar
+from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar
 from omnigraph.compiler.types import FLOATING, PropType
 
 
@@ -24,7 +24,9 @@ class Place:
     rank_allowed: bool = False
     blob_param_code: str = "T24"
     aliases: Mapping[str, ir.Expr] = field(default_factory=dict)
-    target: TypeInfo | None = None
+    target: TypeInfo | None = None  # a bare name is a property of this type
+    target_var: str | None = None  # and belongs to this matched variable; without one only parameters can stand beside
+    columns_only: bool = False  # rows have become results, so variables are gone
 
 
 # Names of stored columns in a mutation predicate; no declared property can carry them.
@@ -33,8 +35,10 @@ _EDGE_COLUMNS = {"id": "id", "from": "src", "to": "dst"}
 # Words that look like columns but never name one by themselves.
 _COLUMN_HELP = {
     "as": "a name after 'as' is a bare lower-case word",
-    **{name: f"name the column in return: … as {name}" for name in ("count", "sum", "avg", "min", "max")},
+    **{name: f"name the column in return: … as {name}" for name in ("count", "sum", "avg", "min", "max", "collect")},
 }
+
+_NAME_IT = "name what you need in return, with 'as', and use that name"
 
 IN_FILTER = Place("a filter", aggregate_code="T7", blob_param_code="T7")
 
@@ -47,6 +51,8 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
             assert found is not None
             return found
         case ast.Prop():
+            if place.columns_only:
+                raise scope.error("T27", f"{place.what} speaks about columns", expr.span, _NAME_IT)
             return _readable(property_of(expr, scope), expr, scope)
         case ast.Var():
             return _variable(expr, scope, place)
@@ -59,7 +65,7 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
         case ast.Call():
             return _call(expr, scope, place)
         case ast.Agg():
-            help_text = "give it a name in return, and use the name" if place.what == "order" else None
+            help_text = "give it a name in return, and use the name" if place.what in ("order", "having") else None
             raise scope.error(
                 place.aggregate_code, f"{expr.name}(…) cannot stand in {place.what}", expr.span, help_text
             )
@@ -75,20 +81,23 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
         raise scope.error(
             "T6", f"${prop.var} is not bound here", prop.span, help_text or "bind it in an earlier clause"
         )
-    if prop.name == "id":
-        return ir.Property(prop.var, "id", ir.STRING)
+    if prop.name == "id" and not isinstance(variable, PathVar):
+        return ir.Property(prop.var, "id", ir.STRING.with_nullable(variable.optional))
     info = scope.info(variable)
     kind = info.properties.get(prop.name)
     if kind is None:
         message = f"{info.name} has no property '{prop.name}'"
         raise scope.error("T6", message, prop.span, scope.suggest(prop.name, info.properties))
-    return ir.Property(prop.var, prop.name, kind)
+    return ir.Property(prop.var, prop.name, kind.with_nullable(kind.nullable or variable.optional))
 
 
-def whole_node(var: str, type_name: str, scope: Scope) -> ir.Node:
+def whole_node(var: str, variable: NodeVar, scope: Scope) -> ir.Node:
     """A node as a value: identity in comparisons and counts, an object in results."""
-    info = scope.catalog.nodes[type_name]
-    return ir.Node(var, type_name, tuple(name for name in info.properties if name not in info.blobs))
+    info = scope.info(variable)
+    names = tuple(name for name in info.properties if name not in info.blobs)
+    united = variable.interface is not None or variable.type_name not in scope.catalog.nodes
+    fields = tuple((name, info.properties[name]) for name in names) if united else None
+    return ir.Node(var, variable.type_name, names, variable.optional, fields)
 
 
 def _readable(found: ir.Property, prop: ast.Prop, scope: Scope) -> ir.Property:
@@ -99,15 +108,20 @@ def _readable(found: ir.Property, prop: ast.Prop, scope: Scope) -> ir.Property:
 
 
 def _variable(var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
-    if place.target is not None:
+    if place.target is not None and place.target_var is None:
         return _blob_checked(needed_parameter(var, scope), var, scope, place)
     variable = scope.find(var.name)
+    if variable is not None and place.columns_only:
+        raise scope.error("T27", f"{place.what} speaks about columns", var.span, _NAME_IT)
+    if isinstance(variable, PathVar):
+        message = f"${var.name} is a path; name ${var.name}.length or ${var.name}.nodes"
+        raise scope.error("T36", message, var.span)
     if isinstance(variable, EdgeVar):
         raise scope.error(
             "T23", f"${var.name} is an edge; name one of its properties", var.span, f"${var.name}.id identifies it"
         )
     if variable is not None:
-        return whole_node(var.name, variable.type_name, scope)
+        return whole_node(var.name, variable, scope)
     param = parameter(var.name, scope)
     if param is None:
         help_text = scope.suggest(var.name, [*scope.visible(), *scope.params])
@@ -125,7 +139,7 @@ def _blob_checked(param: ir.Param, var: ast.Var, scope: Scope, place: Place) -> 
 
 def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
     if place.target is not None:
-        return _target_property(alias, scope, place.target)
+        return _target_property(alias, scope, place)
     found = place.aliases.get(alias.name)
     if found is None:
         holders = [var for var, kind in scope.visible().items() if alias.name in scope.info(kind).properties]
@@ -135,24 +149,28 @@ def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
     return found
 
 
-def _target_property(alias: ast.Alias, scope: Scope, target: TypeInfo) -> ir.Property:
+def _target_property(alias: ast.Alias, scope: Scope, place: Place) -> ir.Property:
+    target, var = place.target, place.target_var or ir.TARGET
+    assert target is not None
     physical = _EDGE_COLUMNS if isinstance(target, EdgeType) else _NODE_COLUMNS
     column = physical.get(alias.name)
     if column is not None:
-        return ir.Property(ir.TARGET, column, ir.STRING)
+        return ir.Property(var, column, ir.STRING)
     kind = target.properties.get(alias.name)
     if kind is None:
         message = f"{target.name} has no property '{alias.name}'"
         raise scope.error("T11", message, alias.span, scope.suggest(alias.name, [*target.properties, *physical]))
     if kind.scalar == "Blob":
         raise scope.error("T11", f"'{alias.name}' is a Blob and cannot be tested", alias.span)
-    return ir.Property(ir.TARGET, alias.name, kind)
+    return ir.Property(var, alias.name, kind)
 
 
 def _call(call: ast.Call, scope: Scope, place: Place) -> ir.Expr:
     if call.name in ir.TEXT_FUNCTIONS:
         if place.target is not None:
             raise scope.error("T27", f"{call.name}(…) cannot stand in a mutation", call.span)
+        if place.columns_only:
+            raise scope.error("T27", f"{place.what} speaks about columns", call.span, _NAME_IT)
         return search.text_match(call, scope, lambda expr: _text_operand(expr, scope, place))
     if not place.rank_allowed:
         help_text = "rank in order, and read the score in return" if place is IN_FILTER else None

@@ -1,9 +1,10 @@
-"""Checking of `return`, `order`, `limit` and `offset`."""
+"""Checking of `return`, `having`, `limit` and `offset`."""
 
 from __future__ import annotations
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.check.conditions import check_condition
 from omnigraph.compiler.query.check.operands import Place, describe, operand
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import parameter
@@ -28,6 +29,22 @@ def check_return(items: tuple[ast.Item, ...], scope: Scope) -> tuple[Column, ...
     if any(column.is_aggregate for column in columns):
         _check_groupable(items, columns, scope)
     return tuple(columns)
+
+
+def check_having(
+    conditions: tuple[ast.Condition, ...], columns: tuple[Column, ...], scope: Scope
+) -> list[ir.Condition]:
+    """Conditions on the columns that carry a name of their own."""
+    aliases: dict[str, ir.Expr] = {
+        column.alias: ir.Column(column.name, _column_type(column)) for column in columns if column.alias is not None
+    }
+    place = Place("having", aggregate_code="T27", aliases=aliases, columns_only=True)
+    return tuple(check_condition(condition, scope, place) for condition in conditions)
+
+
+def _column_type(column: Column) -> ir.ValueType:
+    kind = column.expr.type
+    return kind.with_nullable(column.nullable) if isinstance(kind, PropType) else kind
 
 
 def check_count(value: ast.Literal | ast.Var | None, word: str, scope: Scope) -> ir.Const | ir.Param | None:
@@ -57,8 +74,8 @@ def _item(item: ast.Item, aliases: dict[str, ir.Expr], scope: Scope) -> ir.Expr:
 
 
 def _aggregate(agg: ast.Agg, aliases: dict[str, ir.Expr], scope: Scope) -> ir.AggregateCall:
-    if agg.distinct and agg.name != "count":
-        raise scope.error("T8", f"'distinct' goes with count, not with {agg.name}", agg.span)
+    if agg.distinct and agg.name not in ("count", "collect"):
+        raise scope.error("T8", f"'distinct' goes with count and collect, not with {agg.name}", agg.span)
     if agg.arg is None:
         return ir.AggregateCall("count", None, False, ir.INT64)
     place = Place("an aggregate", aggregate_code="T8", aliases=aliases)
@@ -69,11 +86,22 @@ def _aggregate(agg: ast.Agg, aliases: dict[str, ir.Expr], scope: Scope) -> ir.Ag
         raise scope.error("T8", "null cannot be aggregated", agg.arg.span)
     if agg.name == "count":
         return ir.AggregateCall("count", arg, agg.distinct, ir.INT64)
+    if agg.name == "collect":
+        return _collected(agg, arg, scope)
     if not isinstance(arg.type, PropType) or not _fits(agg.name, arg.type):
         needed = "numbers" if agg.name in ("sum", "avg") else "numbers, strings or dates"
         raise scope.error("T8", f"{agg.name}(…) works on {needed}, not on {describe(arg)}", agg.arg.span)
     result = ir.FLOAT64 if agg.name in ("sum", "avg") else arg.type.with_nullable(True)
     return ir.AggregateCall(agg.name, arg, False, result)
+
+
+def _collected(agg: ast.Agg, arg: ir.Expr, scope: Scope) -> ir.AggregateCall:
+    kind = arg.type
+    if not (isinstance(kind, PropType) and kind.is_plain_scalar):
+        assert agg.arg is not None
+        help_text = f"collect one of its properties: collect(${arg.var}.id)" if isinstance(arg, ir.Node) else None
+        raise scope.error("T8", f"collect(…) works on single values, not on {describe(arg)}", agg.arg.span, help_text)
+    return ir.AggregateCall("collect", arg, agg.distinct, PropType(kind.scalar, list=True, enum=kind.enum))
 
 
 def _fits(function: str, kind: PropType) -> bool:
@@ -98,6 +126,8 @@ def _is_nullable(expr: ir.Expr) -> bool:
             return True
         case ir.Property() | ir.Param() | ir.Arithmetic():
             return expr.type.nullable
+        case ir.Node():
+            return expr.optional
         case _:
             return False
 

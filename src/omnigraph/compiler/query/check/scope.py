@@ -1,16 +1,18 @@
-"""Names in scope: parameters, node and edge variables share one namespace; `not` blocks nest."""
+"""Names in scope: parameters, node, edge and path variables share one namespace; blocks nest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from omnigraph.compiler.catalog.model import Catalog, TypeInfo
+from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType, TypeInfo
 from omnigraph.compiler.diagnostics import Diagnostic, TypeCheckError, did_you_mean
-from omnigraph.compiler.query.checked import EdgeVar, NodeVar, Parameter, Variable
+from omnigraph.compiler.query.checked import EdgeVar, NodeVar, Parameter, PathVar, Variable
 from omnigraph.compiler.source import Source, Span
+from omnigraph.compiler.types import PropType, union_members
 
 ANONYMOUS = "_"
+_PATH = TypeInfo("a path", {"length": PropType("I64"), "nodes": PropType("String", list=True)})
 
 
 class Scope:
@@ -31,7 +33,7 @@ class Scope:
         self._serial: Iterator[int] = count(1) if parent is None else parent._serial
 
     def inner(self) -> Scope:
-        """The scope of a `not` block."""
+        """The scope of a block."""
         return Scope(self.catalog, self.source, self.params, self)
 
     def visible(self) -> dict[str, Variable]:
@@ -55,11 +57,20 @@ class Scope:
         return f"_#{next(self._serial)}" if name == ANONYMOUS else name
 
     def info(self, variable: Variable) -> TypeInfo:
-        """The declared type a variable ranges over."""
-        if isinstance(variable, NodeVar):
-            return self.catalog.nodes[variable.type_name]
-        assert isinstance(variable, EdgeVar)
-        return self.catalog.edges[variable.type_name]
+        """What can be read of a variable: its declared type, its interface, or what a union has in common."""
+        match variable:
+            case PathVar():
+                return _PATH
+            case NodeVar(_, str() as name):
+                return NodeType(name, self.catalog.interfaces[name].properties)
+            case NodeVar(name) if name in self.catalog.nodes:
+                return self.catalog.nodes[name]
+            case NodeVar(name):
+                return NodeType(name, _shared([self.catalog.nodes[each] for each in union_members(name)]))
+            case EdgeVar(name) if name in self.catalog.edges:
+                return self.catalog.edges[name]
+            case EdgeVar(name):
+                return EdgeType(name, _shared([self.catalog.edges[each] for each in union_members(name)]))
 
     def refuse_parameter(self, name: str, span: Span) -> None:
         """A variable may not carry the name of a parameter."""
@@ -74,3 +85,13 @@ class Scope:
     def suggest(name: str, among: Iterable[str]) -> str | None:
         """Help for a misspelled name."""
         return did_you_mean(name, among)
+
+
+def _shared(types: Sequence[TypeInfo]) -> Mapping[str, PropType]:
+    """The properties that all types have, with one type each; null where any of them may be null."""
+    found: dict[str, PropType] = {}
+    for name in types[0].properties if types else ():
+        kinds = [info.properties[name] for info in types if name in info.properties]
+        if len(kinds) == len(types) and len({kind.with_nullable(False) for kind in kinds}) == 1:
+            found[name] = kinds[0].with_nullable(any(kind.nullable for kind in kinds))
+    return found

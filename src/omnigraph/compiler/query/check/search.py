@@ -9,7 +9,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, parameter
-from omnigraph.compiler.query.checked import EdgeVar
+from omnigraph.compiler.query.checked import EdgeVar, PathVar
 from omnigraph.compiler.types import INTEGER, NUMERIC, PropType
 
 _OPERAND_CODE = {"search": "T19", "fuzzy": "T19", "match_text": "T20"}
@@ -137,10 +137,14 @@ def _ranked_property(field: ast.Expr, scope: Scope, code: str, function: str) ->
         raise scope.error(code, f"${field.var} is not bound here", field.span, help_text)
     info = scope.info(variable)
     assert isinstance(info, NodeType)
+    if variable.type_name not in scope.catalog.nodes:
+        # Scores of different types are not on one scale.
+        message = f"{function}(…) ranks nodes of one type, but ${field.var} may be any of {info.name}"
+        raise scope.error(code, message, field.span, "bind it to one node type")
     if field.name not in info.properties:
         message = f"{info.name} has no property '{field.name}'"
         raise scope.error(code, message, field.span, scope.suggest(field.name, info.properties))
-    return info, field
+    return scope.catalog.nodes[variable.type_name], field
 
 
 def _query_operand(function: str, expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
@@ -156,5 +160,7 @@ def _refuse_edge_field(call: ast.Call, scope: Scope) -> None:
     field = call.args[0]
     if isinstance(field, ast.Prop | ast.Var):
         name = field.var if isinstance(field, ast.Prop) else field.name
-        if isinstance(scope.find(name), EdgeVar):
-            raise scope.error("T23", f"${name} is an edge; {call.name}(…) works on nodes", field.span)
+        variable = scope.find(name)
+        if isinstance(variable, EdgeVar | PathVar):
+            what = "an edge" if isinstance(variable, EdgeVar) else "a path"
+            raise scope.error("T23", f"${name} is {what}; {call.name}(…) works on nodes", field.span)

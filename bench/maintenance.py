@@ -1,0 +1,116 @@
+"""Whether a graph that nobody looks after stays fast and small: many small commits, then the same work once more.
+
+`OMNIGRAPH_BENCH_COMMITS=10000` makes the run as long as the promise; the default shows the trend in a minute.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import omnigraph as og
+from bench.measure import Measurement, median_ms
+from omnigraph.storage.manifest import forget_decoded
+
+SCHEMA = """
+node Person { name: String @key  age: I32?  note: String? }
+edge Knows: Person -> Person
+"""
+_UPSERT = "query q($n: String, $a: I32, $t: String) { insert Person { name: $n, age: $a, note: $t } }"
+_KNOWS = "query q($a: String, $b: String) { insert Knows { from: $a, to: $b } }"
+_PEOPLE = 20_000
+_SAMPLES = 25
+
+
+def run(commits: int = 1_000) -> Iterator[Measurement]:
+    """A small commit and a cold open before and after, then disk use before and after cleanup."""
+    commits = int(os.environ.get("OMNIGRAPH_BENCH_COMMITS", commits))
+    place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
+    try:
+        writer = _Writer(_fresh(place / "old.omni"))
+        before = _speeds(writer)
+        start = time.perf_counter()
+        while writer.commits < commits:
+            writer.write()
+        total = (time.perf_counter() - start) * 1_000
+        yield Measurement("maintenance", f"{commits:,} small commits, each", total / commits)
+        for case, after in _speeds(writer).items():
+            ratio = after / before[case]
+            yield Measurement("maintenance", f"{case} after {commits:,} commits", after, "fresh graph", ratio)
+        yield from _disk(place, writer.graph, commits)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _disk(place: Path, graph: og.Graph, commits: int) -> Iterator[Measurement]:
+    exported = io.BytesIO()
+    graph.export(exported)
+    with og.init(place / "copy.omni", SCHEMA) as copy:
+        copy.load(exported.getvalue(), mode="overwrite", runner="inline")
+    fair = _bytes_in(place / "copy.omni")
+    unattended = _bytes_in(place / "old.omni")
+    start = time.perf_counter()
+    graph.cleanup(keep=1, confirm=True)
+    took = (time.perf_counter() - start) * 1_000
+    cleaned = _bytes_in(place / "old.omni")
+    peer = "bytes of a reloaded copy"
+    for case, size in ((f"disk after {commits:,} commits", unattended), ("disk after cleanup", cleaned)):
+        yield Measurement("maintenance", case, took, peer, size / fair, f"{size / 1e6:.1f} MB of {fair / 1e6:.1f} MB")
+
+
+def _speeds(writer: _Writer) -> dict[str, float]:
+    return {
+        "small commit": median_ms(writer.write, repeats=_SAMPLES, warmup=3),
+        "cold open": median_ms(lambda: _cold_open(writer.graph.uri), repeats=_SAMPLES, warmup=1),
+    }
+
+
+def _fresh(place: Path) -> og.Graph:
+    graph = og.init(place, SCHEMA)
+    numbers = np.arange(_PEOPLE)
+    names = pc.binary_join_element_wise("p", pa.array(numbers).cast(pa.utf8()), "")
+    notes = pa.array([f"{number * 7_919:x} was here before {number * 104_729:x}" for number in numbers.tolist()])
+    graph.load(pa.table({"name": names, "age": pa.array(numbers, pa.int32()), "note": notes}), type="Person")
+    return graph
+
+
+class _Writer:
+    """What an application does: mostly changes of what is there, some arrivals, some edges."""
+
+    def __init__(self, graph: og.Graph) -> None:
+        self.graph = graph
+        self.commits = 1
+        self._random = np.random.default_rng(11)
+
+    def write(self) -> None:
+        some, other = (int(number) for number in self._random.integers(_PEOPLE, size=2))
+        match self.commits % 4:
+            case 0:
+                self.graph.mutate(_KNOWS, params={"a": f"p{some}", "b": f"p{other}"})
+            case 1:
+                self._person(f"n{self.commits}")
+            case _:
+                self._person(f"p{some}")
+        self.commits += 1
+
+    def _person(self, name: str) -> None:
+        params = {"n": name, "a": self.commits, "t": f"commit {self.commits} wrote {self.commits * 7_919:x}"}
+        self.graph.mutate(_UPSERT, params=params)
+
+
+def _cold_open(uri: str) -> None:
+    forget_decoded()
+    og.open(uri).close()
+
+
+def _bytes_in(place: Path) -> int:
+    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())

@@ -1,0 +1,78 @@
+"""`draw` and `schema draw`: pictures in a file, or a tree on the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+from omnigraph.cli.params import params_of
+from omnigraph.cli.target import read_target
+from omnigraph.cli.verbs.query import source_of
+from omnigraph.errors import BadRequest
+
+if TYPE_CHECKING:
+    from omnigraph.drawing.picture import Picture
+    from omnigraph.engine.graph import Graph
+
+
+def draw_types(call: Call) -> None:
+    """The schema as a picture."""
+    from omnigraph.drawing.types import draw_schema
+
+    with read_target(call).reader() as graph:
+        picture = draw_schema(graph.schema.catalog)
+    _show(call, picture)
+
+
+def draw(call: Call) -> None:
+    """An entity and what is around it, or what a query found."""
+    with read_target(call).reader() as graph:
+        picture = _picture(call, graph)
+    _show(call, picture)
+
+
+def _picture(call: Call, graph: Graph) -> Picture:
+    from omnigraph.drawing.answer import draw_answer
+    from omnigraph.drawing.neighbourhood import draw_neighbourhood
+
+    snapshot = call.text("--snapshot")
+    place = graph.at(snapshot) if snapshot is not None else graph.branch(call.value("--branch"))
+    catalog, limit = place.view().catalog, _at_least_one(call, "--limit")
+    centre = call.text("--from")
+    if centre is not None:
+        kind, _, name = centre.partition(":")
+        if not name:
+            raise BadRequest(f"--from takes TYPE:ID, as in Person:alice, not '{centre}'")
+        return draw_neighbourhood(place, catalog, kind, name, depth=_at_least_one(call, "--depth"), limit=limit)
+    source = source_of(call)
+    if source is None:
+        raise BadRequest("say what to draw: --from TYPE:ID, --query FILE or -e TEXT")
+    return draw_answer(place, catalog, source, call.argument("NAME"), params_of(call), limit=limit)
+
+
+def _show(call: Call, picture: Picture) -> None:
+    path = call.text("--out")
+    if path is None:
+        from omnigraph.drawing.text import to_tree
+
+        output.write(to_tree(picture))
+        return
+    from omnigraph.drawing.render import render
+
+    data = render(picture, path)
+    try:
+        Path(path).write_bytes(data)
+    except OSError as error:
+        raise BadRequest(f"cannot write '{path}': {error.strerror}") from error
+    output.line(f"wrote {path}: {len(picture.boxes)} nodes, {len(picture.arrows)} edges")
+    if picture.cut:
+        output.note("some nodes were left out; raise --limit to see them")
+
+
+def _at_least_one(call: Call, name: str) -> int:
+    found = call.number(name)
+    if found is None or found < 1:
+        raise BadRequest(f"{name} must be at least 1")
+    return found

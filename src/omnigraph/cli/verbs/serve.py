@@ -1,0 +1,33 @@
+"""`serve`: one graph over HTTP on this machine, for development."""
+
+from __future__ import annotations
+
+import os
+
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+from omnigraph.cli.target import read_target
+from omnigraph.errors import BadRequest
+
+
+def serve(call: Call) -> None:
+    """Serve a graph under the id `default` until interrupted; the token is printed once."""
+    try:
+        from omnigraph.server import development, logs, workers
+        from omnigraph.server.serve import bound_socket, parse_bind
+        from omnigraph.server.settings import settings_from
+    except ImportError as error:
+        raise BadRequest(f"serving needs the server extra ({error.name}): pip install omnigraph[server]") from error
+    bind = parse_bind(call.value("--bind"))
+    development.require_loopback(bind)
+    logs.configure(call.env)
+    token = None if call.given("--unauthenticated") else development.new_token()
+    if token is not None:
+        output.line(f"OMNIGRAPH_TOKEN={token}")
+    uri = read_target(call).uri
+    workers.serve_with(
+        lambda: development.development_deployment(uri, queries=call.many("--queries"), token=token),
+        settings_from(os.environ),
+        lambda: bound_socket(bind),
+        workers=call.number("--workers") or 1,
+    )

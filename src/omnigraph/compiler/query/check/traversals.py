@@ -1,0 +1,186 @@
+"""Checking of traversals: edges and their alternatives, bounds, direction, edge and path bindings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.compiler.catalog.model import EdgeType
+from omnigraph.compiler.diagnostics import TypeCheckError
+from omnigraph.compiler.ir.ops import OPEN_HOPS, Link, Way
+from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
+from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar, Step
+from omnigraph.compiler.source import Span
+from omnigraph.compiler.types import UNION, union_members, union_name
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Left and right of a traversal, and how far they may be apart."""
+
+    names: tuple[str, str]
+    types: tuple[str, str]
+    hops: tuple[int, int]
+
+
+def check_traversal(step: ast.Traversal, scope: Scope) -> Step:
+    """A traversal with its direction; what it introduces is bound from here on."""
+    edges = _edges(step, scope)
+    low, high = _bounds(step, scope)
+    for edge in edges:
+        _check_direction(step, edge, scope)
+    edge_var = _check_edge_binding(step, low, high, scope)
+    path_var = _check_path(step, scope)
+    for name, span in ((step.left, step.left_span), (step.right, step.right_span)):
+        _check_endpoint(name, span, scope)
+    ways = _orient(step, edges, scope)
+    left, right = (_bind_end(name, ways, at, scope) for at, name in enumerate((step.left, step.right)))
+    if edge_var is not None:
+        scope.bind(edge_var, EdgeVar(union_name(edge.name for edge in edges)))
+    if path_var is not None:
+        scope.bind(path_var, PathVar())
+    ends = _Ends((left[0], right[0]), (left[1], right[1]), (low, high))
+    link, never = _link(step, ways, ends, edge_var)
+    return Step(link, never, path_var)
+
+
+def _edges(step: ast.Traversal, scope: Scope) -> tuple[EdgeType, ...]:
+    found: dict[str, EdgeType] = {}
+    for name in step.edge.split(UNION):
+        edge = scope.catalog.edge(name)
+        if edge is None:
+            raise _unknown_edge(name, step, scope)
+        if edge.name in found:
+            raise scope.error("T4", f"the edge '{name}' is named twice", step.edge_span)
+        found[edge.name] = edge
+    return tuple(found.values())
+
+
+def _unknown_edge(name: str, step: ast.Traversal, scope: Scope) -> TypeCheckError:
+    written = [known[0].lower() + known[1:] for known in scope.catalog.edges]
+    help_text = scope.suggest(name, written)
+    if name in ("contains", "starts_with", "in", "is"):
+        help_text = f"for the operator '{name}', put a property or a literal on the left"
+    return scope.error("T4", f"there is no edge '{name}'", step.edge_span, help_text)
+
+
+def _bounds(step: ast.Traversal, scope: Scope) -> tuple[int, int]:
+    if step.hops is None:
+        # A path of one hop is no search, so a shortest path without bounds may be of any length.
+        return (1, 1) if step.path_var is None else (1, OPEN_HOPS)
+    low, high = step.hops
+    if low < 1:
+        raise scope.error("T15", "a traversal takes at least one hop", step.hops_span)
+    if high is None:
+        return low, OPEN_HOPS
+    if high < low:
+        raise scope.error("T15", f"the upper bound {high} is below the lower bound {low}", step.hops_span)
+    return low, min(high, OPEN_HOPS - 1)
+
+
+def _check_direction(step: ast.Traversal, edge: EdgeType, scope: Scope) -> None:
+    if step.undirected and edge.from_type != edge.to_type:
+        message = (
+            f"{edge.name} goes from {edge.from_type} to {edge.to_type}; only an edge within one type has no direction"
+        )
+        raise scope.error("T22", message, step.edge_span, f"write {step.edge} without < >")
+
+
+def _check_edge_binding(step: ast.Traversal, low: int, high: int, scope: Scope) -> str | None:
+    name = step.edge_var
+    if name is None or name == ANONYMOUS:
+        return None
+    scope.refuse_parameter(name, step.span)
+    if (low, high) != (1, 1):
+        raise scope.error("T23", f"${name} can be bound to an edge of a single hop only", step.hops_span)
+    if name in (step.left, step.right):
+        raise scope.error("T23", f"${name} is an endpoint of the same traversal", step.span)
+    if scope.find(name) is not None:
+        raise scope.error("T23", f"${name} is bound already", step.span)
+    return name
+
+
+def _check_path(step: ast.Traversal, scope: Scope) -> str | None:
+    name = step.path_var
+    if name is None:
+        return None
+    scope.refuse_parameter(name, step.span)
+    if name == ANONYMOUS:
+        raise scope.error("T36", "a shortest path needs a name", step.span, "without one, leave 'shortest' out")
+    if step.edge_var is not None and step.edge_var != ANONYMOUS:
+        raise scope.error("T36", "a shortest path binds no edge", step.span, f"leave ${step.edge_var}: out")
+    if ANONYMOUS in (step.left, step.right):
+        raise scope.error("T36", "both ends of a shortest path need a name", step.span)
+    if name in (step.left, step.right) or scope.find(name) is not None:
+        raise scope.error("T36", f"${name} is bound already", step.span)
+    return name
+
+
+def _check_endpoint(name: str, span: Span, scope: Scope) -> None:
+    match scope.find(name):
+        case EdgeVar():
+            raise scope.error("T23", f"${name} is an edge and cannot be an endpoint", span)
+        case PathVar():
+            raise scope.error("T36", f"${name} is a path and cannot be an endpoint", span)
+    scope.refuse_parameter(name, span)
+
+
+def _orient(step: ast.Traversal, edges: tuple[EdgeType, ...], scope: Scope) -> tuple[Way, ...]:
+    """Each edge as a step from left to right: the first direction that fits the ends bound so far."""
+    left, right = _node_types(step.left, scope), _node_types(step.right, scope)
+    if step.left == step.right != ANONYMOUS and left is None:
+        left = right = tuple(edge.from_type for edge in edges)
+    return tuple(_way(step, edge, left, right, scope) for edge in edges)
+
+
+def _way(
+    step: ast.Traversal, edge: EdgeType, left: tuple[str, ...] | None, right: tuple[str, ...] | None, scope: Scope
+) -> Way:
+    forward = Way(edge.name, edge.from_type, edge.to_type)
+    ways = [forward]
+    if edge.from_type != edge.to_type:
+        ways.append(Way(edge.name, edge.to_type, edge.from_type, against=True))
+    for way in ways:
+        if (left is None or way.from_type in left) and (right is None or way.to_type in right):
+            return way
+    # Name the end that fits neither direction, else the right one, which has to follow the left.
+    possible = [way for way in ways if left is None or way.from_type in left]
+    if left is not None and not possible:
+        raise scope.error("T5", _misfit(edge, step.left, left, edge.from_type), step.left_span)
+    assert right is not None
+    raise scope.error("T5", _misfit(edge, step.right, right, possible[0].to_type), step.right_span)
+
+
+def _misfit(edge: EdgeType, name: str, found: tuple[str, ...], wanted: str) -> str:
+    kind = union_name(found) or "a type without nodes"
+    return f"${name} is {kind}, but {edge.name} goes from {edge.from_type} to {edge.to_type} and needs {wanted} here"
+
+
+def _node_types(name: str, scope: Scope) -> tuple[str, ...] | None:
+    bound = scope.find(name)
+    return union_members(bound.type_name) if bound is not None else None
+
+
+def _bind_end(name: str, ways: tuple[Way, ...], end: int, scope: Scope) -> tuple[str, str]:
+    """An end's variable and what it ranges over."""
+    var = scope.resolve(name)
+    bound = scope.find(var)
+    if bound is None:
+        bound = NodeVar(union_name(way.to_type if end else way.from_type for way in ways))
+        scope.bind(var, bound)
+    return var, bound.type_name
+
+
+def _link(step: ast.Traversal, ways: tuple[Way, ...], end: _Ends, edge_var: str | None) -> tuple[Link, bool]:
+    """The link, and whether it can never hold."""
+    low, high = end.hops
+    if len(ways) > 1 or end.types != (ways[0].from_type, ways[0].to_type):
+        name = union_name(way.edge for way in ways)
+        return Link(name, *end.names, *end.types, low, high, step.undirected, edge_var, ways), False
+    (way,) = ways
+    tail, head = reversed(end.names) if way.against else end.names
+    types = (way.to_type, way.from_type) if way.against else (way.from_type, way.to_type)
+    # Between different types hops cannot chain, so one hop is all there is.
+    chains = types[0] == types[1]
+    hops = (low, high) if chains else (1, 1)
+    return Link(way.edge, tail, head, *types, *hops, step.undirected, edge_var), not chains and low > 1

@@ -1,0 +1,77 @@
+"""A picture as text: a tree for terminals, DOT for Graphviz, Mermaid for documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from omnigraph.drawing.picture import Arrow, Picture
+
+
+def to_tree(picture: Picture) -> str:
+    """The boxes as a tree from the first one; an arrow to a box that is drawn already ends in ↩."""
+    if not picture.boxes:
+        return f"{picture.title}: nothing\n"
+    titles = {box.key: f"{box.kind} {box.title}" if box.kind != box.title else box.title for box in picture.boxes}
+    seen: set[str] = set()
+    lines: list[str] = []
+    for box in picture.boxes:
+        if box.key not in seen:
+            seen.add(box.key)
+            lines += [titles[box.key], *_branches(picture, titles, box.key, seen, "")]
+    if picture.cut:
+        lines.append("… more was left out; raise --limit to see it")
+    return "\n".join(lines) + "\n"
+
+
+def _branches(picture: Picture, titles: dict[str, str], key: str, seen: set[str], indent: str) -> Iterator[str]:
+    touching = [arrow for arrow in picture.arrows if key in (arrow.source, arrow.target)]
+    fresh = [arrow for arrow in touching if _far(arrow, key) not in seen or arrow.source == arrow.target]
+    fresh += [arrow for arrow in touching if arrow not in fresh and arrow.source == key]
+    for place, arrow in enumerate(fresh):
+        last = place == len(fresh) - 1
+        far = _far(arrow, key)
+        sign = f"─{arrow.label}→" if arrow.source == key else f"←{arrow.label}─"
+        known = far in seen
+        yield f"{indent}{'└' if last else '├'}{sign} {titles[far]}{' ↩' if known else ''}"
+        if not known:
+            seen.add(far)
+            yield from _branches(picture, titles, far, seen, indent + ("   " if last else "│  "))
+
+
+def _far(arrow: Arrow, key: str) -> str:
+    return arrow.target if arrow.source == key else arrow.source
+
+
+def to_dot(picture: Picture) -> str:
+    """A directed graph for Graphviz."""
+    lines = [f"digraph {_quoted(picture.title)} {{", "  node [shape=box, style=rounded];"]
+    lines += [f"  {_quoted(box.key)} [label={_quoted(_label(box.kind, box.title))}];" for box in picture.boxes]
+    lines += [
+        f"  {_quoted(arrow.source)} -> {_quoted(arrow.target)} [label={_quoted(arrow.label)}];"
+        for arrow in picture.arrows
+    ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def to_mermaid(picture: Picture) -> str:
+    """A flowchart for Mermaid; boxes get short names because ids may hold anything."""
+    names = {box.key: f"n{index}" for index, box in enumerate(picture.boxes)}
+    lines = ["flowchart LR"]
+    lines += [f'  {names[box.key]}["{_escaped(_label(box.kind, box.title))}"]' for box in picture.boxes]
+    lines += [
+        f'  {names[arrow.source]} -->|"{_escaped(arrow.label)}"| {names[arrow.target]}' for arrow in picture.arrows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _label(kind: str, title: str) -> str:
+    return title if kind == title else f"{kind} {title}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

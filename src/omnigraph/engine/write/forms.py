@@ -1,0 +1,55 @@
+"""How columnar files are written: which formats there are, by suffix or by name, and what a CSV file leaves open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.errors import BadRequest
+
+SUFFIXES: dict[str, tuple[str, ...]] = {
+    "parquet": (".parquet",),
+    "csv": (".csv", ".tsv"),
+    "orc": (".orc",),
+    "json": (".json", ".jsonl", ".ndjson"),
+    "lance": (".lance",),
+}
+_PACKED = (".gz", ".zst", ".bz2", ".lz4")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form of a file; without a format its name decides.
+
+    `delimiter` is for CSV, tab by default where the name ends in .tsv. A file without a header has its column `names`
+    here.
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise BadRequest(f"a delimiter is one character, and '{self.delimiter}' is not")
+
+    def of(self, path: str) -> str:
+        """The format of a file."""
+        return self.format or format_of(path)
+
+    def separator(self, path: str) -> str:
+        """The character between the cells of a CSV file."""
+        return self.delimiter or ("\t" if _unpacked(path).endswith(".tsv") else ",")
+
+
+BY_NAME = Form()
+
+
+def format_of(path: str) -> str:
+    """The format that a name tells; anything unknown is taken for CSV."""
+    plain = _unpacked(path)
+    return next((name for name, endings in SUFFIXES.items() if plain.endswith(endings)), "csv")
+
+
+def _unpacked(path: str) -> str:
+    path = path.rstrip("/")
+    return next((path[: -len(end)] for end in _PACKED if path.endswith(end)), path)

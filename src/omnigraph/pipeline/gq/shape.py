@@ -1,0 +1,165 @@
+"""Shaping results on Spark: projections, groups, distinct rows, order and limits.
+
+Order is kept as columns to sort by until a step needs it, because Spark keeps no order through joins and groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Aggregate, Distinct, Limit, Project, Rank, ResultOp, Sort
+from omnigraph.compiler.ir.ops import Output as OutputColumn
+from omnigraph.compiler.ir.walk import expressions
+from omnigraph.compiler.types import INTEGER
+from omnigraph.engine.read.run import Run
+from omnigraph.errors import BadRequest
+from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
+from omnigraph.pipeline.gq.rank import fuse, ranked
+
+
+class Shaper:
+    """Lowers result operators."""
+
+    def __init__(self, low: Lowering, run: Run) -> None:
+        self.low = low
+        self.run = run
+
+    def shape(self, rows: Rows, op: ResultOp) -> Rows:
+        """The rows after one operator."""
+        match op:
+            case Rank():
+                return ranked(self.low, rows, op, self.run)
+            case Sort(keys, ties):
+                rows = self._fused(rows, [key.expr for key in keys])
+                rows, columns = self.low.computed(rows, [key.expr for key in keys])
+                first = [Order(column, key.descending) for column, key in zip(columns, keys, strict=True)]
+                return replace(rows, order=(*first, *(Order(rows.id(var)) for var in ties), *rows.order))
+            case Project(columns):
+                return self._project(rows, columns)
+            case Aggregate():
+                return self._aggregate(rows, op)
+            case Distinct():
+                return self._distinct(rows)
+            case Limit(limit, offset):
+                return self._limit(rows, self.run.row_number(limit, "limit"), self.run.row_number(offset, "offset"))
+            case _:
+                raise BadRequest(f"'{type(op).__name__}' cannot run on Spark; use runner='inline'")
+
+    def _fused(self, rows: Rows, exprs: Sequence[ir.Expr]) -> Rows:
+        calls = [part for expr in exprs for part in expressions(expr) if isinstance(part, ir.Rrf)]
+        return fuse(self.low, rows, calls, None, self.run)
+
+    def _project(self, rows: Rows, columns: Sequence[OutputColumn]) -> Rows:
+        plain = [column for column in columns if not isinstance(column.expr, ir.Node)]
+        rows = self._fused(rows, [column.expr for column in plain])
+        rows, found = self.low.computed(rows, [column.expr for column in plain])
+        outputs: dict[str, Output] = dict(zip((column.name for column in plain), found, strict=True))
+        for column in columns:
+            if isinstance(column.expr, ir.Node):
+                parts = rows.parts(column.expr.var)
+                outputs[column.name] = NodeColumns({name: parts[name] for name in ("id", *column.expr.properties)})
+        return replace(rows, outputs={column.name: outputs[column.name] for column in columns})
+
+    # --- groups ----------------------------------------------------------------------------------
+
+    def _aggregate(self, rows: Rows, op: Aggregate) -> Rows:
+        rows = self._project(rows, op.keys)
+        calls = [column for column in op.columns if isinstance(column.expr, ir.AggregateCall)]
+        given = [column.expr.arg for column in calls if column.expr.arg is not None]  # type: ignore[union-attr]
+        rows = self._fused(rows, given)
+        rows, found = self.low.computed(rows, given)
+        arguments = dict(zip(map(id, given), found, strict=True))
+        folds, kinds, outputs = [], dict(rows.kinds), dict(rows.outputs)
+        for column in calls:
+            call, name = column.expr, self.low.names.fresh()
+            assert isinstance(call, ir.AggregateCall)
+            argument = None if call.arg is None else arguments[id(call.arg)]
+            folds.append(_fold(call, argument, kinds).alias(name))
+            kinds[name], outputs[column.name] = call.type, name
+        rows, first = self._first_of_group(rows)
+        folds += first
+        frame = self._grouped(rows, folds) if op.keys else rows.frame.agg(*folds)
+        order = (Order("first"),) if first else ()
+        return replace(
+            rows,
+            frame=frame,
+            columns={},
+            kinds=kinds,
+            outputs={column.name: outputs[column.name] for column in op.columns},
+            order=order,
+            score=None,
+        )
+
+    def _grouped(self, rows: Rows, folds: Sequence[Any]) -> Any:
+        """One row per group; of a whole node, which is one group key, every part comes along."""
+        keys, carried = [], []
+        for output in rows.outputs.values():
+            keys.append(_key(output))
+            if isinstance(output, NodeColumns):
+                carried += [column for column in output.columns.values() if column != output.id]
+        kept = [F.first(F.col(column)).alias(column) for column in dict.fromkeys(carried) if column not in keys]
+        return rows.frame.groupBy(*dict.fromkeys(keys)).agg(*folds, *kept)
+
+    def _first_of_group(self, rows: Rows) -> tuple[Rows, list[Any]]:
+        """Groups come in the order of their first rows: the smallest of what rows are ordered by stands for it."""
+        if not rows.order:
+            return rows, []
+        parts = [-F.col(each.column) if each.descending else F.col(each.column) for each in rows.order]
+        for each in rows.order:
+            if each.descending and rows.kinds.get(each.column) != ir.FLOAT64:
+                raise ir.IllTyped("rows are grouped after a descending order of something that is no score")
+        return rows, [F.min(F.struct(*(part.alias(f"k{at}") for at, part in enumerate(parts)))).alias("first")]
+
+    # --- distinct, limit -------------------------------------------------------------------------
+
+    def _distinct(self, rows: Rows) -> Rows:
+        keys = list(dict.fromkeys(map(_key, rows.outputs.values())))
+        if not rows.order:
+            return rows.with_frame(rows.frame.dropDuplicates(keys))
+        place = self.low.names.fresh()
+        window = Window.partitionBy(*map(F.col, keys)).orderBy(*(each.expr for each in rows.order))
+        numbered = rows.frame.withColumn(place, F.row_number().over(window))
+        return rows.with_frame(numbered.where(F.col(place) == 1).drop(place))
+
+    def _limit(self, rows: Rows, limit: int | None, offset: int | None) -> Rows:
+        frame = rows.frame.orderBy(*(each.expr for each in rows.order)) if rows.order else rows.frame
+        if offset:
+            frame = frame.offset(min(offset, _LARGEST))
+        return rows.with_frame(frame if limit is None else frame.limit(min(limit, _LARGEST)))
+
+
+_LARGEST = 2**31 - 1  # what Spark takes as a number of rows
+
+
+def _key(output: Output) -> str:
+    return output if isinstance(output, str) else output.id
+
+
+def _fold(call: ir.AggregateCall, column: str | None, kinds: dict[str, Any]) -> Any:
+    if column is None or (isinstance(call.arg, ir.Node) and not call.distinct):
+        return F.count(F.lit(1))
+    assert call.arg is not None
+    value, kind = F.col(column), value_kind(call.arg)
+    floating = kind.scalar in ("F32", "F64") and not kind.list and kind.dim is None
+    if call.distinct:
+        # -0.0 and 0.0 are one number.
+        return F.count_distinct(value + F.lit(0.0) if floating else value)
+    match call.function:
+        case "count":
+            return F.count(value)
+        case "min":
+            return F.min(value)
+        case "max":
+            return F.max(value)
+        case "sum" | "avg":
+            # Integers add up exactly and are rounded once.
+            exact = value.cast("decimal(20,0)") if kind.scalar in INTEGER else value.cast("double")
+            total = F.sum(exact).cast("double")
+            return total if call.function == "sum" else total / F.count(value)
+    raise BadRequest(f"the aggregate '{call.function}' cannot run on Spark; use runner='inline'")

@@ -1,0 +1,98 @@
+"""`omnigraph-server`: flags and environment in, a serving process out; every refusal to start says why."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from omnigraph.errors import OmnigraphError, StartRefused
+from omnigraph.server import logs
+from omnigraph.server.boot import cluster_deployment
+from omnigraph.server.serve import bound_socket, parse_bind
+from omnigraph.server.settings import is_truthy, settings_from
+from omnigraph.server.workers import serve_with
+
+UNAUTHENTICATED = "OMNIGRAPH_UNAUTHENTICATED"
+REQUIRE_ALL = "OMNIGRAPH_REQUIRE_ALL_GRAPHS"
+CLUSTER = "OMNIGRAPH_CLUSTER"
+BIND = "OMNIGRAPH_BIND"
+CONTAINER = "OMNIGRAPH_CONTAINER"
+
+_USAGE = 64
+_LOG = logging.getLogger("omnigraph.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an operator asked for."""
+
+    cluster: str
+    bind: str
+    unauthenticated: bool
+    require_all_graphs: bool
+    workers: int
+
+
+def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Serve a cluster until a signal; the exit code is 0 then, 64 for a bad command line, else 1."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    logs.configure(environ)
+    try:
+        options = parse_options(given, environ)
+        _run(options, environ)
+    except _Usage as error:
+        sys.stderr.write(f"error: {error}\n")
+        return _USAGE
+    except OmnigraphError as error:
+        sys.stderr.write(f"error: {error.message}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def parse_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
+    """Flags win over the environment."""
+    parser = argparse.ArgumentParser("omnigraph-server", description="Serve the graphs of a cluster over HTTP.")
+    parser.add_argument("--cluster", help="the cluster: a directory, or its root such as s3://bucket/prefix")
+    parser.add_argument("--bind", help="host:port to listen on (default 127.0.0.1:8080; port 0 takes a free one)")
+    parser.add_argument("--unauthenticated", action="store_true", help="serve everybody when there are no tokens")
+    parser.add_argument("--require-all-graphs", action="store_true", help="do not start with a quarantined graph")
+    parser.add_argument("--workers", type=int, default=1, help="processes that share the address (default 1)")
+    found = parser.parse_args(argv)
+    cluster = found.cluster or environ.get(CLUSTER, "").strip()
+    if not cluster:
+        message = "the server boots from a cluster: give --cluster <dir | scheme://root>, or set OMNIGRAPH_CLUSTER"
+        raise _Usage(message)
+    if found.workers < 1:
+        raise _Usage("--workers must be at least 1")
+    return Options(
+        cluster,
+        found.bind or environ.get(BIND, "").strip() or "127.0.0.1:8080",
+        found.unauthenticated or is_truthy(environ, UNAUTHENTICATED),
+        found.require_all_graphs or is_truthy(environ, REQUIRE_ALL),
+        found.workers,
+    )
+
+
+def _run(options: Options, environ: Mapping[str, str]) -> None:
+    settings = settings_from(environ)
+    bind = parse_bind(options.bind)
+
+    def deploy() -> object:
+        return cluster_deployment(
+            options.cluster,
+            environ,
+            unauthenticated=options.unauthenticated,
+            require_all_graphs=options.require_all_graphs,
+        )
+
+    serve_with(deploy, settings, lambda: bound_socket(bind), workers=options.workers)  # type: ignore[arg-type]
+
+
+class _Usage(StartRefused):
+    """The command line makes no sense."""

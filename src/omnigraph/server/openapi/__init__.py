@@ -1,0 +1,1 @@
+"""The OpenAPI document: written by hand as data, committed as JSON, served from the committed file."""

@@ -1,0 +1,123 @@
+"""From a deployment to a serving process: bind, say where, serve, stop gracefully."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from omnigraph.errors import StartRefused
+from omnigraph.server.app import REQUEST_ID, Server
+from omnigraph.server.deployment import Deployment
+from omnigraph.server.exchange import PRECONDITION
+from omnigraph.server.protocol import HEADER_BYTES, protocol
+from omnigraph.server.routes.reads import SNAPSHOT_ID
+from omnigraph.server.settings import Settings
+
+LISTEN = "OMNIGRAPH_LISTEN_ADDR"
+_BACKLOG = 2_048
+_LOG = logging.getLogger("omnigraph.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A host and a port; port 0 takes a free one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+
+def parse_bind(text: str) -> Bind:
+    """`host:port`, or `[ipv6]:port`."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+        raise StartRefused(f"'{text}' is no address; write host:port, such as 127.0.0.1:8080")
+    return Bind(host, int(port))
+
+
+def bound_socket(bind: Bind) -> socket.socket:
+    """A listening socket, inheritable by workers."""
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((bind.host, bind.port))
+    except OSError as error:
+        found.close()
+        raise StartRefused(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+    found.listen(_BACKLOG)
+    found.set_inheritable(True)
+    return found
+
+
+def announce(listening: socket.socket) -> None:
+    """The one line that tells a supervisor where the server really listens."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    sys.stdout.write(f"{LISTEN}={shown}:{port}\n")
+    sys.stdout.flush()
+
+
+def run(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool = True) -> None:
+    """Serve until SIGINT or SIGTERM; requests in flight end first."""
+    asyncio.run(_serve(deployment, settings, listening, announced=announced))
+
+
+async def _serve(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool) -> None:
+    server = Server(deployment, settings)
+    config = uvicorn.Config(
+        with_cors(server, settings),
+        http=protocol(settings.header_seconds),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )
+    wire = _Wire(config, server)
+    if announced:
+        announce(listening)
+    _LOG.info("serving", extra={"graphs": len(deployment.graphs), "state": deployment.state.value})
+    try:
+        await wire.serve(sockets=[listening])
+    finally:
+        server.close()
+
+
+class _Wire(uvicorn.Server):
+    """uvicorn's server, which tells endless responses when it is time to end."""
+
+    def __init__(self, config: uvicorn.Config, server: Server) -> None:
+        super().__init__(config)
+        self._server = server
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._server.closing.set()
+        await super().shutdown(sockets)
+
+
+def with_cors(server: Server, settings: Settings) -> ASGIApp:
+    """The application, open to the origins that were named; to none by default."""
+    if not settings.cors_origins:
+        return server
+    return CORSMiddleware(
+        server,
+        allow_origins=settings.cors_origins,
+        allow_methods=["GET", "HEAD", "POST", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Prefer", "Last-Event-ID", PRECONDITION, REQUEST_ID],
+        expose_headers=["ETag", SNAPSHOT_ID, PRECONDITION, REQUEST_ID],
+    )

@@ -1,0 +1,62 @@
+"""Shared servers: one process per configuration, each with more graphs than its tests use up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from graph_api import Api
+from served_people import STORED, copies, create_people
+from server_process import ServerProcess, serving
+
+GRAPHS = 48
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return create_people(tmp_path_factory.mktemp("served") / "template.omni")
+
+
+@pytest.fixture(scope="session")
+def open_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Everybody may do everything; `default` is only read, the others are handed out one by one."""
+    names = ["default", *(f"g{number}" for number in range(GRAPHS))]
+    places = copies(template, tmp_path_factory.mktemp("open"), names)
+    graphs = {name: {"uri": uri, "queries": STORED} for name, uri in places.items()}
+    with serving({"graphs": graphs}) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def fresh_names() -> Iterator[str]:
+    return (f"g{number}" for number in itertools.count())
+
+
+@pytest.fixture
+def client(open_server: ServerProcess) -> Iterator[httpx.Client]:
+    with open_server.client() as found:
+        yield found
+
+
+@pytest.fixture
+def shared(client: httpx.Client) -> Api:
+    """The graph that nobody writes to."""
+    return Api(client, "default")
+
+
+@pytest.fixture
+def api(client: httpx.Client, fresh_names: Iterator[str]) -> Api:
+    """A graph of one's own."""
+    return Api(client, next(fresh_names))
+
+
+@pytest.fixture(scope="session")
+def racing_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Writers wait between preparing and publishing, so that all of them have seen the same head."""
+    places = copies(template, tmp_path_factory.mktemp("racing"), ["default"])
+    slow = {"OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:1.5"}
+    with serving({"graphs": {"default": {"uri": places["default"]}}}, slow) as server:
+        yield server

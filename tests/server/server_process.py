@@ -1,0 +1,127 @@
+"""A real server process on loopback, started from a description in JSON; the tests' side and the process's side."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+_LISTENS = re.compile(r"OMNIGRAPH_LISTEN_ADDR=(.+)\n")
+
+
+@dataclass
+class ServerProcess:
+    """A running server and what it has written."""
+
+    process: subprocess.Popen[str]
+    address: str
+    log: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    def client(self, token: str | None = None, **options: Any) -> httpx.Client:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, **options)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+    def logged(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+
+@contextmanager
+def running(command: list[str], environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+    """Run a server command until the block ends; it has to stop by itself when it is told to."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OMNIGRAPH_")}
+    with tempfile.NamedTemporaryFile("w+", suffix=".log", delete=False) as log:
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={**kept, **(environ or {})},
+        )
+        assert process.stdout is not None
+        said: list[str] = []
+        address = None
+        for line in process.stdout:
+            said.append(line)
+            found = _LISTENS.fullmatch(line)
+            if found is not None:
+                address = found.group(1)
+                break
+        if address is None:
+            process.wait(30)
+            raise AssertionError("the server did not start: " + Path(log.name).read_text()[-4000:])
+        rest = threading.Thread(target=process.stdout.read, daemon=True)
+        rest.start()
+        server = ServerProcess(process, address, Path(log.name))
+        server.extra = dict(line.strip().split("=", 1) for line in said if "=" in line)
+        try:
+            yield server
+        finally:
+            if process.poll() is None:
+                status = server.stop()
+                assert status == 0, f"the server ended with {status}: " + server.log.read_text()[-4000:]
+            rest.join(30)
+            process.stdout.close()
+            server.log.unlink()
+
+
+@contextmanager
+def serving(description: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+    """Serve graphs as described: `{graphs: {id: {uri, queries?, policy?}}, server_policy?, tokens?, cluster?}`."""
+    with running([__file__, json.dumps(description)], environ) as server:
+        yield server
+
+
+def _main(description: Mapping[str, Any]) -> None:
+    from omnigraph.engine.lifecycle import open_graph
+    from omnigraph.policy.authorize import State, classify
+    from omnigraph.policy.bundle import parse_bundle
+    from omnigraph.policy.engine import PolicyEngine
+    from omnigraph.policy.tokens import INLINE, load_tokens
+    from omnigraph.server import logs
+    from omnigraph.server.deployment import Deployment, ServedGraph
+    from omnigraph.server.serve import bound_socket, parse_bind, run
+    from omnigraph.server.settings import settings_from
+    from omnigraph.server.stored import registry
+
+    def engine(text: str | None, graph_id: str | None) -> PolicyEngine | None:
+        return None if text is None else PolicyEngine(parse_bundle(text, "test"), graph_id)
+
+    logs.configure(os.environ)
+    graphs = {
+        name: ServedGraph(
+            name, open_graph(given["uri"], policy=engine(given.get("policy"), name)), registry(given.get("queries", {}))
+        )
+        for name, given in description["graphs"].items()
+    }
+    tokens = load_tokens({INLINE: json.dumps(description.get("tokens", {}))})
+    server_policy = engine(description.get("server_policy"), None)
+    has_policy = server_policy is not None or any(graph.policy for graph in graphs.values())
+    state = classify(tokens=bool(len(tokens)), policy=has_policy, unauthenticated=True)
+    assert isinstance(state, State)
+    deployment = Deployment(graphs, state, tokens, server_policy, cluster_backed=description.get("cluster", False))
+    run(deployment, settings_from(os.environ), bound_socket(parse_bind("127.0.0.1:0")))
+
+
+if __name__ == "__main__":
+    _main(json.loads(sys.argv[1]))
