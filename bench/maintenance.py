@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,25 +30,23 @@ edge Knows: Person -> Person
 _UPSERT = "query q($n: String, $a: I32, $t: String) { insert Person { name: $n, age: $a, note: $t } }"
 _KNOWS = "query q($a: String, $b: String) { insert Knows { from: $a, to: $b } }"
 _PEOPLE = 20_000
-_SAMPLES = 25
+_SAMPLES = 40
+_WARMUP = 5
 
 
 def run(commits: int = 1_000) -> Iterator[Measurement]:
-    """A small commit and a cold open before and after, then disk use before and after cleanup."""
+    """A small commit and a cold open beside those of a fresh graph, then disk use before and after cleanup."""
     commits = int(os.environ.get("OMNIGRAPH_BENCH_COMMITS", commits))
     place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
     try:
-        writer = _Writer(_fresh(place / "old.omni"))
-        before = _speeds(writer)
+        old = _Writer(_fresh(place / "old.omni"))
         start = time.perf_counter()
-        while writer.commits < commits:
-            writer.write()
+        while old.commits < commits:
+            old.write()
         total = (time.perf_counter() - start) * 1_000
         yield Measurement("maintenance", f"{commits:,} small commits, each", total / commits)
-        for case, after in _speeds(writer).items():
-            ratio = after / before[case]
-            yield Measurement("maintenance", f"{case} after {commits:,} commits", after, "fresh graph", ratio)
-        yield from _disk(place, writer.graph, commits)
+        yield from _speeds(old, _Writer(_fresh(place / "fresh.omni")))
+        yield from _disk(place, old.graph, commits)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -67,11 +67,20 @@ def _disk(place: Path, graph: og.Graph, commits: int) -> Iterator[Measurement]:
         yield Measurement("maintenance", case, took, peer, size / fair, f"{size / 1e6:.1f} MB of {fair / 1e6:.1f} MB")
 
 
-def _speeds(writer: _Writer) -> dict[str, float]:
-    return {
-        "small commit": median_ms(writer.write, repeats=_SAMPLES, warmup=3),
-        "cold open": median_ms(lambda: _cold_open(writer.graph.uri), repeats=_SAMPLES, warmup=1),
+def _speeds(old: _Writer, fresh: _Writer) -> Iterator[Measurement]:
+    """The same work on both graphs in turn, so that whatever else the machine does concerns both."""
+    cases: dict[str, Callable[[_Writer], object]] = {
+        "small commit": _Writer.write,
+        "cold open": lambda writer: _cold_open(writer.graph.uri),
     }
+    commits = old.commits
+    for case, work in cases.items():
+        times: dict[_Writer, list[float]] = {old: [], fresh: []}
+        for _ in range(_WARMUP + _SAMPLES):
+            for writer, taken in times.items():
+                taken.append(median_ms(partial(work, writer), repeats=1, warmup=0))
+        after, before = (statistics.median(taken[_WARMUP:]) for taken in times.values())
+        yield Measurement("maintenance", f"{case} after {commits:,} commits", after, "fresh graph", after / before)
 
 
 def _fresh(place: Path) -> og.Graph:

@@ -36,7 +36,7 @@ class ServerProcess:
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60, **options)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=15, **options)
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -78,7 +78,7 @@ def running(command: list[str], environ: Mapping[str, str] | None = None) -> Ite
             yield server
         finally:
             if process.poll() is None:
-                status = server.stop()
+                status = server.stop()  # in-flight requests end first
                 assert status == 0, f"the server ended with {status}: " + server.log.read_text()[-4000:]
             rest.join(30)
             process.stdout.close()

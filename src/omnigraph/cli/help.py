@@ -10,13 +10,14 @@ LEGEND = (
     ("any", "works on a graph in storage and on a graph of a server: the data commands"),
     ("served", "needs a server: graphs, stored queries (--server, or a profile that names one)"),
     ("direct", "needs the storage itself: init, lint, maintenance (a URI, --store or --cluster)"),
-    ("control", "needs a cluster directory or its storage root (--cluster)"),
+    ("control", "works on a cluster: its directory (--config), or its directory or storage root (--cluster)"),
     ("local", "touches no graph"),
 )
 _HEADINGS = {
     Capability.DATA: "Data commands",
     Capability.SERVED: "Served commands",
     Capability.DIRECT: "Direct commands",
+    Capability.CONTROL: "Control commands",
     Capability.LOCAL: "Local commands",
 }
 _NAME_WIDTH = 18

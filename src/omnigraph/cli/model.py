@@ -12,6 +12,7 @@ class Capability(Enum):
     DATA = "data"
     SERVED = "served"
     DIRECT = "direct (storage-native)"
+    CONTROL = "cluster control"
     LOCAL = "local"
 
 

@@ -58,6 +58,10 @@ def _remedy(command: Command) -> str:
             return "Pass a storage URI, or --cluster <dir> --graph <id>."
         case Capability.DIRECT:
             return "Pass a storage URI."
+        case Capability.CONTROL if command.path[0] == "cluster":
+            return "Say which cluster with --config <dir>."
+        case Capability.CONTROL:
+            return "Say which cluster: pass --cluster <dir|uri>."
         case Capability.SERVED:
             return "Use --server <name|url> or --profile <name>."
         case _:
@@ -78,6 +82,16 @@ def resolve_scope(call: Call) -> Scope:
             raise BadRequest(f"`{call.command.name}` needs a server scope: use --server <name|url> or --profile <name>")
         raise BadRequest("no graph addressed: pass a URI, --store, --server or --profile, or set a default")
     _require_fit(call, scope)
+    return scope
+
+
+def cluster_scope(call: Call) -> ClusterScope:
+    """The cluster that a control command addresses, by --cluster or a profile that binds one."""
+    scope = _explicit(call) or _of_profile(call)
+    if not isinstance(scope, ClusterScope):
+        raise BadRequest(
+            f"`{call.command.name}` needs a cluster: pass --cluster <dir|uri>, or a --profile that binds one"
+        )
     return scope
 
 

@@ -64,8 +64,10 @@ def _target(call: Call, *, write: bool) -> Target:
             return Target(uri, (call.text("--as") or call.config.actor) if write else None)
         case ServerScope() as scope:
             raise served(call, scope, write=write)
-        case ClusterScope(root):
-            raise BadRequest(f"'{root}' is a cluster; this release reaches graphs by URI or --store only")
+        case ClusterScope(root, graph):
+            from omnigraph.cluster.boot import applied_graph_uri
+
+            return Target(applied_graph_uri(root, graph), (call.text("--as") or call.config.actor) if write else None)
 
 
 def served(call: Call, scope: ServerScope, *, write: bool) -> BadRequest:

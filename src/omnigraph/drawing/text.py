@@ -9,34 +9,43 @@ from omnigraph.drawing.picture import Arrow, Picture
 
 
 def to_tree(picture: Picture) -> str:
-    """The boxes as a tree from the first one; an arrow to a box that is drawn already ends in ↩."""
+    """The boxes as a tree from the first one, each arrow once; one to a box that is drawn already ends in ↩."""
     if not picture.boxes:
         return f"{picture.title}: nothing\n"
-    titles = {box.key: f"{box.kind} {box.title}" if box.kind != box.title else box.title for box in picture.boxes}
-    seen: set[str] = set()
-    lines: list[str] = []
-    for box in picture.boxes:
-        if box.key not in seen:
-            seen.add(box.key)
-            lines += [titles[box.key], *_branches(picture, titles, box.key, seen, "")]
+    lines = list(_Tree(picture).lines())
     if picture.cut:
         lines.append("… more was left out; raise --limit to see it")
     return "\n".join(lines) + "\n"
 
 
-def _branches(picture: Picture, titles: dict[str, str], key: str, seen: set[str], indent: str) -> Iterator[str]:
-    touching = [arrow for arrow in picture.arrows if key in (arrow.source, arrow.target)]
-    fresh = [arrow for arrow in touching if _far(arrow, key) not in seen or arrow.source == arrow.target]
-    fresh += [arrow for arrow in touching if arrow not in fresh and arrow.source == key]
-    for place, arrow in enumerate(fresh):
-        last = place == len(fresh) - 1
-        far = _far(arrow, key)
-        sign = f"─{arrow.label}→" if arrow.source == key else f"←{arrow.label}─"
-        known = far in seen
-        yield f"{indent}{'└' if last else '├'}{sign} {titles[far]}{' ↩' if known else ''}"
-        if not known:
-            seen.add(far)
-            yield from _branches(picture, titles, far, seen, indent + ("   " if last else "│  "))
+class _Tree:
+    """What a walk along the arrows has drawn so far."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._titles = {box.key: _label(box.kind, box.title) for box in picture.boxes}
+        self._seen: set[str] = set()
+        self._drawn: set[Arrow] = set()
+
+    def lines(self) -> Iterator[str]:
+        for box in self._picture.boxes:
+            if box.key not in self._seen:
+                self._seen.add(box.key)
+                yield self._titles[box.key]
+                yield from self._below(box.key, "")
+
+    def _below(self, key: str, indent: str) -> Iterator[str]:
+        touching = [each for each in self._picture.arrows if key in (each.source, each.target)]
+        fresh = [arrow for arrow in touching if arrow not in self._drawn]
+        self._drawn.update(fresh)
+        for place, arrow in enumerate(fresh):
+            last, far = place == len(fresh) - 1, _far(arrow, key)
+            sign = f"─{arrow.label}→" if arrow.source == key else f"←{arrow.label}─"
+            known = far in self._seen
+            yield f"{indent}{'└' if last else '├'}{sign} {self._titles[far]}{' ↩' if known else ''}"
+            if not known:
+                self._seen.add(far)
+                yield from self._below(far, indent + ("   " if last else "│  "))
 
 
 def _far(arrow: Arrow, key: str) -> str:

@@ -16,13 +16,14 @@ from omnigraph.engine.history import state_at_commit
 from omnigraph.engine.maintain import in_parallel
 from omnigraph.engine.merge.base import CommitGraph, merge_base
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
-from omnigraph.storage import manifest, tables
+from omnigraph.storage import tables
 from omnigraph.storage.control import Control, hold_control
 from omnigraph.storage.intents import require_clean
 from omnigraph.storage.loads import discard_abandoned
 from omnigraph.storage.orphans import reclaim_orphans
 from omnigraph.storage.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
-from omnigraph.storage.retention import Needs, first_whole_manifest, needs_of
+from omnigraph.storage.retention import Needs, needs_of
+from omnigraph.storage.trim import trim_manifest
 
 _DURATION = re.compile(r"([0-9]+)([A-Za-z]*)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -91,7 +92,10 @@ def cleanup(core: Core, policy: Policy, *, confirm: bool = False) -> CleanupRepo
         _keep_merge_bases(core, needs)
         work = [_Table(core, key, location) for key, location in _datasets(needs).items()]
         datasets = in_parallel(work, lambda each: each.run(policy, needs, control, confirm=confirm))
-        gone = _clean_manifest(core, work, needs, control) if confirm else Reclaimed()
+        gone = Reclaimed()
+        if confirm:
+            control.require()
+            gone = trim_manifest(store.root, keep=1)
     core.tables.clear()
     tables.forget_cached()
     seconds = None if policy.older_than is None else int(policy.older_than.total_seconds())
@@ -140,7 +144,6 @@ def _keep_merge_bases(core: Core, needs: Needs) -> None:
             base = merge_base(graph, one.effective_head, other.effective_head)
             try:
                 needs.keep(state_at_commit(core, base).snapshot)
-                needs.manifests.add(base.manifest_version)
             except NotFound:
                 continue  # reclaimed long ago, or its branch is gone: there is nothing left to keep
 
@@ -174,15 +177,3 @@ class _Table:
         times = version_times(newest) if policy.older_than is not None else {}
         old = policy.too_old(versions, times)
         return {version for version in old if version < floor} - needs.kept.get(self.location, set()) - forked
-
-
-def _clean_manifest(core: Core, work: list[_Table], needs: Needs, control: Control) -> Reclaimed:
-    """Remove manifest versions that name a removed table version; all others can still be read in full."""
-    store, removed = core.store, {each.location: each.removed for each in work if each.removed}
-    registered = needs.states["main"].registrations.items()
-    by_key = {key: removed[row.location] for key, row in registered if row.location in removed}
-    first = first_whole_manifest(store, by_key)
-    newest = manifest.load(store.root).handle
-    doomed = [version for version in existing_versions(newest) if version < first and version not in needs.manifests]
-    control.require()
-    return reclaim_versions(newest, doomed)

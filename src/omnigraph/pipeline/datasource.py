@@ -16,7 +16,15 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    Filter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -25,7 +33,9 @@ from omnigraph.engine.entity import type_named
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
+from omnigraph.pipeline import changes
 from omnigraph.pipeline.filters import lance_predicate
+from omnigraph.pipeline.writer import GraphStreamWriter, GraphWriter, Target
 from omnigraph.storage.layout import Address
 from omnigraph.storage.tables import open_table
 
@@ -34,22 +44,39 @@ _PARTITION_ROWS = 1 << 20
 
 
 class OmnigraphSource(DataSource):
-    """One type of one graph state, read-only."""
+    """One type of one graph state, the changes of a branch as a stream, or a place to write rows of one type to."""
 
     @classmethod
     def name(cls) -> str:
         return "omnigraph"
 
     def schema(self) -> StructType:
-        found: StructType = from_arrow_schema(self._plan.arrow_schema)
+        """The columns of a type, or of the change feed where no type is named."""
+        shown = self._plan.arrow_schema if "type" in self._given else changes.SCHEMA
+        found: StructType = from_arrow_schema(shown)
         return found
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return _PushingReader(self._plan) if self._plan.pushdown else _Reader(self._plan)
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return changes.ChangeReader(self._given)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return GraphWriter(Target.of(self._given, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        if "stream" not in self._given:
+            raise BadRequest("a stream into omnigraph needs the option 'stream': a name for its batches to be known by")
+        return GraphStreamWriter(Target.of({"mode": "merge", **self._given}, overwrite=overwrite), self._given["stream"])
+
+    @property
+    def _given(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self.options.items()}
+
     @cached_property
     def _plan(self) -> TablePlan:
-        return plan_table({name.lower(): value for name, value in self.options.items()})
+        return plan_table(self._given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from omnigraph.pipeline.export import export_files
 from omnigraph.pipeline.jobs import SparkTasks
 from omnigraph.pipeline.query import query_on_spark
 from omnigraph.pipeline.session import hushed, spark_session
+from omnigraph.pipeline.sink import Sink
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
@@ -70,7 +71,30 @@ class SparkReader:
 
     def run(self, call: ReadCall) -> Result:
         """Run a prepared call."""
-        return query_on_spark(self.view, call, self.session)
+        return query_on_spark(self.view, call, self._session)
+
+    def changes(self, start: str = "now", **options: str) -> Any:
+        """The change feed of this branch as a streaming frame; offsets are feed cursors.
+
+        `start` is "now", "beginning" or "after:<commit id>"; further options are those of the data source.
+        """
+        source = self.session.readStream.format("omnigraph").option("graph", self.view.tables.root.uri)
+        source = source.option("branch", self.view.branch or "main").option("start", start).options(**options)
+        with hushed():
+            return source.load()
+
+    def sink(
+        self,
+        name: str,
+        *,
+        type: str | None = None,
+        edge: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        mode: str = "merge",
+        actor: str | None = None,
+    ) -> Sink:
+        """What `foreachBatch` takes to load the batches of a stream into this branch, each batch once."""
+        return Sink(self.view.tables.root.uri, name, self.view.branch or "main", type, edge, columns, mode, actor)
 
     def create_views(self, prefix: str = "") -> list[str]:
         """A temporary view per type, under its name; a name that nodes and edges share gets `_edge` for the edges."""

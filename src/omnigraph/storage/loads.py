@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
+from omnigraph.ids import now_micros
 from omnigraph.storage import lease
 from omnigraph.storage.layout import LOADS_DIR
 from omnigraph.storage.lease import Heartbeat, Lease
@@ -27,6 +28,12 @@ def claimed(store: Store, load_id: str) -> Iterator[None]:
     finally:
         heartbeat.stop()
         discard_load(store.objects, load_id)
+
+
+def claim_for_others(store: Store, load_id: str, ttl_ms: int) -> None:
+    """Claim a scratch directory for processes that come and go: nobody renews it, and its time runs out."""
+    lasting = Lease(owner=f"nobody/{load_id}", heartbeat_seq=0, heartbeat_at=now_micros(), ttl_ms=ttl_ms)
+    store.objects.write(f"{load_directory(load_id)}/{_CLAIM}", json.dumps(asdict(lasting)))
 
 
 def discard_abandoned(store: Store) -> list[str]:

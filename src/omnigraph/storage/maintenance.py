@@ -1,4 +1,4 @@
-"""Light compaction: commits stay fast because writers fold the fragments that commits leave behind.
+"""Light maintenance: commits stay fast and small because writers fold and trim what commits leave behind.
 
 Everything here preserves content, so the next writer builds on it, an interruption leaves nothing to recover, and a
 failure is not worth more than a log line.
@@ -13,17 +13,20 @@ from omnigraph.storage import manifest, tables
 from omnigraph.storage.publication import Published
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.trim import trim_manifest
 from omnigraph.storage.upkeep import mark
 
 _log = logging.getLogger(__name__)
 
 
 def after_commit(store: Store, published: Published, written: Iterable[TableHandle]) -> None:
-    """Compact the manifest and the tables just written once their fragments pass the thresholds; never raises."""
+    """Compact and trim the manifest, and compact the tables just written, past their thresholds; never raises."""
     settings = store.settings
     try:
         if 0 < settings.manifest_compact_fragments <= published.fragments:
             manifest.compact_manifest(store.root, published.state.branch, state=published.state)
+            if keep := settings.manifest_keep_versions:
+                trim_manifest(store.root, published.state.branch, keep=keep, at_least=keep)
         for handle in written:
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
                 _compact_table(handle)

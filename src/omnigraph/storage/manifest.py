@@ -12,10 +12,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from omnigraph.errors import BranchNotFound, Corrupt, ReadSetChanged, StorageError
+from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, ReadSetChanged, StorageError
 from omnigraph.storage import tables
 from omnigraph.storage.decode import Decision, ManifestState, decode_state, fold
 from omnigraph.storage.layout import Root
+from omnigraph.storage.manifest_past import rebuild_state
 from omnigraph.storage.manifest_scan import scan_manifest
 from omnigraph.storage.refs import Identifier, Ref, read_ref
 from omnigraph.storage.row_codec import encode_rows
@@ -36,6 +37,7 @@ CACHED_STATES = 64
 _CACHED_BYTES = 256 << 20
 _BYTES_PER_COMMIT = 256  # what a commit takes once its lineage has been read
 _IDENTIFIER_ATTEMPTS = 8
+_TRIMMED_ATTEMPTS = 3
 _COMPACT_AT_FRAGMENTS = 16
 
 
@@ -52,9 +54,16 @@ def load(root: Root, branch: str | None = None, *, allow_sealed: bool = False) -
 
     `allow_sealed` is for the one who deletes the branch and has to finish.
     """
-    handle, identifier = _open_newest(root, branch)
-    check_stamp(handle.schema, root.uri)
-    loaded = Loaded(handle, _state_of(handle, branch, identifier))
+    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+        handle, identifier = _open_newest(root, branch)
+        check_stamp(handle.schema, root.uri)
+        try:
+            loaded = Loaded(handle, _state_of(handle, branch, identifier))
+            break
+        except StorageError as error:
+            # A cleanup lets go of every version but the newest, and it need not be ours any more when it does.
+            if error.kind != "NotFound" or not remaining:
+                raise
     _check_incarnation(loaded.state, allow_sealed=allow_sealed)
     return loaded
 
@@ -96,9 +105,13 @@ def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
         if version >= known[name].parent_version:
             break
         name = known[name].parent
-    handle = tables.open_table(root.manifest(name), version, control=True)
+    identifier: Identifier = known[name].identifier if name is not None else ()
+    try:
+        handle = tables.open_table(root.manifest(name), version, control=True)
+    except HistoricalVersionReclaimed:
+        return rebuild_state(root.manifest(name), name, version, identifier)
     check_stamp(handle.schema, root.uri)
-    return _state_of(handle, name, known[name].identifier if name is not None else ())
+    return _state_of(handle, name, identifier)
 
 
 def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:

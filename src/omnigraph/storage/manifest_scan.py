@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Corrupt
+from omnigraph.errors import Corrupt, StorageError
+from omnigraph.storage import tables
 from omnigraph.storage.handle import TableHandle
 
 CREATED_AT = "_row_created_at_version"
@@ -30,6 +31,7 @@ SCAN_COLUMNS = (
     CREATED_AT,
 )
 COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
+_IS_COMMIT = "object_type = 'graph_commit'"
 _KEY_COLUMNS = ("object_id", "object_type", "table_key", "table_version")
 _ROW_COLUMNS = tuple(name for name in SCAN_COLUMNS if name != CREATED_AT)
 
@@ -66,4 +68,11 @@ def _rows_at(handle: TableHandle, keys: pa.Table, positions: pa.Array) -> pa.Tab
 
 
 def _commits(handle: TableHandle) -> pa.Table:
-    return handle.scan(COMMIT_COLUMNS, "object_type = 'graph_commit'")
+    try:
+        return handle.scan(COMMIT_COLUMNS, _IS_COMMIT)
+    except StorageError as error:
+        if error.kind != "NotFound":
+            raise
+        # The version was trimmed since it was opened; commits are never changed, so the newest one has them all.
+        newest = tables.open_table(handle.address, control=True)
+        return newest.scan(COMMIT_COLUMNS, f"{_IS_COMMIT} AND {CREATED_AT} <= {handle.version}")

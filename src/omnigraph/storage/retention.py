@@ -5,11 +5,7 @@ Everything is read fresh. A branch that cannot be read is a reason to keep every
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound, Conflict, OmnigraphError
 from omnigraph.storage import manifest, tables, tags
@@ -23,12 +19,11 @@ from omnigraph.storage.store import Store
 
 @dataclass(slots=True)
 class Needs:
-    """Versions of main lineages that must stay, by dataset location, and manifest versions that must stay."""
+    """Versions of main lineages that must stay, by dataset location."""
 
     states: dict[str, ManifestState] = field(default_factory=dict)
     floors: dict[str, int] = field(default_factory=dict)
     kept: dict[str, set[int]] = field(default_factory=dict)
-    manifests: set[int] = field(default_factory=set)
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep what one snapshot pins; versions of forks are never removed, so only main lineages count."""
@@ -53,8 +48,6 @@ def needs_of(store: Store) -> Needs:
             needs.keep(manifest.load_version(store.root, tag.branch, tag.manifest_version).snapshot)
         except BranchNotFound:
             continue  # its branch was deleted, so nothing can read it any more
-        needs.manifests.add(tag.manifest_version)
-    needs.manifests.update(ref.parent_version for ref in manifest.refs(store.root).values())
     return needs
 
 
@@ -71,21 +64,3 @@ def _classified(store: Store, name: str) -> ManifestState:
                 f"could not classify live branch '{name}': {subject(entry.table_key)} is unreadable ({error})"
             ) from error
     return state
-
-
-def first_whole_manifest(store: Store, removed: dict[str, set[int]]) -> int:
-    """The oldest main manifest version from which on every published version of every table still exists.
-
-    `removed` are the versions that are gone, by table key. Older manifest versions name at least one of them.
-    """
-    rows = manifest.load(store.root).handle.scan(
-        ["object_type", "table_key", "table_version", "_row_created_at_version"]
-    )
-    rows = rows.filter(pc.equal(rows["object_type"], "table_version"))
-    return max((_first_whole(rows, key, gone) for key, gone in removed.items()), default=0)
-
-
-def _first_whole(rows: pa.Table, table_key: str, gone: Iterable[int]) -> int:
-    own = rows.filter(pc.equal(rows["table_key"], table_key))
-    kept = own.filter(pc.greater(own["table_version"], max(gone, default=0)))
-    return int(pc.min(kept["_row_created_at_version"]).as_py() or 0)

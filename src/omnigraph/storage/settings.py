@@ -26,6 +26,9 @@ class Settings:
     # once this many have piled up; 0 turns the automatic compaction off.
     manifest_compact_fragments: int = 12
     table_compact_fragments: int = 16
+    # Every version file of `__manifest` repeats the history, so once twice this many have piled up all but the newest
+    # ones go; 0 keeps them.
+    manifest_keep_versions: int = 64
 
     @property
     def heartbeat_seconds(self) -> float:

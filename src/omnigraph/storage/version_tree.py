@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.storage.deletions import deleted_offsets
 from omnigraph.storage.handle import ID_CHUNK, BlobHandling, TableHandle

@@ -69,6 +69,7 @@ def prepare_merge_template(directory: Path) -> Path:
     remove(feature, "Dan")
     put(feature, "Eve", age=5)
     put(feature, "Fay", age=6)
+    put(feature, "Gil", age=7)
     befriend(feature, "Eve", "Bob", "eve-bob")
     return place
 

@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cli_runner import COMMAND, Desk, desk, template
+from omnigraph.cli.prompt import fragments
 from omnigraph.cli.verbs.shell import is_open
 
 __all__ = ["desk", "template"]  # fixtures
 
 
-def at_terminal(desk: Desk, answer: str, *args: str) -> tuple[int, str]:
-    """Run a command with a terminal as stdin and stderr; type an answer; return code and what the screen shows."""
+def at_terminal(desk: Desk, answer: str, *args: str, then: Sequence[tuple[str, str]] = ()) -> tuple[int, str]:
+    """Run a command with a terminal as stdin and stderr; type an answer; return code and what the screen shows.
+
+    With `then`, stdout is the terminal too, and each text is typed when the screen shows the one before it.
+    """
     screen, ours = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *args],
@@ -26,21 +34,23 @@ def at_terminal(desk: Desk, answer: str, *args: str) -> tuple[int, str]:
         env={**os.environ, **desk.env},
         stdin=ours,
         stderr=ours,
-        stdout=subprocess.PIPE,
+        stdout=ours if then else subprocess.PIPE,
     )
     os.close(ours)
     if answer:
         os.write(screen, answer.encode())
-    seen = b""
+    seen, waiting = b"", list(then)
     try:
         while piece := os.read(screen, 4096):
             seen += piece
+            if waiting and waiting[0][0].encode() in seen:
+                os.write(screen, waiting.pop(0)[1].encode())
     except OSError:
         pass  # Linux reports the end of a terminal as an error
     finally:
         os.close(screen)
-    assert process.stdout is not None
-    process.stdout.close()
+    if process.stdout is not None:
+        process.stdout.close()
     return process.wait(timeout=60), seen.decode()
 
 
@@ -127,3 +137,23 @@ def test_a_command_starts_without_pandas(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@given(st.text())
+def test_colouring_a_line_changes_no_letter_of_it(line: str) -> None:
+    assert "".join(text for _, text in fragments(line)) == line
+
+
+def test_the_prompt_completes_from_the_schema_in_colour_and_runs_what_was_typed(desk: Desk) -> None:
+    desk.graph()
+    desk.env["PROMPT_TOOLKIT_NO_CPR"] = "1"
+    typed = [
+        ("main> ", "match { $p: Per\t"),
+        ("Person", " } return { count($p) as people }\r"),
+        ("1 rows", ":quit\r"),
+    ]
+    code, screen = at_terminal(desk, "", "shell", "--store", "g", then=typed)
+    assert code == 0
+    assert re.search(r"people\s+------\s+4", screen)
+    assert re.search(r"\x1b\[[0-9;]*m[^\x1b]*Person", screen)
+    assert "match { $p: Person" in (desk.home / "history").read_text()

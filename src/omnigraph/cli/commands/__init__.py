@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from omnigraph.cli.commands.control import CONTROL
 from omnigraph.cli.commands.direct import DIRECT
 from omnigraph.cli.commands.local import LOCAL
 from omnigraph.cli.commands.reads import READS
 from omnigraph.cli.commands.writes import SERVED, WRITES
 from omnigraph.cli.model import Command
 
-COMMANDS: tuple[Command, ...] = (*READS, *WRITES, *SERVED, *DIRECT, *LOCAL)
+COMMANDS: tuple[Command, ...] = (*READS, *WRITES, *SERVED, *DIRECT, *CONTROL, *LOCAL)
 
 GROUPS = {
     "branch": "Create, list, delete and merge branches",
     "changes": "The change feed and its baselines",
+    "cluster": "Declared deployments: plan them, apply them, look at them",
     "commit": "Look at commits, undo them, repeat them",
     "graphs": "The graphs of a server",
+    "policy": "Try out the applied policy of a cluster",
     "profile": "Profiles of the operator config",
     "schema": "Show the schema and change it",
     "tag": "Names for commits",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
@@ -13,6 +11,7 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.commands.shared import FORMATS
 from omnigraph.cli.failure import report
 from omnigraph.cli.params import parse_json
+from omnigraph.cli.prompt import KEYWORDS, ReadLine, line_reader
 from omnigraph.cli.rows import Envelope, Layout, render
 from omnigraph.cli.target import write_target
 from omnigraph.compiler.query.parse import parse_queries
@@ -21,7 +20,6 @@ from omnigraph.errors import BadRequest, OmnigraphError
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
 
-_KEYWORDS = ("query", "match", "return", "order", "limit", "not", "insert", "update", "delete", "where", "set")
 _HELP = """\
 Type a query; it runs when its braces are closed. A body without a head is a read: match { … } return { … }
   :branch [NAME]    show or change the branch
@@ -39,15 +37,15 @@ def shell(call: Call) -> None:
     target = write_target(call)
     with target.writer() as graph:
         session = Session(graph.branch(call.value("--branch")), call)
-        interactive = sys.stdin.isatty()
-        with _line_editing(call.config.directory, session) if interactive else nullcontext():
-            if interactive:
-                output.note(f"{target.uri}, branch {session.graph.branch_name}; :help for help")
-            for text in _entries(session, interactive=interactive):
-                session.run(text)
-                output.finish()
-                if session.left:
-                    return
+        read: ReadLine = _piped_line
+        if sys.stdin.isatty():
+            output.note(f"{target.uri}, branch {session.graph.branch_name}; :help for help")
+            read = line_reader(call.config.directory, session.words)
+        for text in _entries(session, read):
+            session.run(text)
+            output.finish()
+            if session.left:
+                return
 
 
 class Session:
@@ -87,7 +85,7 @@ class Session:
         catalog = self.graph.schema.catalog
         types = [*catalog.nodes.values(), *catalog.edges.values()]
         names = {name for info in types for name in (info.name, *info.properties)}
-        return sorted({*_KEYWORDS, *names, *(f":{name}" for name in self._commands)})
+        return sorted({*KEYWORDS, *names, *(f":{name}" for name in self._commands)})
 
     def _command(self, text: str) -> None:
         name, _, value = text.strip().partition(" ")
@@ -140,13 +138,13 @@ class Session:
         output.line(f"explain {'on' if self._explains else 'off'}")
 
 
-def _entries(session: Session, *, interactive: bool) -> Iterator[str]:
+def _entries(session: Session, read: ReadLine) -> Iterator[str]:
     """Commands of one line, and queries of as many lines as their braces span; Ctrl-C forgets an unfinished one."""
     pending = ""
     while True:
         prompt = f"{session.graph.branch_name}> " if not pending else "... "
         try:
-            line = input(prompt) if interactive else _next_line()
+            line = read(prompt)
         except EOFError:
             break
         except KeyboardInterrupt:
@@ -163,7 +161,7 @@ def _entries(session: Session, *, interactive: bool) -> Iterator[str]:
         yield pending.strip()
 
 
-def _next_line() -> str:
+def _piped_line(_: str) -> str:
     line = sys.stdin.readline()
     if not line:
         raise EOFError
@@ -197,32 +195,3 @@ def is_open(text: str) -> bool:
             blocks += depth == 0
     unfinished_read = text.startswith("match") and blocks < 2
     return depth > 0 or unfinished_read
-
-
-@contextmanager
-def _line_editing(directory: Path, session: Session) -> Iterator[None]:
-    """History that survives, and completion by the tab key, where the platform has them."""
-    try:
-        import readline
-    except ImportError:
-        yield
-        return
-    history = directory / "history"
-    with suppress(OSError):
-        readline.read_history_file(history)
-    readline.set_history_length(2_000)
-    words = session.words()
-
-    def complete(prefix: str, state: int) -> str | None:
-        found = [word for word in words if word.startswith(prefix)]
-        return found[state] if state < len(found) else None
-
-    readline.set_completer_delims(" \t\n{}(),.$")
-    readline.set_completer(complete)
-    readline.parse_and_bind("tab: complete")
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            readline.write_history_file(history)

@@ -9,6 +9,7 @@ from omnigraph.compiler.query.ast import Binding, Clause, Filter, NotBlock, Opti
 from omnigraph.compiler.query.parse_condition import parse_condition
 from omnigraph.compiler.query.parse_expression import QueryCursor, parse_value
 from omnigraph.compiler.source import NOWHERE, Span
+from omnigraph.compiler.types import UNION
 
 # After a bare variable these words are operators, unless what follows makes them edge names.
 _OPERATOR_WORDS = frozenset({"contains", "starts_with", "in", "is"})
@@ -54,7 +55,7 @@ def _variable_clause(cur: QueryCursor) -> Clause:
         return _traversal(cur)
     if kind == LOWER and text != "not" and (text not in _OPERATOR_WORDS or _names_an_edge(cur)):
         return _traversal(cur)
-    if text == "<" and cur.peek(2)[0] == LOWER and cur.peek(3)[1] in (">", "|"):
+    if text == "<" and cur.peek(2)[0] == LOWER and cur.peek(3)[1] in (">", UNION):
         return _traversal(cur)
     if kind == UPPER:
         cur.advance()
@@ -65,7 +66,7 @@ def _variable_clause(cur: QueryCursor) -> Clause:
 def _names_an_edge(cur: QueryCursor) -> bool:
     # `$a in $b` goes along an edge called `in`; `$a in $b.tags`, which no traversal can continue, tests membership.
     kind, text = cur.peek(2)
-    return text in ("{", "|") or (kind == VAR and cur.peek(3)[1] != ".")
+    return text in ("{", UNION) or (kind == VAR and cur.peek(3)[1] != ".")
 
 
 def _negation(cur: QueryCursor) -> NotBlock:
@@ -109,8 +110,9 @@ def _binding(cur: QueryCursor) -> Binding:
 def _type_names(cur: QueryCursor) -> tuple[str, Span]:
     start = cur.index
     name, _ = cur.need_upper()
-    while cur.take_punct("|") is not None:
-        name += f"|{cur.need_upper()[0]}"
+    while cur.text == UNION:
+        cur.advance()
+        name += f"{UNION}{cur.need_upper()[0]}"
     return name, cur.span_from(start)
 
 
@@ -159,8 +161,9 @@ def _traversal(cur: QueryCursor) -> Traversal:
 def _edge_names(cur: QueryCursor) -> tuple[str, Span]:
     start = cur.index
     name, _ = _edge_name(cur)
-    while cur.take_punct("|") is not None:
-        name += f"|{_edge_name(cur)[0]}"
+    while cur.text == UNION:
+        cur.advance()
+        name += f"{UNION}{_edge_name(cur)[0]}"
     return name, cur.span_from(start)
 
 

@@ -136,20 +136,24 @@ class Feed:
         """Blocks from a position on, up to the head or to the end of a page."""
         match position:
             case Start():
-                after = self._start(position)
+                after = self.start(position)
                 return _Walk(self, after, self.head, None).run(budget, max_commits)
             case Cursor(text):
-                fields = decode_token(text, "feed-cursor", self.bound)
-                return _Walk(self, str(fields.get("after_commit_id")), self.head, text).run(budget, max_commits)
+                return _Walk(self, self.after(text), self.head, text).run(budget, max_commits)
             case PageToken(text):
                 fields = decode_token(text, "feed-page", self.bound)
                 walk = _Walk(self, str(fields.get("after_commit_id")), str(fields.get("cut_commit_id")), None)
                 return walk.run(budget, max_commits, inside=(fields, decode_position(fields)))
 
-    def _start(self, start: Start) -> str:
+    def start(self, start: Start) -> str:
+        """The commit behind which a reader begins."""
         if start.after is not None:
             return start.after
         return self.head if start.at == "now" else str(self.bound["genesis_commit_id"])
+
+    def after(self, cursor: str) -> str:
+        """The commit behind which a cursor stands."""
+        return str(decode_token(cursor, "feed-cursor", self.bound).get("after_commit_id"))
 
     def between(self, after: str, cut: str) -> list[GraphCommit]:
         """The commits behind `after` up to the cut, oldest first; both must lie on the chain of first parents."""

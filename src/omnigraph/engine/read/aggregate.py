@@ -48,8 +48,13 @@ def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
 
 
 def _fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
-    if call.arg is None or (isinstance(call.arg, ir.Node) and not call.distinct):
+    if call.arg is None:
         return pa.array(np.bincount(group, minlength=count).astype(np.int64))
+    if isinstance(call.arg, ir.Node) and not call.distinct:
+        there = frame.rows(call.arg.var) >= 0
+        return pa.array(np.bincount(group[there], minlength=count).astype(np.int64))
+    if call.function == "collect":
+        return _collect(run, frame, call, group, count)
     if call.distinct:
         return _count_distinct(run, frame, call.arg, group, count)
     if call.function in ("min", "max"):
@@ -69,11 +74,28 @@ def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
 
 def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: int) -> pa.Array:
     values, different = number_expr(run, frame, expr)
-    if not isinstance(expr, ir.Node):
+    if isinstance(expr, ir.Node):
+        present = frame.rows(expr.var) >= 0
+    else:
         present = _argument(run, frame, expr).is_valid().to_numpy(zero_copy_only=False)
-        values, group = values[present], group[present]
+    values, group = values[present], group[present]
     pairs = distinct_rows(group * max(different, 1) + values)
     return pa.array(np.bincount(pairs // max(different, 1), minlength=count).astype(np.int64))
+
+
+def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    """The values of each group in the order of its rows, without null; a group without values has an empty list."""
+    assert call.arg is not None
+    column = _argument(run, frame, call.arg)
+    picked = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    if call.distinct and len(picked):
+        values, different = number_expr(run, frame, call.arg)
+        _, first = np.unique(group[picked] * max(different, 1) + values[picked], return_index=True)
+        picked = picked[np.sort(first)]
+    picked = picked[np.argsort(group[picked], kind="stable")]
+    sizes = np.bincount(group[picked], minlength=count)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), column.take(pa.array(picked)))
 
 
 def _sum(values: pa.Array, group: Rows, count: int) -> pa.Array:

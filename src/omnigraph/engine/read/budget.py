@@ -12,24 +12,27 @@ from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
 
 _DEFAULT_ROWS = 200_000_000
 _DEFAULT_BYTES = 8 << 30
+_DEFAULT_HOPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ceilings of one query; None means no ceiling. `result_rows` counts rows of the answer."""
+    """Ceilings of one query; None means no ceiling. `result_rows` counts rows of the answer, `hops` those of `{m,}`."""
 
     seconds: float | None = None
     rows: int | None = _DEFAULT_ROWS
     bytes: int | None = _DEFAULT_BYTES
     result_rows: int | None = None
+    hops: int | None = _DEFAULT_HOPS
 
 
 def limits_from(env: Mapping[str, str] = os.environ) -> Limits:
-    """The process-wide ceilings: OMNIGRAPH_QUERY_TIMEOUT_MS, _QUERY_MAX_ROWS, _QUERY_MAX_BYTES (0 lifts one)."""
+    """The process-wide ceilings: OMNIGRAPH_QUERY_TIMEOUT_MS, _QUERY_MAX_ROWS, _MAX_BYTES and _MAX_HOPS (0 lifts one)."""
     timeout = _number(env, "OMNIGRAPH_QUERY_TIMEOUT_MS", 0)
     rows = _number(env, "OMNIGRAPH_QUERY_MAX_ROWS", _DEFAULT_ROWS)
     size = _number(env, "OMNIGRAPH_QUERY_MAX_BYTES", _DEFAULT_BYTES)
-    return Limits(timeout / 1000 if timeout else None, rows or None, size or None)
+    hops = _number(env, "OMNIGRAPH_QUERY_MAX_HOPS", _DEFAULT_HOPS)
+    return Limits(timeout / 1000 if timeout else None, rows or None, size or None, hops=hops or None)
 
 
 class Budget:
@@ -62,6 +65,11 @@ class Budget:
             raise ResourceLimitExceeded("query_intermediate_rows", limit=self.limits.rows, actual=rows)
         if self.limits.bytes is not None and rows * row_bytes > self.limits.bytes:
             raise ResourceLimitExceeded("query_bytes", limit=self.limits.bytes, actual=rows * row_bytes)
+
+    def admit_hops(self, hops: int) -> None:
+        """Raise when a traversal without an upper bound is about to take this hop and may not."""
+        if self.limits.hops is not None and hops > self.limits.hops:
+            raise ResourceLimitExceeded("query_hops", limit=self.limits.hops, actual=hops)
 
     def admit_result(self, rows: int) -> None:
         """Raise unless an answer of this many rows may be returned."""

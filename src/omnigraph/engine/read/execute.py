@@ -17,6 +17,8 @@ from omnigraph.compiler.ir.ops import (
     Expand,
     ExpandTest,
     Filter,
+    Having,
+    LeftJoin,
     Limit,
     Link,
     MatchOp,
@@ -25,6 +27,7 @@ from omnigraph.compiler.ir.ops import (
     Rank,
     ReadPlan,
     ResultOp,
+    ShortestPath,
     Sort,
 )
 from omnigraph.compiler.ir.walk import variables
@@ -34,11 +37,14 @@ from omnigraph.engine.read.frame import START, Bound, Frame, combine, first_plac
 from omnigraph.engine.read.multiplicity import ignores_repeats
 from omnigraph.engine.read.negation import anti_join
 from omnigraph.engine.read.numbering import number
+from omnigraph.engine.read.optional import left_join, optional_key, present
 from omnigraph.engine.read.order import order
 from omnigraph.engine.read.project import project, result_table
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.scan import scan
 from omnigraph.engine.read.search import rank
+from omnigraph.engine.read.shortest import shortest_paths
+from omnigraph.engine.read.unions import PATH
 
 
 def execute(run: Run, plan: ReadPlan) -> pa.Table:
@@ -77,26 +83,32 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
     match op:
         case NodeScan():
             return scan(run, frame, op, live, exists=exists)
-        case Expand():
-            return expand(run, frame, op, live)
-        case ExpandTest():
-            return expand_test(run, frame, op)
+        case Expand(source=source):
+            return expand(run, present(frame, (source,)), op, live)
+        case ExpandTest(link):
+            return expand_test(run, present(frame, (link.tail, link.head)), op)
         case Filter(condition):
             return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
         case AntiJoin():
             return anti_join(run, frame, op, partial(match, exists=True))
+        case LeftJoin():
+            return left_join(run, frame, op, partial(match, exists=exists), live)
+        case ShortestPath(link):
+            return shortest_paths(run, present(frame, (link.tail, link.head)), op)
 
 
 def _shape(run: Run, frame: Frame, op: ResultOp) -> Frame:
     match op:
         case Rank():
-            return rank(run, frame, op)
+            return rank(run, present(frame, (op.call.var,)) if frame.length else frame, op)
         case Sort(keys, ties, fetch):
             return frame.take(order(run, frame, keys, ties, run.fetch_count(fetch)))
         case Project():
             return project(run, frame, op)
         case Aggregate():
             return aggregate(run, frame, op)
+        case Having(condition):
+            return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
         case Distinct():
             return _distinct(frame)
         case Limit(limit, offset):
@@ -134,8 +146,10 @@ def _reads(op: MatchOp) -> frozenset[str]:
             return frozenset({link.tail, link.head})
         case Filter(condition):
             return variables(condition)
-        case AntiJoin(outer=outer):
+        case AntiJoin(outer=outer) | LeftJoin(outer=outer):
             return frozenset(outer)
+        case ShortestPath(link):
+            return frozenset({link.tail, link.head})
 
 
 def _binds(op: MatchOp) -> dict[str, str]:
@@ -147,6 +161,11 @@ def _binds(op: MatchOp) -> dict[str, str]:
             return {op.target: f"node:{op.target_type}", **_bound_edge(link)}
         case ExpandTest(link):
             return _bound_edge(link)
+        case LeftJoin(ops, _, binds):
+            inner = {var: key for each in ops for var, key in _binds(each).items()}
+            return {var: optional_key(inner[var]) for var in binds}
+        case ShortestPath(var=var):
+            return {var: f"{PATH}{var}"}
         case _:
             return {}
 

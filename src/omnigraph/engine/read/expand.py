@@ -13,6 +13,7 @@ from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, spread
 from omnigraph.engine.read.cache import Spending
 from omnigraph.engine.read.frame import Frame
 from omnigraph.engine.read.indexed import edges_around
+from omnigraph.engine.read.mixed import mixed_lists
 from omnigraph.engine.read.reach import reach
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.read.run import Run
@@ -107,6 +108,8 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
 
 def _lists(run: Run, link: Link, direction: str, starts: Rows, *, backward: bool) -> Adjacency:
     """Neighbour lists, complete for the ascending distinct starts, of everything the link reaches."""
+    if link.ways:
+        return mixed_lists(run, link, starts, Steps, backward=backward)
     steps = Steps(run, link, direction)
     if link.max_hops > 1 or link.min_hops > 1:
         return reach(steps, starts, link.min_hops, link.max_hops, backward=backward, budget=run.budget)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.compiler.ir.format import format_operator
-from omnigraph.compiler.ir.ops import AntiJoin, MatchOp, ReadPlan, ResultOp
+from omnigraph.compiler.ir.ops import AntiJoin, LeftJoin, MatchOp, ReadPlan, ResultOp
 
 # An operator inside `not` runs many times; what it did the first times tells enough.
 _MOST_NOTES = 8
@@ -116,5 +116,5 @@ def _labels(plan: ReadPlan) -> Iterator[tuple[int, str]]:
 def _pipeline(ops: tuple[MatchOp, ...], depth: int) -> Iterator[tuple[int, str]]:
     for op in ops:
         yield depth, format_operator(op)
-        if isinstance(op, AntiJoin):
+        if isinstance(op, AntiJoin | LeftJoin):
             yield from _pipeline(op.ops, depth + 1)

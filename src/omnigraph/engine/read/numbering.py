@@ -12,9 +12,10 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.engine.json_values import json_texts
 from omnigraph.engine.read.adjacency import Rows
-from omnigraph.engine.read.frame import Bound, Frame
+from omnigraph.engine.read.frame import Bound, Frame, combine
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.unions import TYPE
 
 Numbered = tuple[Rows, int]
 
@@ -33,13 +34,21 @@ def number(column: pa.Array) -> Numbered:
     if pa.types.is_null(kind) or not len(column):
         return np.zeros(len(column), np.int64), min(len(column), 1)
     if pa.types.is_struct(kind):
-        return number(column.field("id"))
+        return _number_nodes(column)
     if pa.types.is_nested(kind):
         column = json_texts(column)
     elif pa.types.is_floating(kind):
         column = one_zero(column)
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def _number_nodes(column: pa.StructArray) -> Numbered:
+    """A node is what its id says, within its type; the members of a null object are null."""
+    numbers, count = number(column.field("id"))
+    if column.type.get_field_index(TYPE) < 0:
+        return numbers, count
+    return combine(numbers, count, *number(column.field(TYPE)))
 
 
 def per_entity(run: Run, frame: Frame, expr: ir.Expr, numbering: Callable[[pa.Array], Numbered]) -> Numbered:

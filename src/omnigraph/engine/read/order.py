@@ -14,11 +14,11 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import SortKey
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.engine.read.adjacency import Mask, Rows
-from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.frame import Frame, combine, numpy_of
 from omnigraph.engine.read.numbering import entity_values, one_zero
 from omnigraph.engine.read.rowindex import distinct
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.unions import TYPE, Columns, is_union
 
 Ranks = npt.NDArray[np.int64]
 # Looking for the leading values first pays when they are at most this share of all.
@@ -63,7 +63,7 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
     return candidates[np.argsort(code, kind="stable")][:wanted]
 
 
-def id_ranks(entities: Entities, rows: Rows) -> Ranks:
+def id_ranks(entities: Columns, rows: Rows) -> Ranks:
     """The rank of each row's stored id among these rows, equal for equal rows."""
     ids, place = _ids(entities, rows)
     return dense_ranks(ids)[0][place]
@@ -117,20 +117,22 @@ def _levels(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str]
             yield _Level(_key(run, frame, key.expr), key.descending)
     for var in ties:
         yield _Level(_tie(run, frame, var))
+        if is_union(frame.bound[var].table_key):
+            yield _Level(_tie(run, frame, var, TYPE))
 
 
 def _key(run: Run, frame: Frame, expr: ir.Expr) -> Callable[[Rows], tuple[pa.Array, Rows]]:
     return lambda rows: entity_values(run, _part(frame, expr, rows), expr)
 
 
-def _tie(run: Run, frame: Frame, var: str) -> Callable[[Rows], tuple[pa.Array, Rows]]:
+def _tie(run: Run, frame: Frame, var: str, name: str = "id") -> Callable[[Rows], tuple[pa.Array, Rows]]:
     bound = frame.bound[var]
-    return lambda rows: _ids(run.entities(bound.table_key), bound.rows[rows])
+    return lambda rows: _ids(run.columns(bound.table_key), bound.rows[rows], name)
 
 
-def _ids(entities: Entities, rows: Rows) -> tuple[pa.Array, Rows]:
+def _ids(entities: Columns, rows: Rows, name: str = "id") -> tuple[pa.Array, Rows]:
     wanted, place = distinct(rows)
-    return entities.values("id", wanted), place
+    return entities.values(name, wanted), place
 
 
 def _part(frame: Frame, expr: ir.Expr, rows: Rows) -> Frame:

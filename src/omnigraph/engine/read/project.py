@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Output, Project, ResultColumn
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.engine.arrow import arrow_type
-from omnigraph.engine.read.frame import Frame
+from omnigraph.engine.read.frame import Bound, Frame
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.unions import OPTIONAL, TYPE, Columns, is_union
 
 
 def project(run: Run, frame: Frame, op: Project) -> Frame:
@@ -45,6 +47,9 @@ def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:
     if isinstance(kind, ir.NodeObject):
         if run.node_ids:
             return pa.utf8()
+        if kind.fields is not None:
+            shared = ((name, arrow_type(each)) for name, each in kind.fields)
+            return pa.struct([("id", pa.utf8()), (TYPE, pa.utf8()), *shared])
         info = run.view.catalog.nodes[kind.type_name]
         names = [name for name in info.properties if name not in info.blobs]
         return pa.struct([("id", pa.utf8()), *((name, arrow_type(info.properties[name])) for name in names)])
@@ -63,7 +68,7 @@ def _load(run: Run, frame: Frame, outputs: tuple[Output, ...]) -> None:
                 needed.setdefault(var, []).append(name)
     for var, names in needed.items():
         bound = frame.bound[var]
-        run.entities(bound.table_key).load(names, bound.rows)
+        run.columns(bound.table_key).load(names, bound.rows)
 
 
 def _objects(run: Run, frame: Frame, expr: ir.Node) -> pa.Array:
@@ -71,11 +76,22 @@ def _objects(run: Run, frame: Frame, expr: ir.Node) -> pa.Array:
     if not frame.length:
         return pa.array([], kind)
     bound = frame.bound[expr.var]
-    entities = run.entities(bound.table_key)
+    columns = run.columns(bound.table_key)
     if run.node_ids:
-        return entities.values("id", bound.rows)
-    parts = [entities.values(field.name, bound.rows) for field in kind]
-    return pa.StructArray.from_arrays(parts, fields=list(kind))
+        return columns.values("id", bound.rows)
+    parts = [
+        _type_names(columns, bound) if field.name == TYPE else columns.values(field.name, bound.rows) for field in kind
+    ]
+    missing = pa.array(bound.rows < 0) if expr.optional else None
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
+
+
+def _type_names(columns: Columns, bound: Bound) -> pa.Array:
+    key = bound.table_key.removeprefix(OPTIONAL)
+    if is_union(key):
+        return columns.values(TYPE, bound.rows)
+    name = pa.scalar(key.partition(":")[2])
+    return pc.if_else(pa.array(bound.rows >= 0), name, pa.scalar(None, pa.utf8()))
 
 
 def _as_promised(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from omnigraph.compiler.ir.ops import OPEN_HOPS
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.budget import Budget
 
@@ -13,6 +15,8 @@ from omnigraph.engine.read.budget import Budget
 _BITMAP_FLAGS = 1 << 26
 _LONGEST_BITMAP = 1 << 28
 _SORTED_BLOCK = 1 << 16
+_ROW_STRIDE = 1 << 44
+_LARGEST_KEY = 1 << 62
 
 
 class Neighbours(Protocol):
@@ -26,20 +30,29 @@ class Neighbours(Protocol):
         """Lists that are complete for at least these (ascending, distinct) rows."""
 
 
-def reach(graph: Neighbours, starts: Rows, low: int, high: int, *, backward: bool, budget: Budget) -> Adjacency:
+def reach(
+    graph: Neighbours,
+    starts: Rows,
+    low: int,
+    high: int,
+    *,
+    backward: bool,
+    budget: Budget,
+    stride: int = _ROW_STRIDE,
+) -> Adjacency:
     """For each start the nodes `low` to `high` hops away, as neighbour lists without edges.
 
     A node counts at its shortest distance only, and a start never reaches itself by a cycle. A self-loop is one more
-    hop on the node that ends the path: that is the reached node, or the start when the search runs `backward`.
+    hop on the node that ends the path: that is the reached node, or the start when the search runs `backward`. No row
+    id is as large as `stride`.
     """
     starts = np.unique(starts)
-    span = _span(graph, starts)
-    width = _SORTED_BLOCK if span is None else max(1, _BITMAP_FLAGS // span)
+    space = Space.of(graph, starts, stride)
     found: list[tuple[Rows, Rows]] = []
     total = 0
-    for begin in range(0, len(starts), width):
-        block = starts[begin : begin + width]
-        for origin, node in _search(graph, block, low, high, span, backward=backward, budget=budget):
+    for begin in range(0, len(starts), space.width):
+        block = starts[begin : begin + space.width]
+        for origin, node in _search(graph, block, (low, high), space, backward=backward, budget=budget):
             found.append((block[origin], node))
             total += len(node)
             budget.admit(total, row_bytes=16)
@@ -47,6 +60,30 @@ def reach(graph: Neighbours, starts: Rows, low: int, high: int, *, backward: boo
         return build(*(np.empty(0, np.int64),) * 3)
     sources, nodes = (np.concatenate(part) for part in zip(*found, strict=True))
     return build(sources, nodes, np.zeros(len(nodes), np.int64)).simple
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The numbers a search can meet: below `span` if that is known, else below `stride`."""
+
+    span: int | None
+    stride: int
+
+    @classmethod
+    def of(cls, graph: Neighbours, starts: Rows, stride: int = _ROW_STRIDE) -> Space:
+        """For a search from these ascending starts."""
+        return cls(_span(graph, starts), stride)
+
+    @property
+    def width(self) -> int:
+        """How many starts one search may have."""
+        if self.span is not None:
+            return max(1, _BITMAP_FLAGS // self.span)
+        return max(1, min(_SORTED_BLOCK, _LARGEST_KEY // self.stride))
+
+    def visited(self, starts: int) -> Visited:
+        """What a search has seen: nothing yet."""
+        return _SortedSet(self.stride) if self.span is None else _Bitmap(starts, self.span)
 
 
 def _span(graph: Neighbours, starts: Rows) -> int | None:
@@ -59,10 +96,11 @@ def _span(graph: Neighbours, starts: Rows) -> int | None:
 
 
 def _search(
-    graph: Neighbours, block: Rows, low: int, high: int, span: int | None, *, backward: bool, budget: Budget
+    graph: Neighbours, block: Rows, hops: tuple[int, int], space: Space, *, backward: bool, budget: Budget
 ) -> list[tuple[Rows, Rows]]:
     """(position in block, node) pairs; a pair may come twice, once as a path and once through a self-loop."""
-    visited = _SortedSet() if span is None else _Bitmap(len(block), span)
+    low, high = hops
+    visited = space.visited(len(block))
     origin, node = np.arange(len(block)), block
     visited.fresh(origin, node)
     start_loops = np.zeros(len(block), np.bool_)
@@ -71,6 +109,8 @@ def _search(
         if not len(node):
             break
         budget.check()
+        if high >= OPEN_HOPS:
+            budget.admit_hops(depth + 1)
         lists = graph.around(np.unique(node)).simple
         at, neighbour, _ = lists.expand(node)
         budget.admit(len(at), row_bytes=24)
@@ -93,6 +133,13 @@ def _looped(
         return origin[kept], node[kept]
     looping = at[neighbour == node[at]]
     return origin[looping], node[looping]
+
+
+class Visited(Protocol):
+    """The (start, node) pairs a search has met."""
+
+    def fresh(self, origin: Rows, node: Rows) -> tuple[Rows, Rows]:
+        """Those of the pairs that are new, each once and in ascending order; they are old from now on."""
 
 
 class _Bitmap:
@@ -118,15 +165,14 @@ class _Bitmap:
 class _SortedSet:
     """Visited pairs as one ascending array of packed keys, for searches whose node space is not known."""
 
-    _STRIDE = 1 << 44
-
-    def __init__(self) -> None:
+    def __init__(self, stride: int) -> None:
+        self._stride = stride
         self._keys = np.empty(0, np.int64)
 
     def fresh(self, origin: Rows, node: Rows) -> tuple[Rows, Rows]:
-        keys = np.unique(origin * self._STRIDE + node)
+        keys = np.unique(origin * self._stride + node)
         if len(self._keys):
             place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
             keys = keys[self._keys[place] != keys]
         self._keys = np.sort(np.concatenate([self._keys, keys]))
-        return np.divmod(keys, self._STRIDE)
+        return np.divmod(keys, self._stride)

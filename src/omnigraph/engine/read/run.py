@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Fetch
+from omnigraph.engine.arrow import TableType
 from omnigraph.engine.predicate import Bindings, Evaluator, Leaf
 from omnigraph.engine.read.adjacency import Mask, Rows
 from omnigraph.engine.read.budget import Budget
 from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.explain import Profile, TableReads
 from omnigraph.engine.read.frame import Bound, Frame, numpy_of
+from omnigraph.engine.read.paths import PathColumns
 from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.unions import OPTIONAL, PATH, Columns, Numbering, OptionalColumns, UnionColumns, is_union
 from omnigraph.engine.view import View
 from omnigraph.errors import ParameterError
 
@@ -37,16 +41,32 @@ class Run:
     keep_derived: bool = False
     node_ids: bool = False
     profile: Profile = field(default_factory=Profile)
+    paths: dict[str, PathColumns] = field(default_factory=dict)
     _tables: dict[str, Entities] = field(default_factory=dict)
 
     def entities(self, table_key: str) -> Entities:
-        """The table's values as this execution has read them so far."""
+        """One table's values as this execution has read them so far."""
         if table_key not in self._tables:
-            kind, _, name = table_key.partition(":")
-            catalog = self.view.catalog
-            info = catalog.nodes[name] if kind == "node" else catalog.edges[name]
-            self._tables[table_key] = Entities(self.view, info)
+            self._tables[table_key] = Entities(self.view, self.table_type(table_key))
         return self._tables[table_key]
+
+    def table_type(self, table_key: str) -> TableType:
+        """The type behind the key of one table."""
+        kind, _, name = table_key.partition(":")
+        return self.view.catalog.nodes[name] if kind == "node" else self.view.catalog.edges[name]
+
+    def columns(self, table_key: str) -> Columns:
+        """The values of a variable, whatever it ranges over."""
+        if table_key.startswith(OPTIONAL):
+            return OptionalColumns(self, table_key.removeprefix(OPTIONAL))
+        if table_key.startswith(PATH):
+            return self.paths[table_key.removeprefix(PATH)]
+        return UnionColumns(self, table_key) if is_union(table_key) else self.entities(table_key)
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """How row ids of different tables fit into one column."""
+        return Numbering(self.view.catalog)
 
     def reads(self) -> tuple[TableReads, ...]:
         """What was read from which table so far."""

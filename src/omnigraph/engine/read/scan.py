@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import NodeScan
 from omnigraph.compiler.ir.walk import properties, variables
+from omnigraph.compiler.types import union_members
 from omnigraph.engine.pushdown import Pushed, push
 from omnigraph.engine.read.adjacency import Rows, build
 from omnigraph.engine.read.entities import Entities
@@ -19,6 +20,7 @@ from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_
 from omnigraph.engine.read.keyed import rows_by_key
 from omnigraph.engine.read.numbering import value_column
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.unions import is_union
 from omnigraph.engine.read.text import searched, searched_rows
 
 # A product is made and filtered in pieces of about this many rows.
@@ -52,6 +54,8 @@ def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: 
 
 def matching_nodes(run: Run, op: NodeScan) -> Rows:
     """Ascending row ids of the nodes that satisfy the scan's own predicates."""
+    if is_union(_table_key(op)):
+        return _matching_in_union(run, op)
     entities = run.entities(_table_key(op))
     named = rows_by_key(run, op, entities)
     if named is not None:
@@ -88,6 +92,15 @@ def _found(run: Run, op: NodeScan, entities: Entities, hits: Rows) -> Rows:
         hits = np.intersect1d(hits, entities.scan((), pushed.filter), assume_unique=True)
         others = () if pushed.rest is None else (pushed.rest,)
     return hits[run.matching(op.var, _table_key(op), hits, others)]
+
+
+def _matching_in_union(run: Run, op: NodeScan) -> Rows:
+    """The same for every type of a union, coded; in this order they ascend."""
+    found = [np.empty(0, np.int64)]
+    for name in union_members(op.type_name):
+        key = f"node:{name}"
+        found.append(run.numbering.coded(key, matching_nodes(run, replace(op, type_name=name))))
+    return np.concatenate(found)
 
 
 def _worth_reading(run: Run, op: NodeScan, entities: Entities) -> Iterable[str]:

@@ -174,7 +174,9 @@ def _bind_end(name: str, ways: tuple[Way, ...], end: int, scope: Scope) -> tuple
 def _link(step: ast.Traversal, ways: tuple[Way, ...], end: _Ends, edge_var: str | None) -> tuple[Link, bool]:
     """The link, and whether it can never hold."""
     low, high = end.hops
-    if len(ways) > 1 or end.types != (ways[0].from_type, ways[0].to_type):
+    several = len(ways) > 1 or end.types != (ways[0].from_type, ways[0].to_type)
+    # A path needs nodes of all types in one numbering.
+    if several or (step.path_var is not None and ways[0].from_type != ways[0].to_type):
         name = union_name(way.edge for way in ways)
         return Link(name, *end.names, *end.types, low, high, step.undirected, edge_var, ways), False
     (way,) = ways

@@ -1,0 +1,265 @@
+"""Search on 100,000 texts with vectors of 128 dimensions, side by side with lancedb, each in a process of its own.
+
+The vectors are drawn twice: around a thousand centres, as embeddings lie, and without any structure, which is the hard
+case for an approximate index. Recall is measured against exact distances in double precision.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.measure import Measurement, median_ms
+
+COUNT = 100_000
+DIM = 128
+TOP = 10
+QUERIES = 100
+_WORDS = 20_000
+_TEXT_LENGTH = 20
+_CENTRES = 1_000
+_SHARE = 10  # the filter keeps this percentage
+_REPEATS = 40
+_TIMES = (
+    "vector top-10",
+    "vector top-10, filtered",
+    "bm25 top-10",
+    "hybrid top-10 (rrf)",
+    "point look-up by text equality",
+)
+
+Vectors = npt.NDArray[np.float32]
+
+
+def run() -> Iterator[Measurement]:
+    """Both engines on the same data; times of omnigraph as a ratio to those of lancedb."""
+    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
+        data = Path(folder)
+        write_data(data)
+        found = {engine: _in_a_process(engine, data) for engine in ("omnigraph", "lancedb")}
+    ours, peer = found["omnigraph"], found["lancedb"]
+    for case in (*_TIMES, "build the indexes"):
+        yield Measurement("search", case, ours[case], "lancedb", ours[case] / peer[case])
+        yield Measurement("search", f"lancedb: {case}", peer[case])
+    for engine, values in found.items():
+        recalls = f"recall@10 clustered {values['recall clustered']:.3f}, random {values['recall random']:.3f}"
+        memory = f"peak memory {values['peak MB']:.0f} MB, {values['peak MB'] - values['MB before']:.0f} MB after load"
+        yield Measurement("search", f"{engine}: recall and memory", 0.0, note=f"{recalls}; {memory}")
+
+
+# --- data -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is searched for."""
+
+    clustered: Vectors
+    random: Vectors
+    words: list[str]
+    clustered_truth: list[list[int]]
+    random_truth: list[list[int]]
+
+
+def write_data(folder: Path) -> None:
+    """The rows as Parquet, the queries and their exact answers as JSON."""
+    random = np.random.default_rng(17)
+    centres = random.standard_normal((_CENTRES, DIM))
+    clustered = _around(random, centres, COUNT)
+    plain = random.standard_normal((COUNT, DIM)).astype(np.float32)
+    words = [f"{syllable(number)}" for number in range(_WORDS)]
+    chosen = np.minimum(random.zipf(1.3, (COUNT, _TEXT_LENGTH)) - 1, _WORDS - 1)
+    rows = {
+        "code": pa.array([f"d{number:06}" for number in range(COUNT)]),
+        "n": pa.array(random.integers(0, 100, COUNT).astype(np.int32)),
+        "body": pa.array([" ".join(words[word] for word in text) for text in chosen]),
+        "near": _column(clustered),
+        "wild": _column(plain),
+    }
+    pq.write_table(pa.table(rows), folder / "docs.parquet")
+    queries = {"clustered": _around(random, centres, QUERIES), "random": random.standard_normal((QUERIES, DIM))}
+    found = {
+        "clustered": queries["clustered"].tolist(),
+        "random": queries["random"].astype(np.float32).tolist(),
+        "words": [f"{words[50 + number]} {words[500 + number]}" for number in range(QUERIES)],
+        "clustered_truth": [_exact(clustered, query) for query in queries["clustered"]],
+        "random_truth": [_exact(plain, query) for query in queries["random"].astype(np.float32)],
+    }
+    (folder / "queries.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+def syllable(number: int) -> str:
+    """A pronounceable word for a number, ended so that no stemmer changes it."""
+    sounds = [f"{consonant}{vowel}" for consonant in "bdfgklmnprtvz" for vowel in "aou"]
+    text = ""
+    while number or not text:
+        number, place = divmod(number, len(sounds))
+        text += sounds[place]
+    return f"{text}x"
+
+
+def _around(random: np.random.Generator, centres: Any, count: int) -> Vectors:
+    chosen = centres[random.integers(0, len(centres), count)]
+    return (chosen + 0.5 * random.standard_normal((count, DIM))).astype(np.float32)
+
+
+def _column(vectors: Vectors) -> pa.FixedSizeListArray:
+    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), DIM)
+
+
+def _exact(vectors: Vectors, query: Any) -> list[int]:
+    distance = ((vectors.astype(np.float64) - np.asarray(query, np.float64)) ** 2).sum(axis=1)
+    return [int(place) for place in np.argsort(distance)[:TOP]]
+
+
+# --- one engine -------------------------------------------------------------------------------------------
+
+
+def _in_a_process(engine: str, folder: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.search", engine, str(folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+class _Ours:
+    """The queries in the language of omnigraph."""
+
+    def __init__(self, folder: Path) -> None:
+        import omnigraph as og
+
+        schema = f"""node Doc {{ code: String @key  n: I32 @index  body: String @index
+                     near: Vector({DIM}) @index  wild: Vector({DIM}) @index }}"""
+        self.graph = og.init(folder / "docs.omni", schema=schema)
+        self.graph.load(folder / "docs.parquet", type="Doc", runner="inline")
+
+    def build(self) -> None:
+        self.graph.ensure_indices()
+        self.words("warm")  # the corpus is the part of the text index that searches read
+
+    def vector(self, column: str, vector: list[float]) -> list[str]:
+        return self._codes(f"nearest($d.{column}, $v)", v=vector)
+
+    def filtered(self, vector: list[float]) -> list[str]:
+        return self._codes("nearest($d.near, $v)", f"$d.n < {_SHARE}", v=vector)
+
+    def words(self, text: str) -> list[str]:
+        return self._codes("bm25($d.body, $t)", t=text)
+
+    def hybrid(self, vector: list[float], text: str) -> list[str]:
+        return self._codes("rrf(nearest($d.near, $v), bm25($d.body, $t))", v=vector, t=text)
+
+    def equal(self, text: str) -> list[str]:
+        found = self.graph.query(
+            "query q($t: String) { match { $d: Doc { body: $t } } return { $d.code } }", params={"t": text}
+        )
+        return [row["d.code"] for row in found.rows()]
+
+    def _codes(self, rank: str, where: str = "", **params: Any) -> list[str]:
+        kinds = {"v": f"$v: Vector({DIM})", "t": "$t: String"}
+        declared = ", ".join(kinds[name] for name in params)
+        text = (
+            f"query q({declared}) {{ match {{ $d: Doc {where} }} return {{ $d.code }} order {{ {rank} }} limit {TOP} }}"
+        )
+        return [row["d.code"] for row in self.graph.query(text, params=params).rows()]
+
+
+class _Lancedb:
+    """The same with lancedb's own defaults."""
+
+    def __init__(self, folder: Path) -> None:
+        import lancedb
+
+        self.table = lancedb.connect(folder / "docs.lancedb").create_table(
+            "docs", pq.read_table(folder / "docs.parquet")
+        )
+
+    def build(self) -> None:
+        for column in ("near", "wild"):
+            self.table.create_index(metric="l2", vector_column_name=column)
+        for column in ("code", "n"):
+            self.table.create_scalar_index(column)
+        self.table.create_fts_index("body", use_tantivy=False)
+
+    def vector(self, column: str, vector: list[float]) -> list[str]:
+        return self._codes(self.table.search(vector, vector_column_name=column))
+
+    def filtered(self, vector: list[float]) -> list[str]:
+        return self._codes(self.table.search(vector, vector_column_name="near").where(f"n < {_SHARE}", prefilter=True))
+
+    def words(self, text: str) -> list[str]:
+        return self._codes(self.table.search(text, query_type="fts", fts_columns="body"))
+
+    def hybrid(self, vector: list[float], text: str) -> list[str]:
+        from lancedb.rerankers import RRFReranker
+
+        search = self.table.search(query_type="hybrid", vector_column_name="near", fts_columns="body")
+        return self._codes(search.vector(vector).text(text).rerank(RRFReranker()))
+
+    def equal(self, text: str) -> list[str]:
+        return self._codes(self.table.search().where(f"body = '{text}'"))
+
+    def _codes(self, search: Any) -> list[str]:
+        found: list[str] = search.limit(TOP).select(["code"]).to_arrow()["code"].to_pylist()
+        return found
+
+
+def measure(engine: str, folder: Path) -> dict[str, float]:
+    """Everything about one engine."""
+    queries = Data(**json.loads((folder / "queries.json").read_text(encoding="utf-8")))
+    store = (_Ours if engine == "omnigraph" else _Lancedb)(folder)
+    before = _megabytes()
+    begin = time.perf_counter()
+    store.build()
+    built = (time.perf_counter() - begin) * 1000
+    body = pq.read_table(folder / "docs.parquet", columns=["body"])["body"][COUNT // 2].as_py()
+    times = [
+        _each(lambda place: store.vector("near", queries.clustered[place])),
+        _each(lambda place: store.filtered(queries.clustered[place])),
+        _each(lambda place: store.words(queries.words[place])),
+        _each(lambda place: store.hybrid(queries.clustered[place], queries.words[place])),
+        _each(lambda place: store.equal(body)),
+    ]
+    return {
+        **dict(zip(_TIMES, times, strict=True)),
+        "build the indexes": built,
+        "recall clustered": _recall(lambda q: store.vector("near", q), queries.clustered, queries.clustered_truth),
+        "recall random": _recall(lambda q: store.vector("wild", q), queries.random, queries.random_truth),
+        "MB before": before,
+        "peak MB": _megabytes(),
+    }
+
+
+def _each(call: Callable[[int], object]) -> float:
+    """The median over different queries."""
+    places = iter(range(10**9))
+    return median_ms(lambda: call(next(places) % QUERIES), repeats=_REPEATS, warmup=5)
+
+
+def _recall(search: Callable[[Any], list[str]], queries: Any, truth: list[list[int]]) -> float:
+    shares = [
+        len({f"d{place:06}" for place in exact} & set(search(query))) / TOP
+        for query, exact in zip(queries, truth, strict=True)
+    ]
+    return float(np.mean(shares))
+
+
+def _megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], Path(sys.argv[2]))))

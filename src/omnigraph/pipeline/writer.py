@@ -1,0 +1,151 @@
+"""`df.write.format("omnigraph")`: tasks spill their rows beside the graph, and the end of the job is one load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.graph import open as open_graph
+from omnigraph.errors import BadRequest
+from omnigraph.ids import new_ulid
+from omnigraph.pipeline.frames import Spilled, numbered, spill_partition
+from omnigraph.pipeline.sink import Sink
+from omnigraph.storage.layout import normalize_root
+from omnigraph.storage.loads import claim_for_others
+from omnigraph.storage.parts import discard_load, load_directory
+
+OPTIONS = {"graph", "type", "edge", "branch", "mode", "columns", "actor", "stream", "checkpointlocation", "no_embed"}
+_DAY_MS = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows go, from the options of a writer."""
+
+    uri: str
+    branch: str
+    type: str | None
+    edge: str | None
+    mode: str
+    columns: Mapping[str, str] | None
+    actor: str | None
+    no_embed: bool = False
+    load_id: str = field(default_factory=new_ulid)
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], *, overwrite: bool = False) -> Target:
+        """The target that options describe; unknown or missing ones are told."""
+        unknown = sorted(set(options) - OPTIONS - {"path"})
+        if unknown:
+            raise BadRequest(f"unknown option '{unknown[0]}' for writing (known: {', '.join(sorted(OPTIONS))})")
+        if "graph" not in options:
+            raise BadRequest("writing to omnigraph needs the option 'graph'")
+        if ("type" in options) == ("edge" in options):
+            raise BadRequest("writing to omnigraph needs one of the options 'type' (nodes) and 'edge' (edges)")
+        mode = "overwrite" if overwrite else options.get("mode", "append")
+        return cls(
+            normalize_root(options["graph"]).uri,
+            options.get("branch", "main"),
+            options.get("type"),
+            options.get("edge"),
+            mode,
+            _renames(options.get("columns")),
+            options.get("actor"),
+            options.get("no_embed", "false").lower() == "true",
+        )
+
+    @property
+    def directory(self) -> str:
+        return f"{self.uri}/{load_directory(self.load_id)}"
+
+    def open(self) -> Graph:
+        return open_graph(self.uri, self.branch, self.actor)
+
+    def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled]) -> None:
+        """One load of everything that tasks have written, in the order of the partitions."""
+        graph.load(
+            [part.path for part in numbered(spilled)],
+            self.mode,
+            type=self.type,
+            edge=self.edge,
+            columns=self.columns,
+            branch=branch,
+            from_=graph.branch_name,
+            runner="inline",
+            no_embed=self.no_embed,
+        )
+
+    def discard(self, graph: Graph) -> None:
+        discard_load(graph._core.store.objects, self.load_id)
+
+
+@dataclass
+class SpilledRows(WriterCommitMessage):
+    """What one task has written."""
+
+    spilled: Spilled
+
+
+class GraphWriter(DataSourceArrowWriter):
+    """A job whose rows arrive in one commit, or not at all."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        with target.open() as graph:
+            claim_for_others(graph._core.store, target.load_id, _DAY_MS)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return SpilledRows(spill_partition(iterator, self.target.directory))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        with self.target.open() as graph:
+            try:
+                found = _spilled(messages)
+                if any(rows for *_, rows in found):
+                    self.target.load(graph, self.target.branch, found)
+            finally:
+                self.target.discard(graph)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        with self.target.open() as graph:
+            self.target.discard(graph)
+
+
+class GraphStreamWriter(DataSourceStreamArrowWriter):
+    """A stream whose batches arrive once each; the option `stream` names it."""
+
+    def __init__(self, target: Target, stream: str) -> None:
+        self.target = target
+        self.sink = Sink(target.uri, stream, target.branch, target.type, target.edge, actor=target.actor)
+        with target.open() as graph:
+            claim_for_others(graph._core.store, target.load_id, _DAY_MS)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return SpilledRows(spill_partition(iterator, self.target.directory))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        found = _spilled(messages)
+        if any(rows for *_, rows in found):
+            self.sink.apply(batchId, lambda graph, branch: self.target.load(graph, branch, found))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """What the tasks have written goes with the scratch directory."""
+
+
+def _spilled(messages: Sequence[Any]) -> list[Spilled]:
+    return [message.spilled for message in messages if message is not None]
+
+
+def _renames(text: str | None) -> dict[str, str] | None:
+    """`property=column,…` as a mapping."""
+    if text is None:
+        return None
+    pairs = [pair.partition("=") for pair in text.split(",") if pair.strip()]
+    if not all(sign for _, sign, _ in pairs):
+        raise BadRequest(f"columns are written property=column,…, not '{text}'")
+    return {name.strip(): column.strip() for name, _, column in pairs}

@@ -1,0 +1,128 @@
+"""Old manifest versions go, and what they said can still be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import HistoricalVersionReclaimed
+from omnigraph.storage import manifest
+from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.reclaim import existing_versions
+from omnigraph.storage.settings import Settings
+from omnigraph.storage.trim import trim_manifest
+
+SCHEMA = "node Person { name: String @key  age: I32? }\nnode Note { text: String }"
+MORE = SCHEMA + "\nnode Place { name: String @key }"
+AGAIN = MORE.replace("age: I32?", "age: I32?  mail: String?")
+PUT = "query q($n: String) { insert Person { name: $n } }"
+NAMES = "query q() { match { $p: Person } return { $p.name } order { $p.name asc } }"
+KEEP = Settings(manifest_keep_versions=0)
+
+
+def told(state: ManifestState) -> tuple[object, ...]:
+    """Everything in a state that somebody who reads the past can see."""
+    commits = [commit.graph_commit_id for commit in state.lineage.newest_first()]
+    parts = state.registrations, state.published, state.tombstones, state.heads
+    return (*(dict(part) for part in parts), state.schema, commits, state.snapshot.entries, state.effective_head)
+
+
+def every_state(graph: og.Graph, branch: str | None, start: int = 1) -> dict[int, tuple[object, ...]]:
+    root = graph._core.store.root
+    newest, _ = manifest.newest(root, branch)
+    return {number: told(manifest.load_version(root, branch, number)) for number in range(start, newest + 1)}
+
+
+@pytest.fixture
+def lived(tmp_path: Path) -> og.Graph:
+    """A graph with commits, schema changes, a branch of its own commits and a tag."""
+    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=KEEP)
+    for number in range(5):
+        graph.mutate(PUT, params={"n": f"a{number}"})
+    graph.schema.apply(MORE)
+    graph.mutate(PUT, params={"n": "b"})
+    graph.schema.apply(AGAIN)
+    graph.optimize()
+    for number in range(5):
+        graph.mutate(PUT, params={"n": f"c{number}"})
+    graph.branches.create("feature")
+    graph.tags.create("now")
+    for number in range(4):
+        graph.mutate(PUT, params={"n": f"d{number}"})
+        graph.mutate(PUT, params={"n": f"e{number}"}, branch="feature")
+    return graph
+
+
+def test_every_version_of_main_reads_the_same_after_trimming(lived: og.Graph) -> None:
+    root = lived._core.store.root
+    before = every_state(lived, None)
+    gone = trim_manifest(root, keep=1)
+    manifest.forget_decoded()
+    assert gone.versions > len(before) // 2
+    assert every_state(lived, None) == before
+
+
+def test_every_version_of_a_branch_reads_the_same_after_trimming(lived: og.Graph) -> None:
+    root = lived._core.store.root
+    before = every_state(lived, "feature")
+    assert trim_manifest(root, "feature", keep=1).versions
+    trim_manifest(root, keep=1)
+    manifest.forget_decoded()
+    assert every_state(lived, "feature") == before
+
+
+def test_trimming_between_schema_changes_loses_none_of_them(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=KEEP)
+    root = graph._core.store.root
+    expected: dict[int, tuple[object, ...]] = {}
+    for schema in (MORE, AGAIN):
+        graph.mutate(PUT, params={"n": f"before {len(schema)}"})
+        graph.schema.apply(schema)
+        expected |= every_state(graph, None, max(expected, default=0) + 1)
+        trim_manifest(root, keep=1)
+        manifest.forget_decoded()
+        assert every_state(graph, None) == expected
+
+
+def test_commits_can_be_read_and_branched_from_after_trimming(lived: og.Graph) -> None:
+    commits = lived.commits.list()
+    names = {commit: lived.at(commit).query(NAMES).to_arrow() for commit in commits}
+    trim_manifest(lived._core.store.root, keep=1)
+    manifest.forget_decoded()
+    with og.open(lived.uri) as reopened:
+        for commit, expected in names.items():
+            assert reopened.at(commit).query(NAMES).to_arrow() == expected
+        assert reopened.branches.merge("feature").outcome == "merged"
+        assert len(reopened.query(NAMES)) == len(names[commits[0]]) + 4
+
+
+def test_a_history_that_was_not_read_before_trimming_can_be_read_after_it(lived: og.Graph) -> None:
+    root = lived._core.store.root
+    manifest.forget_decoded()
+    state = manifest.load(root).state
+    for number in range(3):
+        lived.mutate(PUT, params={"n": f"later {number}"})
+    lived.optimize()
+    trim_manifest(root, keep=1)
+    assert len(list(state.lineage.newest_first())) == len(state.lineage)
+
+
+def test_writers_trim_by_themselves(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=Settings(manifest_keep_versions=8))
+    for number in range(60):
+        graph.mutate(PUT, params={"n": f"p{number}"})
+    assert len(existing_versions(manifest.load(graph._core.store.root).handle)) < 40
+    first = graph.commits.list()[-2]
+    assert graph.get("Person", "p0", at=first) is not None
+
+
+def test_a_version_that_nothing_can_tell_any_more_was_reclaimed(lived: og.Graph) -> None:
+    root = lived._core.store.root
+    trim_manifest(root, keep=1)
+    kept = sorted((Path(lived.uri) / "__manifest" / "_versions").glob("*.manifest"))
+    kept[-1].unlink()  # the oldest: it alone knew the first schema
+    manifest.forget_decoded()
+    with pytest.raises(HistoricalVersionReclaimed):
+        manifest.load_version(root, None, 2)
