@@ -1,19 +1,35 @@
-"""Run every benchmark, or those named on the command line; a table on stderr, JSON lines on stdout."""
+"""Run every benchmark, or those named on the command line; a table on stderr, JSON lines on stdout.
+
+`--size large` makes those that compare engines use their large graph.
+"""
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
 import bench
 from bench.measure import Measurement
+from bench.social import SIZE_VARIABLE, SIZES
 
-_NO_BENCH = {"__main__", "measure"}
+_NO_BENCH = {"__main__", "measure", "peers", "report", "social"}
 
 
-def main(wanted: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Benchmarks are the modules of this package that have a `run`."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("wanted", nargs="*", metavar="NAME", help="benchmarks to run; without any, all of them")
+    parser.add_argument("--size", choices=sorted(SIZES), help="the graph that engines are compared on")
+    given = parser.parse_args(arguments)
+    if given.size is not None:
+        os.environ[SIZE_VARIABLE] = given.size
+    return _run(given.wanted)
+
+
+def _run(wanted: list[str]) -> int:
     found = sorted(module.name for module in iter_modules(bench.__path__) if module.name not in _NO_BENCH)
     unknown = sorted(set(wanted) - set(found))
     if unknown:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 # Data, stores and topologies stay here between runs; remove it to start afresh.
 HOME = Path(os.environ.get("OMNIGRAPH_BENCH_HOME", "/tmp/omnigraph-bench"))
+SIZE_VARIABLE = "OMNIGRAPH_BENCH_SIZE"
 SEEDS = 1_000
 _CITIES = 200
 _SKEW = 1.6
@@ -47,6 +48,11 @@ SIZES = {
     "default": Size("default", 100_000, 2_000_000, 2_000),
     "large": Size("large", 1_000_000, 10_000_000, 20_000),
 }
+
+
+def chosen_size() -> Size:
+    """The size that the command line or the environment asks for."""
+    return SIZES[os.environ.get(SIZE_VARIABLE, "default")]
 
 
 def handle(number: int) -> str:
@@ -103,17 +109,19 @@ def _tables(size: Size) -> dict[str, pa.Table]:
         "people": pa.table(people),
         "companies": pa.table(companies),
         "knows": pa.table(
-            {"a": source, "b": target, "from": _keys("p", source), "to": _keys("p", target), "since": source % 30 + 1990}
+            {
+                "a": source,
+                "b": target,
+                "from": _keys("p", source),
+                "to": _keys("p", target),
+                "since": source % 30 + 1990,
+            }
         ),
-        "works": pa.table(
-            {"a": numbers, "b": employer, "from": _keys("p", numbers), "to": _keys("c", employer)}
-        ),
+        "works": pa.table({"a": numbers, "b": employer, "from": _keys("p", numbers), "to": _keys("c", employer)}),
     }
 
 
-def _friendships(
-    generator: np.random.Generator, size: Size
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _friendships(generator: np.random.Generator, size: Size) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Distinct directed pairs; both the number of friends and popularity are skewed, and nobody knows himself."""
     wanted, found = size.knows, np.empty(0, np.int64)
     activity = np.minimum(generator.pareto(_SKEW, size.people) + 0.3, _MOST_ACTIVE)

@@ -53,7 +53,7 @@ def _measured(engine: Engine, case: str, seeds: list[str]) -> dict[str, Any]:
 
 
 def _plain(answer: Any) -> Any:
-    """Answers in a form that compares across engines; one hop promises no order, the others have one row or an order."""
+    """Answers in a form that compares across engines; one hop promises no order."""
     if isinstance(answer, int):
         return answer
     rows = [list(row) for row in answer]

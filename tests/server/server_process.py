@@ -40,7 +40,11 @@ class ServerProcess:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        try:
+            return self.process.wait(40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait(10)
 
     def logged(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
@@ -77,12 +81,12 @@ def running(command: list[str], environ: Mapping[str, str] | None = None) -> Ite
         try:
             yield server
         finally:
-            if process.poll() is None:
-                status = server.stop()  # in-flight requests end first
-                assert status == 0, f"the server ended with {status}: " + server.log.read_text()[-4000:]
+            status = server.stop() if process.poll() is None else process.returncode
             rest.join(30)
             process.stdout.close()
+            said_last = server.log.read_text()[-4000:]
             server.log.unlink()
+        assert status == 0, f"the server ended with {status}: {said_last}"
 
 
 @contextmanager

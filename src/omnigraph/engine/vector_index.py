@@ -9,7 +9,7 @@ from __future__ import annotations
 
 INDEX_TYPE = "IVF_SQ"
 # Of this many times the wanted vectors the exact distance is taken.
-REFINE = 5
+REFINE = 4
 PROBES = 32
 _PARTITION = 8_192
 

@@ -68,7 +68,9 @@ class OmnigraphSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         if "stream" not in self._given:
             raise BadRequest("a stream into omnigraph needs the option 'stream': a name for its batches to be known by")
-        return GraphStreamWriter(Target.of({"mode": "merge", **self._given}, overwrite=overwrite), self._given["stream"])
+        return GraphStreamWriter(
+            Target.of({"mode": "merge", **self._given}, overwrite=overwrite), self._given["stream"]
+        )
 
     @property
     def _given(self) -> dict[str, str]:

@@ -132,6 +132,10 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
         found = _spilled(messages)
         if any(rows for *_, rows in found):
             self.sink.apply(batchId, lambda graph, branch: self.target.load(graph, branch, found))
+        with self.target.open() as graph:
+            claim_for_others(graph._core.store, self.target.load_id, _DAY_MS)  # the stream goes on
+            for _, path, *_ in found:
+                graph._core.store.objects.delete(path.removeprefix(f"{self.target.uri}/"))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """What the tasks have written goes with the scratch directory."""

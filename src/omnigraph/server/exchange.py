@@ -41,6 +41,7 @@ class Exchange:
         self.request_id = request_id
         self.actor: str | None = None
         self._graph: ServedGraph | None = None
+        self._body_pending = request.method == "POST"
 
     # --- what it names -----------------------------------------------------------------------
 
@@ -84,12 +85,15 @@ class Exchange:
 
     async def json(self, model: type[_Model], *, limit: int = bodies.SMALL) -> _Model:
         """The body, decoded and checked."""
-        seconds = self.server.settings.body_seconds
-        return await bodies.json_body(self.request, model, limit=limit, seconds=seconds)
+        found = await bodies.json_body(self.request, model, limit=limit, seconds=self.server.settings.body_seconds)
+        self._body_pending = False
+        return found
 
     async def optional_json(self, model: type[_Model]) -> _Model:
         """A body that may be missing."""
-        return await bodies.optional_json_body(self.request, model, seconds=self.server.settings.body_seconds)
+        found = await bodies.optional_json_body(self.request, model, seconds=self.server.settings.body_seconds)
+        self._body_pending = False
+        return found
 
     # --- gates -------------------------------------------------------------------------------
 
@@ -113,7 +117,7 @@ class Exchange:
 
     async def read(self, call: Callable[[threading.Event], _T]) -> _T:
         """Run a read in a thread; it is told to stop when the client disconnects."""
-        return await self.server.pools.read(call, self.request.receive)
+        return await self.server.pools.read(call, None if self._body_pending else self.request.receive)
 
     async def write(self, call: Callable[[], _T]) -> _T:
         """Run a write in a thread, to its end."""

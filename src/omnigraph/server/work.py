@@ -26,9 +26,14 @@ class Pools:
         self._writes = ThreadPoolExecutor(writes, "write")
         self._streams = ThreadPoolExecutor(STREAMS, "stream")
 
-    async def read(self, call: Callable[[threading.Event], _T], receive: Receive) -> _T:
-        """Run a call that stops when its event is set, which happens as soon as the client disconnects."""
+    async def read(self, call: Callable[[threading.Event], _T], receive: Receive | None) -> _T:
+        """Run a call that stops when its event is set, which happens as soon as the client disconnects.
+
+        Without `receive` nobody listens for that: a body that is still to be read must not be taken for noise.
+        """
         cancel = threading.Event()
+        if receive is None:
+            return await self._run(self._reads, partial(call, cancel))
         async with on_disconnect(receive, cancel.set):
             return await self._run(self._reads, partial(call, cancel))
 

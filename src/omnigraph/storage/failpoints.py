@@ -42,6 +42,7 @@ _DECLARED = """
     branch_create.post_native branch_create.post_registry branch_delete.post_seal branch_delete.post_native
     branch_delete.before_table_cleanup
     load.split_staged_at_first load.post_stage load.post_checks load.pre_discard
+    stream.post_load stream.post_merge stream.post_mark
     change_feed.post_capture change_feed.pre_table_open cleanup.table_gc
     cluster.before_graph_create cluster.after_graph_create cluster.before_schema_apply cluster.after_schema_apply
     cluster.after_payloads cluster.before_graph_delete cluster.after_graph_delete cluster.before_state_write

@@ -34,6 +34,19 @@ class IndexInfo:
     inherited: bool  # part of it lives in the tree of the lineage this ref was forked from
 
 
+@dataclass(frozen=True, slots=True)
+class NearestRows:
+    """The `count` rows nearest to a vector: `probes` partitions are searched; of `refine` times as many rows as wanted
+    the exact distance is taken.
+    """
+
+    query: Any
+    count: int
+    metric: str
+    probes: int
+    refine: int
+
+
 class TableHandle:
     """One dataset lineage at one exact version; immutable and safe to share between threads.
 
@@ -141,21 +154,21 @@ class TableHandle:
         with self._translated():
             return self.dataset.take(positions, columns=list(columns))
 
-    def nearest(self, column: str, query: Any, count: int, *, metric: str, probes: int, refine: int) -> pa.Table:
-        """`_rowid` and vector of about the `count` rows nearest to a query: the index where it covers, else a scan.
+    def nearest(self, column: str, wanted: NearestRows, filter: Filter | None = None) -> pa.Table:
+        """`_rowid` and vector of about the wanted rows, of those that a filter keeps.
 
-        Quantised distances pick `refine` times as many as wanted, exact ones the nearest of these.
+        The index answers where it covers; rows that it does not cover are looked at one by one.
         """
+        search = {
+            "column": column,
+            "q": wanted.query,
+            "k": wanted.count,
+            "metric": wanted.metric,
+            "nprobes": wanted.probes,
+            "refine_factor": wanted.refine,
+        }
         with self._translated():
-            wanted = {
-                "column": column,
-                "q": query,
-                "k": count,
-                "metric": metric,
-                "nprobes": probes,
-                "refine_factor": refine,
-            }
-            return self._scanner([column, "_rowid", "_distance"], None, nearest=wanted, prefilter=True).to_table()
+            return self._scanner([column, "_rowid", "_distance"], filter, nearest=search, prefilter=True).to_table()
 
     def read_blobs(self, column: str, row_ids: Sequence[int] | pa.Array) -> list[bytes | None]:
         """The blob of each row id, in the order asked; null blobs are None."""

@@ -24,7 +24,7 @@ from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
 from omnigraph.storage.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.failpoints import hit
 from omnigraph.storage.fragments import dominant_fragments, row_total, same_content, smallest_fragment
-from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, TableHandle, in_list, quote
+from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, translate, translated
 from omnigraph.storage.layout import Address
@@ -35,7 +35,7 @@ from omnigraph.storage.version_files import newest_local_version
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
-    "Identifier", "IndexInfo", "IndexSpec", "Landed", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
+    "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
     "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
     "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version", "list_refs", "locate",
     "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create", "stage_delete",

@@ -20,13 +20,17 @@ from omnigraph.compiler.query.checked import (
     CheckedClause,
     CheckedRead,
     Column,
+    PathVar,
+    Perhaps,
     Step,
     Where,
     Without,
 )
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
+from omnigraph.compiler.types import union_members
 from omnigraph.testing.constraints import Image
+from omnigraph.testing.evaluator_paths import edge_tables, hops_between, pairs_of, shortest_path, who
 from omnigraph.testing.evaluator_values import Assignment, Entity, Values, compare_total
 
 OutputRow: TypeAlias = dict[str, Any]
@@ -69,6 +73,7 @@ class _Evaluation:
         order = sorted(range(len(matched)), key=cmp_to_key(before))
         matched = [matched[place] for place in order]
         out = self.grouped(matched) if read.grouped else [self.projected(row, matched) for row in matched]
+        out = [row for row in out if all(values.truth(test, {"": row}) is True for test in read.having)]
         if read.distinct:
             out = [row for place, row in enumerate(out) if row not in out[:place]]
         out = out[offset:] if limit is None else out[offset : offset + limit]
@@ -78,13 +83,36 @@ class _Evaluation:
 
     def solutions(self, clauses: tuple[CheckedClause, ...], outer: Assignment) -> list[Assignment]:
         """Every extension of `outer` by the clauses' own variables that satisfies all of them."""
-        domains = {var: self.tables[key] for var, key in _variables(clauses).items() if var not in outer}
+        # Optional blocks, and what may speak about their variables, stand behind everything else.
+        cut = next((at for at, clause in enumerate(clauses) if isinstance(clause, Perhaps)), len(clauses))
+        found = self.plain_solutions(clauses[:cut], outer)
+        for clause in clauses[cut:]:
+            if isinstance(clause, Perhaps):
+                found = [extended for row in found for extended in self.perhaps(clause, row)]
+            else:
+                found = [row for row in found if self.satisfies(clause, row)]
+        return found
+
+    def plain_solutions(self, clauses: tuple[CheckedClause, ...], outer: Assignment) -> list[Assignment]:
+        domains = {
+            var: [entity for key in keys for entity in self.tables[key]]
+            for var, keys in _variables(clauses).items()
+            if var not in outer
+        }
+        paths = [clause for clause in clauses if isinstance(clause, Step) and clause.path_var is not None]
         found = []
         for choice in product(*domains.values()):
             assignment = {**outer, **dict(zip(domains, choice, strict=True))}
-            if all(self.satisfies(clause, assignment) for clause in clauses):
-                found.append(assignment)
+            if all(self.satisfies(step, assignment) for step in paths):
+                assignment |= {str(step.path_var): shortest_path(self.tables, step.link, assignment) for step in paths}
+                if all(self.satisfies(clause, assignment) for clause in clauses):
+                    found.append(assignment)
         return found
+
+    def perhaps(self, block: Perhaps, row: Assignment) -> list[Assignment]:
+        """The row with each solution of the block, or once with null for everything that the block binds."""
+        nothing: Assignment = dict.fromkeys(block.binds)
+        return self.solutions(block.clauses, row) or [{**row, **nothing}]
 
     def satisfies(self, clause: CheckedClause, assignment: Assignment) -> bool:
         match clause:
@@ -96,30 +124,27 @@ class _Evaluation:
                 return self.values.truth(condition, assignment) is True
             case Without(clauses):
                 return not self.solutions(clauses, assignment)
+            case Perhaps():
+                return True
 
     def linked(self, link: Link, assignment: Assignment) -> bool:
-        tail, head = assignment[link.tail]["id"], assignment[link.head]["id"]
-        pairs = [(edge["src"], edge["dst"]) for edge in self.tables[f"edge:{link.edge}"]]
+        tail, head = assignment[link.tail], assignment[link.head]
+        if tail is None or head is None:
+            return False
         if link.edge_var is not None:
             edge = assignment[link.edge_var]
-            forward = (edge["src"], edge["dst"]) == (tail, head)
-            return forward or (link.undirected and (edge["dst"], edge["src"]) == (tail, head))
-        if link.undirected:
-            pairs += [(target, source) for source, target in pairs]
-        if link.tail_type != link.head_type:
-            return (tail, head) in pairs
-        distance = _distance(pairs, tail, head)
-        if distance is None:
-            return False
-        by_path = tail != head and link.min_hops <= distance <= link.max_hops
-        return by_path or ((head, head) in pairs and link.min_hops <= distance + 1 <= link.max_hops)
+            assert edge is not None
+            return (who(tail), who(head)) in pairs_of(link, [edge])
+        pairs = pairs_of(link, [edge for key in edge_tables(link) for edge in self.tables[key]])
+        return hops_between(link, pairs, who(tail), who(head)) is not None
 
     # --- order -----------------------------------------------------------------------------------
 
     def compare(self, rows: list[Assignment], scores: dict[int, float], a: int, b: int) -> int:
         """The total order of match rows: rank, keys, ranked entity, then ids by variable name."""
         read = self.read
-        ties = sorted(name for name in read.variables if not ir.is_hidden(name))
+        entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar))
+        ties = sorted(name for name in entities if not ir.is_hidden(name))
         if read.rank is not None:
             best = scores[a] - scores[b] if isinstance(read.rank, ir.Nearest) else scores[b] - scores[a]
             if best:
@@ -130,7 +155,7 @@ class _Evaluation:
                 result = self.compare_key(key, rows[a], rows[b], rows)
                 if result:
                     return result
-        ids = [(rows[a][name]["id"].encode(), rows[b][name]["id"].encode()) for name in ties]
+        ids = [(_tie(rows[a][name]), _tie(rows[b][name])) for name in ties]
         return next(((left > right) - (left < right) for left, right in ids if left != right), 0)
 
     def compare_key(self, key: SortKey, left: Assignment, right: Assignment, rows: list[Assignment]) -> int:
@@ -146,7 +171,10 @@ class _Evaluation:
     def shown(self, column: Column, row: Assignment, rows: list[Assignment]) -> Any:
         if isinstance(column.expr, ir.Node):
             entity = row[column.expr.var]
-            return {"id": entity["id"], **{name: entity[name] for name in column.expr.properties}}
+            if entity is None:
+                return None
+            kind = {} if column.expr.fields is None else {"@type": entity["_table"].partition(":")[2]}
+            return {"id": entity["id"], **kind, **{name: entity[name] for name in column.expr.properties}}
         return self.values.value(column.expr, row, rows)
 
     def grouped(self, rows: list[Assignment]) -> list[OutputRow]:
@@ -182,40 +210,38 @@ class _Evaluation:
             if result:
                 return -result if key.descending else result
         for column in self.read.columns:
-            if not column.is_aggregate and not isinstance(left[column.name], list | tuple):
+            united = isinstance(column.expr, ir.Node) and column.expr.fields is not None
+            listed = any(isinstance(row[column.name], list | tuple) for row in (left, right))
+            if not column.is_aggregate and not listed and not united:
                 result = compare_total(left[column.name], right[column.name])
                 if result:
                     return result
         return 0
 
 
-def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, str]:
-    """The variables a clause list binds itself, with the table each ranges over."""
-    found: dict[str, str] = {}
+def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, list[str]]:
+    """The variables a clause list binds itself, with the tables each ranges over."""
+    found: dict[str, list[str]] = {}
     for clause in clauses:
         match clause:
             case Bind(var, type_name):
-                found[var] = f"node:{type_name}"
+                found[var] = _tables("node", type_name)
             case Step(link):
-                found[link.tail] = f"node:{link.tail_type}"
-                found[link.head] = f"node:{link.head_type}"
+                found[link.tail] = _tables("node", link.tail_type)
+                found[link.head] = _tables("node", link.head_type)
                 if link.edge_var is not None:
-                    found[link.edge_var] = f"edge:{link.edge}"
+                    found[link.edge_var] = _tables("edge", link.edge)
             case _:
                 pass
     return found
 
 
-def _distance(pairs: list[tuple[str, str]], start: str, goal: str) -> int | None:
-    """Hops on the shortest path; 0 from a node to itself."""
-    layer, seen, hops = {start}, {start}, 0
-    while layer:
-        if goal in layer:
-            return hops
-        layer = {target for source, target in pairs if source in layer} - seen
-        seen |= layer
-        hops += 1
-    return None
+def _tables(kind: str, union: str) -> list[str]:
+    return [f"{kind}:{name}" for name in union_members(union)]
+
+
+def _tie(entity: Entity | None) -> tuple[bytes, str] | tuple[()]:
+    return () if entity is None else (entity["id"].encode(), entity["_table"])
 
 
 def _count(values: Values, expr: ir.Const | ir.Param | None) -> int | None:
@@ -246,4 +272,4 @@ def _json(value: Any) -> Any:
         return str(value)
     if isinstance(value, dict):
         return {name: _json(member) for name, member in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    return [_json(item) for item in value] if isinstance(value, list | tuple) else value

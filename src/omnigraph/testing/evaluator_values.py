@@ -13,7 +13,7 @@ from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.read.analyzer import analyze
 
 Entity: TypeAlias = dict[str, Any]
-Assignment: TypeAlias = dict[str, Entity]
+Assignment: TypeAlias = dict[str, Entity | None]
 
 
 def compare_total(left: Any, right: Any) -> int:
@@ -44,9 +44,12 @@ class Values:
             case ir.Now():
                 return self.now
             case ir.Property(var, name):
-                return row[var][name]
+                entity = row[var]
+                return None if entity is None else entity[name]
             case ir.Node(var):
                 return row[var]
+            case ir.Column(name):
+                return (row[""] or {})[name]
             case ir.Arithmetic(op, left, right):
                 return _arithmetic(op, self.value(left, row, rows), self.value(right, row, rows), expr.type.scalar)
             case ir.TextMatch():
@@ -77,7 +80,10 @@ class Values:
                 answer: bool | None = self.value(operand, row, [])
                 return answer
             case ir.SameNode(left, right, negated):
-                return bool(row[left.var]["id"] == row[right.var]["id"]) != negated
+                one, other = row[left.var], row[right.var]
+                if one is None or other is None:
+                    return None
+                return ((one["_table"], one["id"]) == (other["_table"], other["id"])) != negated
             case ir.And(parts):
                 answers = [self.truth(part, row) for part in parts]
                 return False if False in answers else None if None in answers else True
@@ -122,8 +128,10 @@ class Values:
         if call.function == "count":
             if not call.distinct:
                 return len(present)
-            plain = [value["id"] if isinstance(value, dict) else value for value in present]
+            plain = [(value["_table"], value["id"]) if isinstance(value, dict) else value for value in present]
             return sum(value not in plain[:place] for place, value in enumerate(plain))
+        if call.function == "collect":
+            return [value for place, value in enumerate(present) if not (call.distinct and value in present[:place])]
         if not present:
             return None
         match call.function:
@@ -140,9 +148,10 @@ class Values:
 
     def ranking(self, call: ir.RankCall, rows: list[Assignment], arm: int | None) -> dict[int, float]:
         """The score of each row (by place) whose entity is ranked; only entities that occur in the rows count."""
-        entities = {row[call.var]["id"]: row[call.var] for row in rows}
+        found = {place: entity for place, row in enumerate(rows) if (entity := row[call.var]) is not None}
+        entities = {entity["id"]: entity for entity in found.values()}
         scores = self._fused(call, entities, arm) if isinstance(call, ir.Rrf) else self._scores(call, entities)
-        return {place: scores[row[call.var]["id"]] for place, row in enumerate(rows) if row[call.var]["id"] in scores}
+        return {place: scores[entity["id"]] for place, entity in found.items() if entity["id"] in scores}
 
     def _scores(self, call: ir.Nearest | ir.Bm25, entities: Mapping[str, Entity]) -> dict[str, float]:
         query = self.value(call.query, {}, [])

@@ -15,13 +15,15 @@ from omnigraph.testing.constraints import Image
 from omnigraph.testing.image import Record, empty_image
 
 SCHEMA = """
-node Ant {
+interface Named { s: String? }
+node Ant implements Named {
   k: String @key  n: I32?  f: F64?  s: String?  b: Bool?  d: Date?  at: DateTime?  tags: [String]?  v: Vector(2)?
   x: String?
 }
-node Bee { k: String @key  n: I64?  s: String?  g: F32? }
+node Bee implements Named { k: String @key  n: I64?  s: String?  g: F32? }
 edge Walks: Ant -> Ant { w: I32?  s: String? }
 edge Meets: Ant -> Bee { w: F64? }
+edge Feeds: Bee -> Ant { s: String? }
 """
 
 _NUMBERS = st.none() | st.integers(-2, 3)
@@ -43,6 +45,7 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
     "Bee": {"n": _NUMBERS, "s": _TEXTS, "g": _FLOATS},
     "Walks": {"w": _NUMBERS, "s": _TEXTS},
     "Meets": {"w": _FLOATS},
+    "Feeds": {"s": _TEXTS},
 }  # fmt: skip
 # Scalar properties by type of owner and kind of value; numbers of every width compare with each other.
 _SCALARS = {
@@ -50,6 +53,10 @@ _SCALARS = {
     "Bee": {"number": ["n", "g"], "text": ["s", "k", "id"]},
     "Walks": {"number": ["w"], "text": ["s"]},
     "Meets": {"number": ["w"]},
+    "Feeds": {"text": ["s"]},
+    "Named": {"text": ["s", "id"]},
+    "Ant|Bee": {"text": ["k", "s", "id"]},
+    "path": {"number": ["length"]},
 }
 _LITERALS = {
     "number": ["-1", "0", "1", "2", "2.0", "0.5", "1.5", "99999999999"],
@@ -78,6 +85,11 @@ def graphs(draw: DrawFn) -> list[Record]:
         records += [
             Record("Meets", _values(draw, "Meets"), f"m{number}", source, target)
             for number, (source, target) in enumerate(meetings)
+        ]
+        feedings = draw(st.lists(st.tuples(st.sampled_from(bees), st.sampled_from(ants)), max_size=4))
+        records += [
+            Record("Feeds", _values(draw, "Feeds"), f"f{number}", source, target)
+            for number, (source, target) in enumerate(feedings)
         ]
     return records
 
@@ -110,15 +122,20 @@ class _Scope:
     """
 
     nodes: dict[str, str] = field(default_factory=dict)
-    edges: dict[str, str] = field(default_factory=dict)
+    edges: dict[str, str] = field(default_factory=dict)  # and paths: what has properties but no identity
     cost: int = 0
     names: Iterator[int] = field(default_factory=count)
+    maybe: dict[str, str] = field(default_factory=dict)  # bound in optional blocks
 
     def all(self) -> dict[str, str]:
-        return {**self.nodes, **self.edges}
+        return {**self.nodes, **self.edges, **self.maybe}
+
+    def whole(self) -> dict[str, str]:
+        """What can stand for a node as a whole."""
+        return {var: kind for var, kind in {**self.nodes, **self.maybe}.items() if var.startswith("p")}
 
     def copy(self) -> _Scope:
-        return _Scope(dict(self.nodes), dict(self.edges), self.cost, self.names)
+        return _Scope(dict(self.nodes), dict(self.edges), self.cost, self.names, dict(self.maybe))
 
 
 @st.composite
@@ -149,10 +166,14 @@ def _first(draw: DrawFn, scope: _Scope) -> str:
 
 
 def _clause(draw: DrawFn, scope: _Scope, depth: int) -> str:
-    kinds = ["traversal", "traversal", "filter", "filter", "rebind", "text"]
-    kinds += ["not", "not"] if depth else []
+    kinds = ["traversal", "traversal", "mixed", "filter", "filter", "rebind", "text"]
+    kinds += ["not", "not", "optional", "optional"] if depth else []
     kinds += ["binding"] if scope.cost < 2 else []
     match draw(st.sampled_from(kinds)):
+        case "mixed" if scope.cost < 3:
+            return _mixed_traversal(draw, scope)
+        case "optional":
+            return _optional(draw, scope, depth)
         case "traversal" if scope.cost < 4:
             return _traversal(draw, scope, anchored=True)
         case "binding":
@@ -169,7 +190,7 @@ def _clause(draw: DrawFn, scope: _Scope, depth: int) -> str:
 
 
 def _binding(draw: DrawFn, scope: _Scope) -> str:
-    kind = draw(st.sampled_from(["Ant", "Ant", "Bee"]))
+    kind = draw(st.sampled_from(["Ant", "Ant", "Ant", "Bee", "Named", "Ant|Bee"]))
     var = _fresh(scope)
     scope.nodes[var] = kind
     scope.cost += 1
@@ -179,7 +200,9 @@ def _binding(draw: DrawFn, scope: _Scope) -> str:
 def _inline(draw: DrawFn, kind: str) -> str:
     if draw(st.integers(0, 2)):
         return ""
-    options = {"n": _LITERALS["number"][:5], "s": _LITERALS["text"][:3]}
+    options = {"s": _LITERALS["text"][:3]}
+    if kind in ("Ant", "Bee"):
+        options |= {"n": _LITERALS["number"][:5]}
     if kind == "Ant":
         options |= {"b": _LITERALS["bool"], "tags": ['"a"', '"ab"'], "d": _LITERALS["date"]}
     name = draw(st.sampled_from(sorted(options)))
@@ -219,10 +242,72 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
         scope.cost += 1
         bound = f"${var}:"
     elif draw(st.integers(0, 2)) == 0:
-        low = draw(st.integers(1, 3))
-        hops = f"{{{low},{low + draw(st.integers(0, 2))}}}"
+        hops = _hops(draw)
     word = f"<{edge}>" if undirected else edge
-    return f"${names[0]} {bound}{word}{hops} ${names[1]}"
+    path = _path(draw, scope) if not bound and "_" not in names else ""
+    return f"{path}${names[0]} {bound}{word}{hops} ${names[1]}"
+
+
+def _mixed_traversal(draw: DrawFn, scope: _Scope) -> str:
+    """Several edge types in one step, or one edge type at a variable over several node types."""
+    start = draw(st.sampled_from(sorted(scope.nodes)))
+    united = scope.nodes[start] in ("Named", "Ant|Bee")
+    word = draw(st.sampled_from(["walks|meets", "meets|walks|feeds", "feeds|meets", *(["walks", "meets"] * united)]))
+    if scope.nodes[start] == "Bee" and "walks" in word:
+        word = "feeds|meets"
+    others = sorted(var for var, kind in scope.nodes.items() if kind in ("Named", "Ant|Bee"))
+    if others and draw(st.booleans()):
+        end = draw(st.sampled_from(others))
+    else:
+        end = _fresh(scope)
+        scope.cost += 1
+        scope.nodes[end] = _reached(word, scope.nodes[start])
+    if word == "walks|meets" and draw(st.integers(0, 3)) == 0 and scope.cost < 4:
+        var = _fresh(scope, "e")
+        scope.edges[var] = "Mixed"
+        scope.cost += 1
+        return f"${start} ${var}:{word} ${end}"
+    hops = _hops(draw) if draw(st.booleans()) else ""
+    return f"{_path(draw, scope)}${start} {word}{hops} ${end}"
+
+
+def _reached(word: str, start: str) -> str:
+    """What a new variable at the other end ranges over, if the step is possible at all."""
+    if word == "walks":
+        return "Ant"
+    if word == "meets":
+        return "Bee"
+    if word == "feeds|meets":
+        return {"Ant": "Bee", "Bee": "Ant"}.get(start, "Ant|Bee")
+    return "Ant|Bee"
+
+
+def _hops(draw: DrawFn) -> str:
+    low = draw(st.integers(1, 3))
+    high = "" if draw(st.integers(0, 3)) == 0 else low + draw(st.integers(0, 2))
+    return f"{{{low},{high}}}"
+
+
+def _path(draw: DrawFn, scope: _Scope) -> str:
+    if draw(st.integers(0, 3)):
+        return ""
+    var = _fresh(scope, "l")
+    scope.edges[var] = "path"
+    return f"shortest ${var}: "
+
+
+def _optional(draw: DrawFn, scope: _Scope, depth: int) -> str:
+    """A block that binds something; what it binds is in scope afterwards, except as an end of further steps."""
+    inner = scope.copy()
+    inner.cost = max(scope.cost, 2)
+    step = _mixed_traversal if draw(st.integers(0, 2)) == 0 else _traversal
+    clauses = [step(draw, inner) if step is _mixed_traversal else _traversal(draw, inner, anchored=True)]
+    clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 1)))]
+    new = {var: kind for var, kind in inner.all().items() if var not in scope.all()}
+    if not new:
+        return _condition(draw, scope, depth=1)
+    scope.maybe |= {**new, **inner.maybe}
+    return f"optional {{ {' '.join(clauses)} }}"
 
 
 def _negation(draw: DrawFn, scope: _Scope, depth: int) -> str:

@@ -148,7 +148,7 @@ def test_the_prompt_completes_from_the_schema_in_colour_and_runs_what_was_typed(
     desk.graph()
     desk.env["PROMPT_TOOLKIT_NO_CPR"] = "1"
     typed = [
-        ("main> ", "match { $p: Per\t"),
+        ("main>", "match { $p: Per\t"),
         ("Person", " } return { count($p) as people }\r"),
         ("1 rows", ":quit\r"),
     ]

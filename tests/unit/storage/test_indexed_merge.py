@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from omnigraph.storage import tables
 from omnigraph.storage.layout import Address, normalize_root
+from omnigraph.storage.patch import numbered
 from omnigraph.storage.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 
 SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
@@ -58,6 +61,27 @@ def test_an_indexed_update_keeps_the_identity_of_its_rows(address: Address) -> N
     before = tables.open_table(address).scan(columns).sort_by("id")
     land(tables.stage_upsert(tables.open_table(address), rows({"k1": -1, "k99": -1})))
     assert tables.open_table(address).scan(columns).sort_by("id") == before
+
+
+def test_one_patch_replaces_adds_and_removes(address: Address) -> None:
+    columns = ["id", "v", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+    base = tables.open_table(address)
+    before = {row["id"]: row for row in base.scan(columns).to_pylist()}
+    staged = tables.stage_patch(base, rows({"new": 1, "k5": -5, "other": 2, "k50": -50}), pa.array(["k7", "absent"]))
+    assert (staged.inserted, staged.updated, staged.deleted) == (2, 2, 1)
+    land(staged)
+    patched = tables.open_table(address)
+    after = {row["id"]: row for row in patched.scan(columns).to_pylist()}
+    assert after.keys() == before.keys() - {"k7"} | {"new", "other"}
+    for name in ("k5", "k50"):
+        assert after.pop(name) == before.pop(name) | {"v": -int(name[1:]), columns[-1]: patched.version}
+    assert len({row["_rowid"] for row in after.values()}) == len(after)
+    assert all(row == after[name] for name, row in before.items() if name != "k7")
+
+
+def test_row_ids_far_apart_are_kept(address: Address) -> None:
+    fragment = json.loads(numbered(['{"physical_rows": 2}'], np.array([1 << 40, 3], np.uint64))[0])
+    assert bytes(fragment["row_id_meta"]["Inline"])[-16:] == (1 << 40).to_bytes(8, "little") + (3).to_bytes(8, "little")
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ STOP_WORDS = frozenset({
 })  # fmt: skip
 LONGEST_TOKEN = 40
 _SEPARATORS = r"[^\p{L}\p{N}]+"
+_ASCII_SEPARATORS = re.compile("[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ def analyze(text: str) -> list[str]:
     >>> analyze("The Cafés are RESTING")
     ['cafe', 'rest']
     """
+    if text.isascii():
+        return [token for word in _ASCII_SEPARATORS.split(text.lower()) if (token := _token(word)) is not None]
     # Through the same kernels as a column: two Unicode tables would disagree about new characters.
     found = analyze_column(pa.array([text], pa.utf8()))
     return [found.words[term] for term in found.terms]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.engine.arrow import TableType, row_schema
@@ -17,7 +16,7 @@ from omnigraph.engine.read.cache import ByteCache, Fetches
 from omnigraph.engine.read.rowindex import RowIndex, distinct, row_ids
 from omnigraph.engine.view import View
 from omnigraph.storage.layout import Root
-from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.tables import NearestRows, TableHandle
 
 ROW_ID = "_rowid"
 # From the take and scan times in lance-facts: fetching a row costs about as much as scanning two hundred.
@@ -159,11 +158,9 @@ class Entities:
         wanted = list(dict.fromkeys(names))
         return self._hold(wanted, self.handle.scan([*self._stored_names(wanted), ROW_ID], filter))
 
-    def nearest(
-        self, name: str, query: npt.NDArray[np.float32], count: int, metric: str, probes: int, refine: int
-    ) -> pa.Table:
-        """Row ids and vectors of about the `count` rows nearest to a query, as the vector index finds them."""
-        found = self.handle.nearest(name, query, count, metric=metric, probes=probes, refine=refine)
+    def nearest(self, name: str, wanted: NearestRows, filter: str | None = None) -> pa.Table:
+        """Row ids and vectors of about the rows nearest to a query, as the vector index finds them."""
+        found = self.handle.nearest(name, wanted, filter)
         self.rows_read += found.num_rows
         self.bytes_read += found.nbytes
         return found
@@ -176,6 +173,10 @@ class Entities:
     def in_memory(self, name: str) -> bool:
         """Whether the whole column is at hand."""
         return self._hot(name) is not None
+
+    def would_stay(self, name: str, width: int) -> bool:
+        """Whether a column with so many bytes per row would be kept in memory once it is read whole."""
+        return self.as_named and HOT_COLUMNS.accepts(self.row_count * (width + 8))
 
     def _stored_names(self, names: Iterable[str]) -> list[str]:
         return [stored for name in names if (stored := self._layout.stored[name]) is not None]

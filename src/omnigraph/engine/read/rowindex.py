@@ -52,6 +52,8 @@ def distinct(rows: Rows) -> tuple[Rows, Rows]:
     """(ascending distinct rows, position of each row among them); rows that are so already come back themselves."""
     if len(rows) < 2 or bool((rows[1:] > rows[:-1]).all()):
         return rows, np.arange(len(rows))
+    if bool((rows[1:] > rows[:-1]).all()):
+        return rows, np.arange(len(rows))
     low, high = int(rows.min()), int(rows.max())
     width = high - low + 1
     if width > _DENSE_FACTOR * len(rows):

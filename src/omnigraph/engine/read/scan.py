@@ -20,8 +20,8 @@ from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_
 from omnigraph.engine.read.keyed import rows_by_key
 from omnigraph.engine.read.numbering import value_column
 from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.unions import is_union
 from omnigraph.engine.read.text import searched, searched_rows
+from omnigraph.engine.read.unions import is_union
 
 # A product is made and filtered in pieces of about this many rows.
 _PIECE = 1 << 20
@@ -78,6 +78,8 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         wanted += _worth_reading(run, op, entities)
     rows = entities.scan(wanted, pushed.filter)
     if pushed.rest is None:
+        if pushed.filter is not None:
+            run.remember_filter(rows, pushed.filter)
         return rows
     return rows[run.matching(op.var, _table_key(op), rows, (pushed.rest,))]
 

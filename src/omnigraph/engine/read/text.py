@@ -49,9 +49,7 @@ def searched(condition: ir.Condition) -> ir.TextMatch | None:
             return None
 
 
-def searched_rows(
-    run: Run, table_key: str, conditions: tuple[ir.Condition, ...], *, narrowed: bool
-) -> Rows | None:
+def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...], *, narrowed: bool) -> Rows | None:
     """Ascending rows that satisfy every text predicate among the conditions, without looking at the other rows.
 
     None when there is none, or when reading the texts is no more work: of a small table, or of the few rows that other

@@ -33,7 +33,7 @@ def check_traversal(step: ast.Traversal, scope: Scope) -> Step:
     path_var = _check_path(step, scope)
     for name, span in ((step.left, step.left_span), (step.right, step.right_span)):
         _check_endpoint(name, span, scope)
-    ways = _orient(step, edges, scope)
+    ways = _orient(step, edges, scope, chained=high > 1 and len(edges) > 1)
     left, right = (_bind_end(name, ways, at, scope) for at, name in enumerate((step.left, step.right)))
     if edge_var is not None:
         scope.bind(edge_var, EdgeVar(union_name(edge.name for edge in edges)))
@@ -125,12 +125,33 @@ def _check_endpoint(name: str, span: Span, scope: Scope) -> None:
     scope.refuse_parameter(name, span)
 
 
-def _orient(step: ast.Traversal, edges: tuple[EdgeType, ...], scope: Scope) -> tuple[Way, ...]:
-    """Each edge as a step from left to right: the first direction that fits the ends bound so far."""
+def _orient(step: ast.Traversal, edges: tuple[EdgeType, ...], scope: Scope, *, chained: bool) -> tuple[Way, ...]:
+    """Each edge as a step from left to right: the first direction that fits the ends bound so far.
+
+    Where several edge types chain, one may lie between the ends and touch neither; it keeps its own direction then.
+    """
     left, right = _node_types(step.left, scope), _node_types(step.right, scope)
     if step.left == step.right != ANONYMOUS and left is None:
         left = right = tuple(edge.from_type for edge in edges)
-    return tuple(_way(step, edge, left, right, scope) for edge in edges)
+    if not chained:
+        return tuple(_way(step, edge, left, right, scope) for edge in edges)
+    ways = tuple(_chained_way(edge, left, right) for edge in edges)
+    starts = left is None or any(way.from_type in left for way in ways)
+    if starts and (right is None or any(way.to_type in right for way in ways)):
+        return ways
+    name, span, types = (step.right, step.right_span, right) if starts else (step.left, step.left_span, left)
+    message = f"${name} is {union_name(types or ())}, which none of {step.edge} {'ends' if starts else 'starts'} at"
+    raise scope.error("T5", message, span)
+
+
+def _chained_way(edge: EdgeType, left: tuple[str, ...] | None, right: tuple[str, ...] | None) -> Way:
+    forward, against = Way(edge.name, edge.from_type, edge.to_type), Way(edge.name, edge.to_type, edge.from_type, True)
+    for types, fits, fits_turned in ((left, edge.from_type, edge.to_type), (right, edge.to_type, edge.from_type)):
+        if types is not None and fits in types:
+            return forward
+        if types is not None and fits_turned in types:
+            return against
+    return forward
 
 
 def _way(

@@ -1,0 +1,215 @@
+"""Traversals against other engines on one social graph, the same answers from all; then what OmniGraph's cost follows.
+
+`--size large` uses 1,000,000 people and 10,000,000 edges instead of 100,000 and 2,000,000. Stores are kept under
+`OMNIGRAPH_BENCH_HOME` (/tmp/omnigraph-bench), so that only the first run loads them.
+`OMNIGRAPH_BENCH_PEERS=kuzu,duckdb` leaves the other peers out.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Measurement, median_ms
+from bench.peers.engine import CASES
+from bench.peers.registry import ENGINES
+from bench.report import circumstances, markdown_table, write_section
+from bench.social import Size, chosen_size, handle, seeds, write_graph
+
+_OURS = "omnigraph"
+_COLD = "cold process, two-hop"
+_COLD_RUNS = 5
+_TIMEOUT = 1_800
+_FLAT_QUERY = "query q($h: String) { match { $p: Person $p.handle < $h } return { $p.handle, $p.name, $p.age } }"
+_POINT_ROWS = {"tiny": (1_000, 10_000), "default": (10_000, 1_000_000), "large": (10_000, 10_000_000)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one engine did in its own process."""
+
+    engine: str
+    version: str
+    cases: dict[str, dict[str, Any]]
+    cold_ms: float
+    peak_mb: float
+    remarks: str
+
+
+def run() -> Iterator[Measurement]:
+    """Every engine in turn, compared with ours; a table of all goes into the documentation."""
+    size = chosen_size()
+    write_graph(size)
+    before = circumstances()
+    outcomes = [_outcome(name, size) for name in _chosen_peers()]
+    ours = outcomes[0]
+    _check_answers(outcomes)
+    for outcome in outcomes:
+        yield from _measurements(outcome, ours, size)
+    flat = dict(_flat(size))
+    for rows, taken in flat.items():
+        yield Measurement("queries", f"{rows:,} rows returned", taken, note=f"{taken * 1000 / rows:.2f} µs per row")
+    points = dict(_points(size))
+    smallest = next(iter(points.values()))
+    for rows, taken in points.items():
+        yield Measurement("queries", f"point look-up among {rows:,}", taken, "the smallest", taken / smallest)
+    write_section(f"queries-{size.name}", _section(size, outcomes, before, flat, points))
+
+
+def _chosen_peers() -> list[str]:
+    wanted = os.environ.get("OMNIGRAPH_BENCH_PEERS")
+    return [name for name in ENGINES if name == _OURS or wanted is None or name in wanted.split(",")]
+
+
+# --- one engine --------------------------------------------------------------------------------------
+
+
+def _outcome(name: str, size: Size) -> Outcome:
+    store = size.home / name / "store"
+    if not (store.parent / "done").exists():
+        shutil.rmtree(store.parent, ignore_errors=True)
+        store.parent.mkdir(parents=True)
+        _process("build", name, str(store), str(size.data))
+        (store.parent / "done").touch()
+    found = json.loads(_process("measure", name, str(store), str(size.data / "seeds.json")))
+    version = importlib.metadata.version(ENGINES[name][2])
+    return Outcome(name, version, found["cases"], _cold(name, store, size), found["peak_mb"], found["remarks"])
+
+
+def _cold(name: str, store: Path, size: Size) -> float:
+    """Wall time of a new process that opens the graph and answers one two-hop query, start of Python included."""
+    times = []
+    for seed in seeds(size)[:_COLD_RUNS]:
+        begin = time.perf_counter()
+        _process("cold", name, str(store), seed)
+        times.append((time.perf_counter() - begin) * 1000)
+    return statistics.median(times)
+
+
+def _process(*arguments: str) -> str:
+    command = [sys.executable, "-m", "bench.peers", *arguments]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    if finished.returncode != 0:
+        raise RuntimeError(f"{' '.join(arguments[:2])} failed: {finished.stderr.strip()[-2_000:]}")
+    return finished.stdout.strip().splitlines()[-1] if finished.stdout.strip() else ""
+
+
+def _check_answers(outcomes: list[Outcome]) -> None:
+    """An engine that answers something else is not faster but wrong; nothing is reported then."""
+    ours = outcomes[0]
+    for outcome in outcomes[1:]:
+        for case, found in outcome.cases.items():
+            if found["answers"] != ours.cases[case]["answers"]:
+                raise RuntimeError(f"{outcome.engine} and {ours.engine} answer '{case}' differently")
+
+
+def _measurements(outcome: Outcome, ours: Outcome, size: Size) -> Iterator[Measurement]:
+    note = f"{outcome.version}, {size.people:,} people, {size.knows:,} edges"
+    for case in CASES:
+        if case in outcome.cases:
+            taken = outcome.cases[case]["ms"]
+            label = f"{outcome.engine}: {case}"
+            yield Measurement("queries", label, taken, _OURS, taken / ours.cases[case]["ms"], note)
+    cold = outcome.cold_ms
+    yield Measurement("queries", f"{outcome.engine}: {_COLD}", cold, _OURS, cold / ours.cold_ms, note)
+
+
+# --- what our cost follows ---------------------------------------------------------------------------
+
+
+def _flat(size: Size) -> Iterator[tuple[int, float]]:
+    """Results of growing size: rows, and the time for all of them."""
+    import omnigraph
+
+    with omnigraph.open(str(size.home / _OURS / "store")) as graph:
+        rows = 1_000
+        while rows <= size.people:
+            ask = partial(graph.query, _FLAT_QUERY, params={"h": handle(rows)})
+            if len(ask()) != rows:
+                raise RuntimeError(f"{rows} rows were asked for, {len(ask())} came")
+            yield rows, median_ms(ask, repeats=max(3, 50_000 // rows), warmup=1)
+            rows *= 10
+
+
+def _points(size: Size) -> Iterator[tuple[int, float]]:
+    """One node by its key out of tables of different sizes."""
+    import omnigraph
+
+    query = "query q($k: String) { match { $i: Item { code: $k } } return { $i.label } }"
+    for rows in _POINT_ROWS[size.name]:
+        store = size.home / "points" / f"{rows}.omni"
+        if not (store.parent / f"{rows}.done").exists():
+            _build_items(store, rows)
+        with omnigraph.open(str(store)) as graph:
+            keys = (f"i{number:08d}" for number in range(1, rows, rows // 1_000))
+            yield rows, median_ms(partial(_ask_next, graph, query, keys), repeats=300)
+
+
+def _ask_next(graph: Any, query: str, keys: Iterator[str]) -> None:
+    graph.query(query, params={"k": next(keys)})
+
+
+def _build_items(store: Path, rows: int) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    import omnigraph
+
+    shutil.rmtree(store, ignore_errors=True)
+    store.parent.mkdir(parents=True, exist_ok=True)
+    numbers = pa.array(range(rows)).cast(pa.utf8())
+    codes = pc.binary_join_element_wise("i", pc.utf8_lpad(numbers, width=8, padding="0"), "")
+    items = pa.table({"code": codes, "label": pc.binary_join_element_wise("Item", numbers, " ")})
+    with omnigraph.init(str(store), "node Item { code: String @key  label: String }") as graph:
+        graph.load(items, type="Item", runner="inline")
+        graph.ensure_indices()
+    (store.parent / f"{rows}.done").touch()
+
+
+# --- the page ----------------------------------------------------------------------------------------
+
+
+def _section(size: Size, outcomes: list[Outcome], before: str, flat: dict[int, float], points: dict[int, float]) -> str:
+    ours = outcomes[0]
+    head = ["median ms", *(f"{outcome.engine} {outcome.version}" for outcome in outcomes)]
+    rows = [[case, *(_cell(outcome, ours, case) for outcome in outcomes)] for case in CASES]
+    rows.append([_COLD, *(_compared(outcome.cold_ms, ours.cold_ms) for outcome in outcomes)])
+    rows.append(["peak memory, MiB", *(f"{outcome.peak_mb:,.0f}" for outcome in outcomes)])
+    smallest = next(iter(points.values()))
+    parts = [
+        f"### {size.people:,} people, {size.knows:,} edges",
+        f"{before}. In brackets: how many times our time the engine takes; above 1 we are faster.",
+        markdown_table(head, rows),
+        "\n".join(f"- *{outcome.engine}*: {outcome.remarks}" for outcome in outcomes if outcome.remarks),
+        "Cost per row of the answer, and of one node by its key among more and more:",
+        markdown_table(
+            ["rows of the answer", "ms", "µs per row"],
+            [[f"{rows:,}", f"{taken:,.2f}", f"{taken * 1000 / rows:.2f}"] for rows, taken in flat.items()],
+        ),
+        markdown_table(
+            ["nodes in the table", "ms", "of the smallest"],
+            [[f"{rows:,}", f"{taken:.3f}", f"{taken / smallest:.2f}"] for rows, taken in points.items()],
+        ),
+    ]
+    return "\n\n".join(parts)
+
+
+def _cell(outcome: Outcome, ours: Outcome, case: str) -> str:
+    found = outcome.cases.get(case)
+    return "–" if found is None else _compared(found["ms"], ours.cases[case]["ms"])
+
+
+def _compared(taken: float, ours: float) -> str:
+    shown = f"{taken:,.2f}" if taken < 1_000 else f"{taken:,.0f}"
+    return shown if taken is ours else f"{shown} ({taken / ours:.3g}×)"

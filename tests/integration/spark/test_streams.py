@@ -1,0 +1,153 @@
+"""Streams: the change feed as a source, sinks that apply a batch once, and frames written by Spark's own writer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from load_cases import PEOPLE, SCHEMA, lines, person
+
+import omnigraph as og
+from omnigraph.errors import BadRequest, StorageError
+from omnigraph.pipeline.datasource import OmnigraphSource
+from omnigraph.pipeline.sink import apply_batch
+from omnigraph.storage import failpoints
+
+FAILED = pytest.raises(Exception)  # noqa: PT011 - whatever Spark wraps it in
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> og.Graph:
+    made = og.init(tmp_path / "graph", SCHEMA)
+    made.load(PEOPLE, runner="inline")
+    return made
+
+
+def drained(source: Any, place: Path, sink: Any) -> None:
+    """Run a stream over everything that is there, and stop."""
+    query = (
+        source.writeStream.foreachBatch(sink).option("checkpointLocation", str(place)).trigger(availableNow=True).start()
+    )
+    query.awaitTermination()
+    assert query.exception() is None
+
+
+def test_the_change_feed_is_a_stream_that_goes_on_where_it_stopped(
+    graph: og.Graph, spark: Any, tmp_path: Path
+) -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    def collect(frame: Any, batch: int) -> None:
+        seen.extend((batch, row.commit_id, row.op, row.type, row.id, row.after) for row in frame.collect())
+
+    feed = graph.spark.changes("beginning", types="Person", max_commits="1")
+    drained(feed, tmp_path / "point", collect)
+    first = graph.changes.poll(start="beginning", types="Person", limit=1_000)
+    expected = [
+        (block.cause.graph_commit_id, change["op"], change["id"]) for block in first.blocks for change in block.changes
+    ]
+    assert sorted((commit, op, entity) for _, commit, op, _, entity, _ in seen) == sorted(expected)
+    assert json.loads(next(after for *_, entity, after in seen if entity == "p3"))["name"] == "p3"
+    seen.clear()
+    graph.mutate('query q() { update Person set { age: 77 } where name = "p1" }')
+    graph.mutate('query q() { delete Person where name = "p2" }')
+    drained(feed, tmp_path / "point", collect)
+    assert [(op, entity) for _, _, op, _, entity, _ in seen] == [("update", "p1"), ("delete", "p2")]
+    assert len({batch for batch, *_ in seen}) == 2, "max_commits bounds a batch"
+
+
+@pytest.mark.parametrize("step", ["stream.post_load", "stream.post_merge", "stream.post_mark"])
+def test_a_batch_that_was_interrupted_anywhere_is_applied_once(graph: og.Graph, step: str) -> None:
+    loads = []
+
+    def load(target: og.Graph, branch: str) -> None:
+        loads.append(branch)
+        target.load(lines(person("streamed")), branch=branch, from_=target.branch_name, runner="inline")
+
+    with failpoints.armed(f"{step}=raise"), pytest.raises(StorageError, match=step):
+        apply_batch(graph, "s", 7, load)
+    apply_batch(graph, "s", 7, load)
+    assert apply_batch(graph, "s", 7, load) is False
+    assert len(loads) == 1
+    assert graph.get("Person", "streamed") is not None
+    assert graph.branches.list() == ["main"]
+    assert [tag.name for tag in graph.tags.list()] == ["stream/s/7"]
+
+
+def test_a_sink_loads_each_batch_of_a_stream_once(graph: og.Graph, spark: Any, tmp_path: Path) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    (inbox / "1.json").write_text('{"name": "s1", "age": 1}\n{"name": "s2", "age": 2}\n')
+    rows = spark.readStream.schema("name string, age int").json(str(inbox))
+    sink = graph.spark.sink("people", type="Person")
+    drained(rows, tmp_path / "point", sink)
+    before = len(graph.commits.list())
+    sink(spark.createDataFrame([("s1", 99)], "name string, age int"), 0)
+    assert len(graph.commits.list()) == before, "batch 0 was applied already"
+    (inbox / "2.json").write_text('{"name": "s2", "age": 22}\n')
+    drained(rows, tmp_path / "point", sink)
+    found = [graph.get("Person", name) for name in ("s1", "s2")]
+    assert [None if row is None else row["age"] for row in found] == [1, 22]
+
+
+def test_a_stream_can_be_written_by_format_too(graph: og.Graph, spark: Any, tmp_path: Path) -> None:
+    spark.dataSource.register(OmnigraphSource)
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    (inbox / "1.json").write_text('{"name": "f1", "age": 1}\n')
+    rows = spark.readStream.schema("name string, age int").json(str(inbox))
+    target = rows.writeStream.format("omnigraph").option("graph", graph.uri).option("type", "Person")
+    query = target.option("stream", "by-format").option("checkpointLocation", str(tmp_path / "point"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert graph.get("Person", "f1") is not None
+    assert graph.branches.list() == ["main"]
+
+
+def test_options_of_streams_and_writers_that_make_no_sense_are_told() -> None:
+    with pytest.raises(BadRequest, match="needs the option 'graph'"):
+        OmnigraphSource({}).streamReader(None)  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="a feed starts at"):
+        OmnigraphSource({"graph": "g", "start": "soon"}).streamReader(None)  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="unknown option 'colour'"):
+        OmnigraphSource({"graph": "g", "type": "P", "colour": "red"}).writer(None, overwrite=False)  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="'type' .* and 'edge'"):
+        OmnigraphSource({"graph": "g"}).writer(None, overwrite=False)  # type: ignore[arg-type]
+
+
+# --- df.write ----------------------------------------------------------------------------------------------
+
+
+def written(frame: Any, graph: og.Graph, mode: str = "append", **options: str) -> None:
+    writer = frame.write.format("omnigraph").option("graph", graph.uri).mode(mode)
+    writer.options(**options).save()
+
+
+def test_a_frame_is_written_in_one_commit_in_every_mode(graph: og.Graph, spark: Any) -> None:
+    spark.dataSource.register(OmnigraphSource)
+    frame = spark.createDataFrame([(f"w{n}", n) for n in range(50)], "name string, age int").repartition(3)
+    before = len(graph.commits.list())
+    written(frame, graph, type="Person")
+    assert len(graph.commits.list()) == before + 1
+    assert graph.get("Person", "w49") is not None
+    with FAILED as told:
+        written(frame, graph, type="Person")
+    assert "w" in str(told.value)
+    changed = spark.createDataFrame([("w1", 500)], "who string, years int")
+    graph.branches.create("side")
+    written(changed, graph, type="Person", branch="side", **{"mode": "merge", "columns": "name=who,age=years"})
+    row = graph.branch("side").get("Person", "w1")
+    assert row is not None and row["age"] == 500
+    written(spark.createDataFrame([("p0", "p1")], "src string, dst string"), graph, edge="Knows")
+    assert len(graph.commits.list()) == before + 2
+
+
+def test_a_frame_with_a_bad_row_writes_nothing_and_leaves_nothing(graph: og.Graph, spark: Any) -> None:
+    spark.dataSource.register(OmnigraphSource)
+    head = graph.commits.list()[0]
+    with FAILED as told:
+        written(spark.createDataFrame([("x1",), (None,)], "name string"), graph, type="Person")
+    assert "required" in str(told.value) or "null" in str(told.value) or "W001" in str(told.value)
+    assert graph.commits.list()[0] == head
+    assert not list(Path(graph.uri.removeprefix("file://")).glob("__loads/*/*"))
