@@ -12,7 +12,7 @@ from graph_api import Api
 from served_people import STORED, copies, create_people
 from server_process import ServerProcess, serving
 
-GRAPHS = 48
+GRAPHS = 40
 
 
 @pytest.fixture(scope="session")

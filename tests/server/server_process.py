@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,12 +113,14 @@ def _main(description: Mapping[str, Any]) -> None:
         return None if text is None else PolicyEngine(parse_bundle(text, "test"), graph_id)
 
     logs.configure(os.environ)
-    graphs = {
-        name: ServedGraph(
-            name, open_graph(given["uri"], policy=engine(given.get("policy"), name)), registry(given.get("queries", {}))
-        )
-        for name, given in description["graphs"].items()
-    }
+
+    def opened(name: str) -> ServedGraph:
+        given = description["graphs"][name]
+        core = open_graph(given["uri"], policy=engine(given.get("policy"), name))
+        return ServedGraph(name, core, registry(given.get("queries", {})))
+
+    with ThreadPoolExecutor(4) as pool:
+        graphs = {graph.id: graph for graph in pool.map(opened, description["graphs"])}
     tokens = load_tokens({INLINE: json.dumps(description.get("tokens", {}))})
     server_policy = engine(description.get("server_policy"), None)
     has_policy = server_policy is not None or any(graph.policy for graph in graphs.values())

@@ -686,7 +686,7 @@ def test_a_schema_is_shown_and_changed_where_no_cluster_declares_it(api: Api) ->
     assert api.get("/schema").json()["schema_source"] == grown
     assert api.post("/schema/apply", {"schema_source": grown}).json()["applied"] is False
     broken = grown.replace("node Person { name: String @key", 'node Person { title: String @rename_from("name") @key')
-    assert "everybody" in refused(api.post("/schema/apply", {"schema_source": broken}), 400, "bad_request")["error"]
+    assert "'add'" in refused(api.post("/schema/apply", {"schema_source": broken}), 400, "bad_request")["error"]
 
 
 # --- metrics and preferences ----------------------------------------------------------------

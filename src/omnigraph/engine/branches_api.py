@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merge
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
 from omnigraph.policy.actions import Action
@@ -29,6 +30,7 @@ class Branches:
         self._core.require_writable()
         origin = None if from_ is None else branches.branch_name(from_) or "main"
         self._core.require_allowed(self._actor, Action.BRANCH_CREATE, origin, branches.branch_name(name) or "main")
+        cut_of(self._core.store).require_free()
         branches.create_branch(self._core.store, name, source=from_ if from_ is not None else self._bound())
         self._core.tables.clear()
 
@@ -41,6 +43,7 @@ class Branches:
         """Delete a branch that nothing depends on; its commits become unreachable."""
         self._core.require_writable()
         self._core.require_allowed(self._actor, Action.BRANCH_DELETE, target=branches.branch_name(name) or "main")
+        cut_of(self._core.store).require_free()
         branches.delete_branch(self._core.store, name, bound=self._bound())
         self._core.tables.clear()
 

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.feed.baseline import Baseline, capture_baseline
 from omnigraph.engine.feed.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
 from omnigraph.engine.feed.poll import DEFAULT_COMMITS, Cursor, FeedPage, FeedPosition, PageToken, Start, poll_feed
@@ -61,7 +62,9 @@ class Changes:
         ops: Names = None,
     ) -> Baseline:
         """Write everything the branch holds as JSON lines, ended by the cursor from which `poll` continues."""
-        return capture_baseline(self._core, self._named(branch), change_scope(kinds, types, ops), target)
+        scope = change_scope(kinds, types, ops)
+        with cut_of(self._core.store).held():
+            return capture_baseline(self._core, self._named(branch), scope, target)
 
     def _named(self, branch: str | None) -> str | None:
         return self._branch if branch is None else branch_name(branch)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.history import state_at_commit
 from omnigraph.engine.maintain import in_parallel
 from omnigraph.engine.merge.base import CommitGraph, merge_base
@@ -84,6 +85,7 @@ class CleanupReport:
 def cleanup(core: Core, policy: Policy, *, confirm: bool = False) -> CleanupReport:
     """Remove what the policy calls too old and nothing needs; without `confirm`, only say what that would be."""
     store = core.store
+    cut_of(store).require_free()
     require_clean(store, "cleanup")
     with hold_control(store, "cleanup") as control:
         orphans = [*reclaim_orphans(store, control), *discard_abandoned(store)] if confirm else []

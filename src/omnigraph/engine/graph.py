@@ -16,6 +16,7 @@ from omnigraph.engine.changes_api import Changes
 from omnigraph.engine.cleanup import CleanupReport, Policy, cleanup, parse_duration
 from omnigraph.engine.commits_api import Commits
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.diff import Difference, difference
 from omnigraph.engine.entity import entity_at
 from omnigraph.engine.export_file import write_export
@@ -179,7 +180,8 @@ class Graph(Reader):
 
     def export(self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None) -> int:
         """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
-        return write_export(self.view(branch), target, types)
+        with cut_of(self._core.store).held():
+            return write_export(self.view(branch), target, types)
 
     def get(
         self, type_name: str, entity_id: str, at: str | GraphCommit | None = None, *, branch: str | None = None

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.indexes import PendingIndex, missing_indexes, pending_indexes
 from omnigraph.engine.write.commit import commit
 from omnigraph.errors import BadRequest, RecoveryRequired, Retry, StorageError
@@ -65,6 +66,7 @@ class DatasetStats:
 
 def optimize(core: Core) -> list[DatasetStats]:
     """Bring every table of main, and the manifest, into their best physical shape; rows stay as they are."""
+    cut_of(core.store).require_free()
     require_clean(core.store, "optimize")
     view = core.view(None)
     work = [_Upkeep(core, info, view.entry(info)) for info in table_types(view.catalog).values()]

@@ -10,6 +10,7 @@ from omnigraph.engine import runners
 from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.entity import entity_at
 from omnigraph.engine.export_file import write_export
 from omnigraph.engine.lifecycle import StrPath, read_source
@@ -51,7 +52,8 @@ class Reader:
 
     def export(self, target: StrPath | BinaryIO, types: Sequence[str] = ()) -> int:
         """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
-        return write_export(self.view(), target, types)
+        with cut_of(self._core.store).held():
+            return write_export(self.view(), target, types)
 
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
         """One entity as flat JSON, or None when there is no such row."""

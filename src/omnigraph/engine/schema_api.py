@@ -6,6 +6,7 @@ from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.evolve import SchemaApplied, apply_schema, plan_schema
 from omnigraph.engine.lifecycle import StrPath, read_source
 from omnigraph.policy.actions import Action
@@ -49,4 +50,5 @@ class Schema:
         """
         self._core.require_writable()
         self._core.require_allowed(self._actor, Action.SCHEMA_APPLY, target="main")
+        cut_of(self._core.store).require_free()
         return apply_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss, actor=self._actor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.compile import compile_query, compile_schema
+from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.image import Record, empty_image
 
@@ -56,6 +59,7 @@ _SCALARS = {
     "Feeds": {"text": ["s"]},
     "Named": {"text": ["s", "id"]},
     "Ant|Bee": {"text": ["k", "s", "id"]},
+    "Mixed": {"text": ["id"]},
     "path": {"number": ["length"]},
 }
 _LITERALS = {
@@ -134,13 +138,36 @@ class _Scope:
         """What can stand for a node as a whole."""
         return {var: kind for var, kind in {**self.nodes, **self.maybe}.items() if var.startswith("p")}
 
-    def copy(self) -> _Scope:
-        return _Scope(dict(self.nodes), dict(self.edges), self.cost, self.names, dict(self.maybe))
+    def block(self) -> _Scope:
+        """Inside a block everything bound so far, be it null, is as good as anything else."""
+        nodes = {**self.nodes, **self.whole()}
+        edges = {var: kind for var, kind in self.all().items() if var not in nodes}
+        return _Scope(nodes, edges, max(self.cost, 2), self.names)
+
+
+def queries(*, searching: bool = False) -> st.SearchStrategy[str]:
+    """One read over the schema above; with `searching`, mostly one that ranks.
+
+    The few that do not fit the schema, such as a step between the wrong types, are left out.
+    """
+    return _texts(searching=searching).filter(_compiles)
+
+
+def _compiles(text: str) -> bool:
+    try:
+        compile_query(text, _catalog())
+    except TypeCheckError:
+        return False
+    return True
+
+
+@cache
+def _catalog() -> Catalog:
+    return compile_schema(SCHEMA)
 
 
 @st.composite
-def queries(draw: DrawFn, *, searching: bool = False) -> str:
-    """One read over the schema above; with `searching`, mostly one that ranks."""
+def _texts(draw: DrawFn, *, searching: bool = False) -> str:
     scope = _Scope()
     clauses = [_first(draw, scope)]
     clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 3)))]
@@ -183,8 +210,8 @@ def _clause(draw: DrawFn, scope: _Scope, depth: int) -> str:
             return f"${var}: {scope.nodes[var]} {_inline(draw, scope.nodes[var])}"
         case "not":
             return _negation(draw, scope, depth)
-        case "text" if ants := [var for var, kind in scope.nodes.items() if kind == "Ant"]:
-            return _text_test(draw, ants)
+        case "text" if scope.whole():
+            return _text_test(draw, scope)
         case _:
             return _condition(draw, scope, depth=1)
 
@@ -298,21 +325,19 @@ def _path(draw: DrawFn, scope: _Scope) -> str:
 
 def _optional(draw: DrawFn, scope: _Scope, depth: int) -> str:
     """A block that binds something; what it binds is in scope afterwards, except as an end of further steps."""
-    inner = scope.copy()
-    inner.cost = max(scope.cost, 2)
+    inner = scope.block()
     step = _mixed_traversal if draw(st.integers(0, 2)) == 0 else _traversal
     clauses = [step(draw, inner) if step is _mixed_traversal else _traversal(draw, inner, anchored=True)]
     clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 1)))]
     new = {var: kind for var, kind in inner.all().items() if var not in scope.all()}
     if not new:
         return _condition(draw, scope, depth=1)
-    scope.maybe |= {**new, **inner.maybe}
+    scope.maybe |= new
     return f"optional {{ {' '.join(clauses)} }}"
 
 
 def _negation(draw: DrawFn, scope: _Scope, depth: int) -> str:
-    inner = scope.copy()
-    inner.cost = max(scope.cost, 2)
+    inner = scope.block()
     clauses = [_traversal(draw, inner, anchored=True) if draw(st.booleans()) else _condition(draw, scope, depth=1)]
     clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 2)))]
     return f"not {{ {' '.join(clauses)} }}"
@@ -322,10 +347,13 @@ def _condition(draw: DrawFn, scope: _Scope, depth: int) -> str:
     if depth and draw(st.integers(0, 4)) == 0:
         word = draw(st.sampled_from([" or ", " and "]))
         return word.join(_condition(draw, scope, depth - 1) for _ in range(2))
-    nodes = scope.nodes.items()
-    pairs = [f"${a} {{op}} ${b}" for a, kind in nodes for b, other in nodes if kind == other]
+    nodes = scope.whole().items()
+    pairs = [f"${a} {{op}} ${b}" for a, kind in nodes for b, other in nodes if {kind, other} != {"Ant", "Bee"}]
     if len(pairs) > 1 and draw(st.integers(0, 6)) == 0:
         return draw(st.sampled_from(pairs)).format(op=draw(st.sampled_from(["=", "!="])))
+    maybe = sorted(var for var in scope.maybe if var in scope.whole())
+    if maybe and draw(st.integers(0, 3)) == 0:
+        return f"${draw(st.sampled_from(maybe))} is {draw(st.sampled_from(['null', 'not null']))}"
     left, family = _operand(draw, scope)
     match draw(st.sampled_from(["compare", "compare", "compare", "null", "in", "text", "list"])):
         case "null":
@@ -335,16 +363,22 @@ def _condition(draw: DrawFn, scope: _Scope, depth: int) -> str:
             return f"{left} {draw(st.sampled_from(['in', 'not in']))} [{', '.join(items)}]"
         case "text" if family == "text":
             return f"{left} {draw(st.sampled_from(['contains', 'starts_with']))} {_other(draw, scope, family)}"
-        case "list" if ants := sorted(var for var, kind in scope.nodes.items() if kind == "Ant"):
+        case "list" if ants := _ants(scope):
             return f"${draw(st.sampled_from(ants))}.tags contains {_other(draw, scope, 'text')}"
         case _:
             op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
             return f"{left} {op} {_other(draw, scope, family)}"
 
 
-def _text_test(draw: DrawFn, ants: list[str]) -> str:
+def _text_test(draw: DrawFn, scope: _Scope) -> str:
     name = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
-    return f'{name}(${draw(st.sampled_from(sorted(ants)))}.x, "{draw(st.sampled_from(_QUERIES))}")'
+    var, kind = draw(st.sampled_from(sorted(scope.whole().items())))
+    query = draw(st.sampled_from([*_QUERIES, "ab"]))
+    return f'{name}(${var}.{"x" if kind == "Ant" else "s"}, "{query}")'
+
+
+def _ants(scope: _Scope) -> list[str]:
+    return sorted(var for var, kind in scope.whole().items() if kind == "Ant")
 
 
 def _operand(draw: DrawFn, scope: _Scope) -> tuple[str, str]:
@@ -367,15 +401,22 @@ def _plain_return(draw: DrawFn, scope: _Scope) -> tuple[str, list[str]]:
     items = []
     for place in range(draw(st.integers(1, 3))):
         if draw(st.integers(0, 3)) == 0:
-            expr = f"${draw(st.sampled_from(sorted(scope.nodes)))}"
-        elif draw(st.integers(0, 8)) == 0 and (ants := [var for var, kind in scope.nodes.items() if kind == "Ant"]):
-            expr = _text_test(draw, ants)
+            expr = f"${draw(st.sampled_from(sorted(scope.whole())))}"
+        elif draw(st.integers(0, 8)) == 0:
+            expr = _text_test(draw, scope)
+        elif (paths := [var for var, kind in scope.all().items() if kind == "path"]) and draw(st.booleans()):
+            expr = f"${draw(st.sampled_from(sorted(paths)))}.nodes"
         else:
             expr = _operand(draw, scope)[0]
         items.append(f"{expr} as c{place}")
     word = "distinct " if draw(st.integers(0, 3)) == 0 else ""
     keys = [_key(draw, scope) for _ in range(draw(st.integers(0, 2)))] if not word else []
-    return f"{word}{{ {', '.join(items)} }}", keys
+    having = f" having {{ {_null_test(draw, 'c0')} }}" if draw(st.integers(0, 5)) == 0 else ""
+    return f"{word}{{ {', '.join(items)} }}{having}", keys
+
+
+def _null_test(draw: DrawFn, column: str) -> str:
+    return f"{column} is {draw(st.sampled_from(['null', 'not null', 'not null']))}"
 
 
 def _key(draw: DrawFn, scope: _Scope) -> str:
@@ -387,35 +428,41 @@ def _key(draw: DrawFn, scope: _Scope) -> str:
 def _grouped_return(draw: DrawFn, scope: _Scope) -> tuple[str, list[str]]:
     items, keys = [], []
     for place in range(draw(st.integers(0, 2))):
-        var, kind = draw(st.sampled_from(sorted(scope.nodes.items())))
+        var, kind = draw(st.sampled_from(sorted(scope.whole().items())))
         family = draw(st.sampled_from(sorted(_SCALARS[kind])))
         whole = draw(st.integers(0, 3)) == 0
         items.append(f"${var} as g{place}" if whole else f"${var}.{_SCALARS[kind][family][0]} as g{place}")
     items.append("count(*) as n")
     items += [f"{_aggregate(draw, scope)} as x{place}" for place in range(draw(st.integers(0, 2)))]
     keys = [f"{name} {draw(st.sampled_from(['', 'desc']))}" for name in ("n",) if draw(st.booleans())]
-    return f"{{ {', '.join(items)} }}", keys
+    having = ""
+    if draw(st.integers(0, 3)) == 0:
+        number = draw(st.sampled_from(["n > 1", "n <= 2", "n % 2 = 1", "n > 1 or n = 0"]))
+        having = f" having {{ {number} {_null_test(draw, 'x0') if ' as x0' in items[-1] else ''} }}"
+    return f"{{ {', '.join(items)} }}{having}", keys
 
 
 def _aggregate(draw: DrawFn, scope: _Scope) -> str:
     var, kind = draw(st.sampled_from(sorted(scope.all().items())))
     families = _SCALARS[kind]
-    match draw(st.sampled_from(["count", "distinct", "sum", "avg", "min", "max"])):
-        case "count":
-            return f"count(${var}{'' if var in scope.nodes else '.' + families['number'][0]})"
+    family = draw(st.sampled_from(sorted(families)))
+    match draw(st.sampled_from(["count", "distinct", "sum", "avg", "min", "max", "collect"])):
         case "distinct":
-            family = draw(st.sampled_from(sorted(families)))
-            whole = var in scope.nodes and draw(st.booleans())
+            whole = var in scope.whole() and draw(st.booleans())
             return f"count(distinct ${var})" if whole else f"count(distinct ${var}.{families[family][0]})"
-        case ("sum" | "avg") as name:
+        case ("sum" | "avg") as name if "number" in families:
             return f"{name}(${var}.{draw(st.sampled_from(families['number']))})"
-        case name:
-            family = draw(st.sampled_from(sorted(set(families) - {"bool"})))
+        case ("min" | "max") as name if family != "bool":
             return f"{name}(${var}.{draw(st.sampled_from(families[family]))})"
+        case "collect":
+            word = draw(st.sampled_from(["", "distinct "]))
+            return f"collect({word}${var}.{draw(st.sampled_from(families[family]))})"
+        case _:
+            return f"count(${var}{'' if var in scope.whole() else '.' + families[family][0]})"
 
 
 def _rank(draw: DrawFn, scope: _Scope) -> str | None:
-    ants = sorted(var for var, kind in scope.nodes.items() if kind == "Ant")
+    ants = _ants(scope)
     if not ants:
         return None
     var = draw(st.sampled_from(ants))

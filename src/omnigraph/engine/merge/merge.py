@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from omnigraph.engine.arrow import TableType, table_types, to_stored
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.history import state_at_commit
 from omnigraph.engine.merge.base import CommitGraph, merge_base
 from omnigraph.engine.merge.combine import TableMerge, combine
@@ -71,6 +72,7 @@ def _with_source_deleted(core: Core, call: MergeCall, result: MergeResult) -> Me
         return result
     try:
         core.require_allowed(call.actor, Action.BRANCH_DELETE, target=call.source or "main")
+        cut_of(core.store).require_free()
         delete_branch(core.store, call.source or "main", bound=call.target)
     except OmnigraphError as error:
         return replace(result, branch_deleted=False, branch_delete_error=str(error))

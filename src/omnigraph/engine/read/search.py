@@ -15,12 +15,12 @@ from omnigraph.compiler.ir.ops import Fetch, Rank
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.corpus import Hits, Scores
 from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.frame import Frame
+from omnigraph.engine.read.frame import Bound, Frame
 from omnigraph.engine.read.order import id_ranks
 from omnigraph.engine.read.rowindex import RowIndex, distinct
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.search_corpora import TextColumn, corpus_of
-from omnigraph.engine.read.search_neighbours import neighbours
+from omnigraph.engine.read.search_neighbours import NearestSearch
 from omnigraph.errors import BadRequest, EmbedderMissing, EmbeddingMismatch
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def rank(run: Run, frame: Frame, op: Rank) -> Frame:
     if not frame.length:
         return replace(frame, score=np.empty(0))
     bound = frame.bound[op.call.var]
-    hits = _hits(run, run.entities(bound.table_key), bound.rows, op.call, run.fetch_count(op.fetch), op.arm)
+    hits = _hits(run, bound, op.call, run.fetch_count(op.fetch), op.arm)
     kept, scores = _placed(hits, bound.rows)
     return replace(frame.take(kept), score=scores)
 
@@ -42,21 +42,22 @@ def rank(run: Run, frame: Frame, op: Rank) -> Frame:
 def score_column(run: Run, frame: Frame, call: ir.RankCall) -> pa.Array:
     """The score as a value: a text that does not match has 0, a missing vector has no distance."""
     bound = frame.bound[call.var]
-    scores = _hits(run, run.entities(bound.table_key), bound.rows, call, None, None).at(bound.rows)
+    scores = _hits(run, bound, call, None, None).at(bound.rows)
     if isinstance(call, ir.Nearest):
         return pa.array(scores, pa.float64(), from_pandas=True)
     return pa.array(np.nan_to_num(scores, nan=0.0))
 
 
-def _hits(run: Run, entities: Entities, rows: Rows, call: ir.RankCall, most: int | None, arm: Fetch | None) -> Hits:
+def _hits(run: Run, bound: Bound, call: ir.RankCall, most: int | None, arm: Fetch | None) -> Hits:
     """The scores of at least the entities in these rows that have one; with `most`, of the best so many and ties."""
+    entities = run.entities(bound.table_key)
     match call:
         case ir.Bm25():
             return _bm25(run, entities, call)
         case ir.Nearest():
-            return _nearest(run, entities, distinct(rows)[0], call, most)
+            return _nearest(run, entities, distinct(bound.rows)[0], call, most)
         case ir.Rrf():
-            return _fuse(run, entities, distinct(rows)[0], call, run.fetch_count(arm))
+            return _fuse(run, entities, distinct(bound.rows)[0], call, run.fetch_count(arm))
 
 
 def _placed(hits: Hits, rows: Rows) -> tuple[Rows, Scores]:
@@ -86,7 +87,10 @@ def _bm25(run: Run, entities: Entities, call: ir.Bm25) -> Hits:
 
 def _nearest(run: Run, entities: Entities, rows: Rows, call: ir.Nearest, most: int | None) -> Hits:
     query = query_vector(run, call)
-    return _NONE if query is None else neighbours(run, entities, rows, call, query, most)
+    if query is None:
+        return _NONE
+    search = NearestSearch(run, entities, rows, call, query)
+    return search.every() if most is None else search.best(most)
 
 
 def query_vector(run: Run, call: ir.Nearest) -> Sequence[float] | None:

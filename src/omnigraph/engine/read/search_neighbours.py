@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -34,24 +35,89 @@ _INDEXES: dict[Hashable, IndexInfo | None] = {}
 _REMEMBERED_INDEXES = 1_024
 
 
-def neighbours(
-    run: Run, entities: Entities, rows: Rows, call: ir.Nearest, query: Sequence[float], most: int | None
-) -> Hits:
-    """Distances of the candidates that have a vector; with `most`, of those that may be among the nearest so many."""
-    if most is not None and len(rows) > _exact_limit(run, entities, rows, call):
-        index = vector_index(entities, call.name)
-        found = None if index is None else _through_index(run, entities, rows, call, query, most)
-        if found is not None and index is not None:
-            run.profile.note(f"{call.name}: index {index.name}, {len(found.rows)} of {len(rows)} rows")
-            return found
-    run.profile.note(f"{call.name}: exact, {len(rows)} rows")
-    vectors = entities.values(call.name, rows)
-    if most is not None:
-        places, near = closest(vectors, query, call.metric, most)
-        return Hits(rows[places], near)
-    scores = distances(vectors, query, call.metric)
-    known = ~np.isnan(scores)
-    return Hits(rows[known], scores[known])
+@dataclass(frozen=True, slots=True)
+class NearestSearch:
+    """One search: which entities of a table may be found, and the vector they are compared with."""
+
+    run: Run
+    entities: Entities
+    rows: Rows
+    call: ir.Nearest
+    query: Sequence[float]
+
+    def every(self) -> Hits:
+        """The distance of each candidate that has a vector."""
+        self._note(f"exact, {len(self.rows)} rows")
+        scores = distances(self.entities.values(self.call.name, self.rows), self.query, self.call.metric)
+        known = ~np.isnan(scores)
+        return Hits(self.rows[known], scores[known])
+
+    def best(self, most: int) -> Hits:
+        """The candidates that may be among the nearest `most`, with all that tie with the last of them."""
+        if len(self.rows) > self._exact_limit():
+            index = vector_index(self.entities, self.call.name)
+            found = None if index is None else self._through_index(most)
+            if found is not None and index is not None:
+                self._note(f"index {index.name}, {len(found.rows)} of {len(self.rows)} rows")
+                return found
+        self._note(f"exact, {len(self.rows)} rows")
+        vectors = self.entities.values(self.call.name, self.rows)
+        places, near = closest(vectors, self.query, self.call.metric, most)
+        return Hits(self.rows[places], near)
+
+    def _exact_limit(self) -> int:
+        """Up to how many candidates an exact pass is the better way."""
+        if self.entities.in_memory(self.call.name):
+            return EXACT_HOT
+        if self.run.filter_of(self.rows) is not None or len(self.rows) > EXACT_HOT:
+            return EXACT_COLD
+        # Once widening searches have cost as much as reading the column would have, more of them are to be expected.
+        size = self.call.dim * 4
+        spent = _SEARCHES.of(self._key).seconds
+        worth = spent > self.entities.row_count * size * _SCAN_SECONDS_PER_BYTE
+        return EXACT_HOT if worth and self.entities.would_stay(self.call.name, size) else EXACT_COLD
+
+    def _through_index(self, most: int) -> Hits | None:
+        """The nearest candidates as the index finds them, measured exactly; None when an exact pass is better.
+
+        Rows that the index does not cover are searched as well. Candidates that a filter gave are searched under that
+        filter. For any others the index is asked for so many rows that enough should be candidates, then for more.
+        """
+        begin = time.perf_counter()
+        filter = self.run.filter_of(self.rows)
+        total, among = self.entities.row_count, len(self.rows)
+        whole = filter is not None or among == total
+        asked = most + _SLACK if whole else int((most + _SLACK) * total / among * 1.25)
+        while asked * _LARGEST_SHARE <= among:
+            self.run.budget.check()
+            hits, seen = self._ask(asked, filter)
+            if not whole:
+                inside = RowIndex(self.rows).contains(hits.rows)
+                hits = Hits(hits.rows[inside], hits.scores[inside])
+            if _is_enough(hits, most, self.call.metric):
+                if not whole:
+                    _SEARCHES.add(self._key, seen, 0, time.perf_counter() - begin)
+                return hits
+            if seen < asked:
+                return None
+            asked *= _WIDEN
+        return None
+
+    def _ask(self, count: int, filter: str | None) -> tuple[Hits, int]:
+        """(what the index finds, with exact distances; how many that is)."""
+        wanted = NearestRows(np.asarray(self.query, np.float32), count, self.call.metric, PROBES, REFINE)
+        found = self.entities.nearest(self.call.name, wanted, filter)
+        rows = row_ids(found[ROW_ID])
+        order = np.argsort(rows)
+        vectors = one_chunk(found[self.call.name]).take(pa.array(order))
+        return Hits(rows[order], distances(vectors, self.query, self.call.metric)), len(rows)
+
+    @property
+    def _key(self) -> Hashable:
+        return (self.entities.version_key, self.call.name)
+
+    def _note(self, text: str) -> None:
+        self.run.profile.note(f"{self.call.name}: {text}")
 
 
 def vector_index(entities: Entities, name: str) -> IndexInfo | None:
@@ -65,57 +131,6 @@ def vector_index(entities: Entities, name: str) -> IndexInfo | None:
         indexes = entities.handle.indices()
         _INDEXES[key] = next((i for i in indexes if i.columns == (name,) and i.index_type.upper() == INDEX_TYPE), None)
     return _INDEXES[key]
-
-
-def _exact_limit(run: Run, entities: Entities, rows: Rows, call: ir.Nearest) -> int:
-    """Up to how many candidates an exact pass is the better way."""
-    if entities.in_memory(call.name):
-        return EXACT_HOT
-    if run.filter_of(rows) is not None or len(rows) > EXACT_HOT:
-        return EXACT_COLD
-    # Once widening searches have cost as much as reading the column would have, more of them are to be expected.
-    size = call.dim * 4
-    spent = _SEARCHES.of((entities.version_key, call.name)).seconds
-    worth = spent > entities.row_count * size * _SCAN_SECONDS_PER_BYTE and entities.would_stay(call.name, size)
-    return EXACT_HOT if worth else EXACT_COLD
-
-
-def _through_index(
-    run: Run, entities: Entities, rows: Rows, call: ir.Nearest, query: Sequence[float], most: int
-) -> Hits | None:
-    """The nearest candidates as the index finds them, measured exactly; None when an exact pass is the better way.
-
-    Rows that the index does not cover are searched as well. Candidates that a filter gave are searched under that
-    filter. For any others the index is asked for so many rows that enough should be candidates, then for more.
-    """
-    begin = time.perf_counter()
-    filter = run.filter_of(rows)
-    whole = filter is not None or len(rows) == entities.row_count
-    candidates = RowIndex(rows)
-    asked = most + _SLACK if whole else int((most + _SLACK) * entities.row_count / len(rows) * 1.25)
-    target = np.asarray(query, np.float32)
-    while asked * _LARGEST_SHARE <= len(rows):
-        found = entities.nearest(call.name, NearestRows(target, asked, call.metric, PROBES, REFINE), filter)
-        hits = _measured(found, call, query)
-        if not whole:
-            inside = candidates.contains(hits.rows)
-            hits = Hits(hits.rows[inside], hits.scores[inside])
-        if _is_enough(hits, most, call.metric):
-            if not whole:
-                spent = time.perf_counter() - begin
-                _SEARCHES.add((entities.version_key, call.name), len(hits.rows), found.nbytes, spent)
-            return hits
-        if found.num_rows < asked:
-            return None
-        asked *= _WIDEN
-    return None
-
-
-def _measured(found: pa.Table, call: ir.Nearest, query: Sequence[float]) -> Hits:
-    rows = row_ids(found[ROW_ID])
-    order = np.argsort(rows)
-    vectors = one_chunk(found[call.name]).take(pa.array(order))
-    return Hits(rows[order], distances(vectors, query, call.metric))
 
 
 def _is_enough(hits: Hits, most: int, metric: str) -> bool:

@@ -100,7 +100,7 @@ def segment(tokens: Tokens, rows: Rows) -> Segment:
     number[order.to_numpy()] = np.arange(len(words))
     width = max(len(rows), 1)
     keys, counts = np.unique(number[tokens.terms] * width + tokens.texts(), return_counts=True)
-    return _assembled(rows, tokens.lengths(), words.take(order), keys // width, keys % width, counts)
+    return _assembled(rows, tokens.lengths(), words.take(order), (keys // width, keys % width, counts))
 
 
 def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
@@ -122,20 +122,21 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
         counts.append(part.counts[held])
         before += int(alive.sum())
     number, text = np.concatenate(numbers), np.concatenate(texts)
-    entries = np.lexsort((text, number))
+    # Parts that follow each other have their entries in order already, word by word; a stable sort merges such runs.
+    follows = bool((np.diff(rows) > 0).all())
+    entries = np.argsort(number, kind="stable") if follows else np.lexsort((text, number))
     used, number = np.unique(number, return_inverse=True)
     return _assembled(
         rows[order],
         lengths[order],
         words.take(pa.array(used)),
-        number.reshape(-1)[entries],
-        text[entries],
-        np.concatenate(counts)[entries],
+        (number.reshape(-1)[entries], text[entries], np.concatenate(counts)[entries]),
     )
 
 
-def _assembled(rows: Rows, lengths: Any, words: pa.LargeStringArray, number: Rows, text: Rows, counts: Any) -> Segment:
-    """A segment from entries in ascending order of word and text."""
+def _assembled(rows: Rows, lengths: Any, words: pa.LargeStringArray, entries: tuple[Rows, Rows, Any]) -> Segment:
+    """A segment from entries (word, text, how often) in ascending order of word and text."""
+    number, text, counts = entries
     # A sorted copy starts at offset zero, so its buffers hold these words only.
     _, ends, letters = pa.concat_arrays([words]).buffers() if len(words) else (None, None, None)
     count = len(words)

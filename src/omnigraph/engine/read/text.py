@@ -61,7 +61,8 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
         return None
     found: Rows | None = None
     for call in calls:
-        assert isinstance(call.field, ir.Property) and isinstance(call.query, ir.Const | ir.Param)
+        assert isinstance(call.field, ir.Property)
+        assert isinstance(call.query, ir.Const | ir.Param)
         column = TextColumn(entities, call.field.name, run.keep_derived)
         corpus = corpus_at_hand(column) if narrowed else corpus_of(column)
         if corpus is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.result import EmbedCounts, LoadResult
 from omnigraph.engine.write.commit import Committed, Prepare, commit
 from omnigraph.engine.write.committed import PinnedRows
@@ -64,6 +65,7 @@ def create_missing(core: Core, branch: str | None, base: str) -> bool:
     """Create the branch of a load unless it exists; whether it had to be."""
     if branch is None or branch in list_branches(core.store):
         return False
+    cut_of(core.store).require_free()
     try:
         create_branch(core.store, branch, source=base)
     except Conflict:

@@ -86,7 +86,9 @@ def same(found: Any, expected: Any) -> bool:
         return abs(found - expected) <= 1e-12 * max(1.0, abs(found), abs(expected))
     if isinstance(found, list | dict) and type(found) is type(expected) and len(found) == len(expected):
         pairs = zip(found, expected, strict=True) if isinstance(found, list) else zip(found.items(), expected.items())  # noqa: B905
-        return all(same(list(a) if isinstance(a, tuple) else a, list(b) if isinstance(b, tuple) else b) for a, b in pairs)
+        return all(
+            same(list(a) if isinstance(a, tuple) else a, list(b) if isinstance(b, tuple) else b) for a, b in pairs
+        )
     return type(found) is type(expected) and found == expected
 
 
@@ -166,9 +168,7 @@ def test_a_candidate_set_far_from_the_query_still_fills_the_limit(
     assert [row["s.code"] for row in found] == furthest[:10]
 
 
-def test_ties_at_the_limit_go_by_id_with_and_without_an_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ties_at_the_limit_go_by_id_with_and_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_neighbours, "EXACT_COLD", 0)
     monkeypatch.setattr(search_neighbours, "EXACT_HOT", 0)
     monkeypatch.setattr("omnigraph.engine.read.entities.SMALL_TABLE", 0)
