@@ -14,6 +14,7 @@ from omnigraph import errors
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph.client.graph import RemoteGraph, connect
     from omnigraph.engine.blame import Blame
     from omnigraph.engine.branches_api import Branches
     from omnigraph.engine.changes_api import Changes
@@ -57,12 +58,14 @@ __all__ = [
     "MutationResult",
     "OmnigraphError",
     "Past",
+    "RemoteGraph",
     "ReplayResult",
     "Result",
     "Settings",
     "Tag",
     "Tags",
     "Transaction",
+    "connect",
     "errors",
     "init",
     "open",
@@ -88,12 +91,14 @@ _HOMES = {
     "MergeResult": "omnigraph.engine.merge.outcome",
     "MutationResult": "omnigraph.engine.result",
     "Past": "omnigraph.engine.past",
+    "RemoteGraph": "omnigraph.client.graph",
     "ReplayResult": "omnigraph.engine.merge.replay",
     "Result": "omnigraph.engine.read.result",
     "Settings": "omnigraph.storage.settings",
     "Tag": "omnigraph.storage.tags",
     "Tags": "omnigraph.engine.tags_api",
     "Transaction": "omnigraph.engine.transaction",
+    "connect": "omnigraph.client.graph",
     "init": "omnigraph.engine.graph",
     "open": "omnigraph.engine.graph",
 }

@@ -17,6 +17,7 @@ OmnigraphError
 │   └── HistoricalVersionReclaimed, ChangeFeedGap
 ├── Retry                        the world moved; start again from fresh state
 │   ├── ReadSetChanged, ExpectedVersionMismatch, RowLevelCasContention
+│   └── TooManyRequests          wait a little first
 ├── Conflict                     decide between two things that cannot both hold
 │   ├── KeyConflict, PreconditionFailed, MergeConflicts
 │   ├── CommitHasNoParent, ChangeSchemaBoundary
@@ -28,6 +29,7 @@ OmnigraphError
 │   └── Unauthenticated          say who you are first
 ├── PolicyFailed                 a policy that could not be evaluated: neither yes nor no
 ├── EmbeddingError               look at the embedding provider
+├── ServerFailed                 look at the server, or at the way to it
 └── StorageError                 look at the storage
     ├── FormatRefused            another release wrote this graph
     └── Corrupt                  the stored state contradicts itself
@@ -332,6 +334,13 @@ class RowLevelCasContention(Retry):
         self.attempts = attempts
 
 
+class TooManyRequests(Retry):
+    """A server refuses to work on more requests of this actor at once."""
+
+    code = "too_many_requests"
+    http_status = 429
+
+
 # --- resolve a conflict ----------------------------------------------------------------------
 
 
@@ -569,6 +578,13 @@ class EmbeddingError(OmnigraphError):
     """The embedding provider failed or answered nonsense."""
 
     code = "embedding_failed"
+    http_status = 502
+
+
+class ServerFailed(OmnigraphError):
+    """A server cannot be reached, or failed to answer as it should."""
+
+    code = "server_failed"
     http_status = 502
 
 

@@ -349,7 +349,12 @@ def test_a_source_that_changes_under_the_command_is_not_applied(applied: Desk) -
 
 def test_a_failure_stops_other_graph_work_but_not_catalog_work(two_graphs: Desk) -> None:
     config = (two_graphs.place / "cluster.yaml").read_text()
-    two_graphs.write("cluster.yaml", config.replace("schema: people.pg", "schema: bad.pg", 1).replace("old:\n    schema: people.pg", "old:\n    schema: wide.pg"))
+    two_graphs.write(
+        "cluster.yaml",
+        config.replace("schema: people.pg", "schema: bad.pg", 1).replace(
+            "old:\n    schema: people.pg", "old:\n    schema: wide.pg"
+        ),
+    )
     two_graphs.write("bad.pg", SCHEMA.replace("I32?", "String?"))
     two_graphs.write("wide.pg", WIDER)
     two_graphs.write("find.gq", "// edited\n" + FIND)
@@ -370,7 +375,9 @@ def test_a_provider_is_recorded_with_its_profile(applied: Desk) -> None:
     assert entry["embedding_profile"] == {"kind": "mock", "model": "m"}
     assert applied.resources["graph.knowledge"]["embedding_provider"] == "provider.embedding.default"
     assert read_applied(str(applied.place), {}).graphs[0].embedding == {"kind": "mock", "model": "m"}
-    applied.edit_state(lambda s: s["applied_revision"]["resources"]["provider.embedding.default"].pop("embedding_profile"))
+    applied.edit_state(
+        lambda s: s["applied_revision"]["resources"]["provider.embedding.default"].pop("embedding_profile")
+    )
     assert boot_codes(applied) == ["embedding_provider_profile_missing"]
     (change,) = applied.plan()["changes"]
     assert change["metadata_change"] == "embedding_profile"

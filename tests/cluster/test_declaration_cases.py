@@ -146,8 +146,14 @@ _ALLOW = "    external_blobs: {allow: [%s]}\n"
     ("bases", "code"),
     [
         ("{base: 'file:///tmp', scope: server_safe}", "invalid_external_blob_base"),
-        ("{base: 's3://b/a', scope: server_safe}, {base: 's3://b/a/c', scope: server_safe}", "invalid_external_blob_policy"),
-        ("{base: 's3://b/a', scope: server_safe}, {base: 'S3://B/a/', scope: embedded_only}", "invalid_external_blob_policy"),
+        (
+            "{base: 's3://b/a', scope: server_safe}, {base: 's3://b/a/c', scope: server_safe}",
+            "invalid_external_blob_policy",
+        ),
+        (
+            "{base: 's3://b/a', scope: server_safe}, {base: 'S3://B/a/', scope: embedded_only}",
+            "invalid_external_blob_policy",
+        ),
     ],
 )
 def test_blob_bases_are_safe_and_disjoint(desk: Desk, case: str, bases: str, code: str) -> None:

@@ -20,6 +20,8 @@ from omnigraph.errors import KeyConflict, OmnigraphError, PreconditionFailed, Re
 from omnigraph.storage import failpoints
 from omnigraph.storage.tables import latest_version
 from omnigraph.testing.constraints import Image
+from omnigraph.testing.coverage import COVERAGES, load_covered
+from omnigraph.testing.huts import EARLIER
 from omnigraph.testing.observe import image_of
 
 SCHEMA = """
@@ -54,11 +56,11 @@ def lines(*records: dict[str, Any]) -> list[str]:
     return [json.dumps(record) for record in records]
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fixture graph, made once; each test works on its own copy."""
+@pytest.fixture(scope="module", params=COVERAGES)
+def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fixture graph under each index coverage, made once; each test works on its own copy."""
     place = tmp_path_factory.mktemp("huts") / "g.omni"
-    og.init(place, SCHEMA).load(lines(*RECORDS), "append")
+    load_covered(og.init(place, SCHEMA), EARLIER.strip().splitlines(), lines(*RECORDS), request.param)
     return place
 
 

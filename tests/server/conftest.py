@@ -60,3 +60,33 @@ def racing_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     slow = {"OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:1.5"}
     with serving({"graphs": {"default": {"uri": places["default"]}}}, slow) as server:
         yield server
+
+
+POLICY = """
+version: 1
+groups: { team: [ada, bob, root], admins: [root] }
+protected_branches: [main]
+rules:
+  - { id: team-read, allow: { actors: { group: team }, actions: [read], branch_scope: any } }
+  - { id: admins-export, allow: { actors: { group: admins }, actions: [export], branch_scope: any } }
+  - { id: team-write, allow: { actors: { group: team }, actions: [change], branch_scope: unprotected } }
+  - { id: admins-write, allow: { actors: { group: admins }, actions: [change], branch_scope: protected } }
+  - { id: team-invoke, allow: { actors: { group: admins }, actions: [invoke_query, schema_apply, branch_create] } }
+"""
+SERVER_POLICY = """
+version: 1
+groups: { admins: [root] }
+rules: [ { id: list, allow: { actors: { group: admins }, actions: [graph_list] } } ]
+"""
+TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob", "root": "token-of-root", "eve": "token-of-eve"}
+
+
+@pytest.fixture(scope="session")
+def guarded_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Tokens and policies, as in a cluster."""
+    places = copies(template, tmp_path_factory.mktemp("guarded"), ["default", "other"])
+    graphs = {name: {"uri": uri, "queries": STORED, "policy": POLICY} for name, uri in places.items()}
+    caps = {"OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "2"}
+    description = {"graphs": graphs, "server_policy": SERVER_POLICY, "tokens": TOKENS, "cluster": True}
+    with serving(description, caps) as server:
+        yield server

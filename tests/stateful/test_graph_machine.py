@@ -1,4 +1,5 @@
-"""Random programs of writes, branches, time travel and reopening leave the engine and the naive model in agreement.
+"""Random programs leave the engine and the naive model in agreement: writes, branches, merges, time travel, schema
+changes, maintenance, and processes that are killed in the middle of any of these.
 
 The default profile is small and does not shrink; `OMNIGRAPH_STATEFUL=large` runs many and longer programs and does.
 """
@@ -7,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
@@ -15,13 +18,36 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import omnigraph as og
-from omnigraph.errors import MergeConflicts, OmnigraphError
+from omnigraph.errors import HistoricalVersionReclaimed, MergeConflicts, OmnigraphError
+from omnigraph.storage.recovery import RECOVERY_ACTOR
+from omnigraph.storage.settings import Settings
+from omnigraph.testing import image as images
 from omnigraph.testing import programs
 from omnigraph.testing.constraints import Image
-from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
-from omnigraph.testing.model import ModelCommit, ModelGraph, adopt_ids
+from omnigraph.testing.graph_child import GraphChild
+from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement, Update
+from omnigraph.testing.invariants import violations
+from omnigraph.testing.model import ModelCommit, ModelGraph, adopt_ids, project
 from omnigraph.testing.observe import image_of
 
+# A dead process must not be waited for; a live one, on a machine under load, must not be taken for dead.
+_DYING = Settings(lease_ttl_ms=200, lease_skew_ms=0)
+_WRITE_POINTS = (
+    "recovery.sidecar_write=kill",
+    "table_commit.pre=kill@1",
+    "table_commit.ack_lost=kill@1",
+    "mutation.post_table_commit=kill@2",
+    "publish.pre_commit=kill",
+    "publish.ack_lost=kill",
+    "recovery.sidecar_delete=kill",
+)
+_SCHEMA_POINTS = (
+    "schema_apply.post_lock=kill",
+    "schema_apply.post_table_commit=kill@1",
+    "schema_apply.after_staging_write=kill",
+    "publish.ack_lost=kill",
+    "schema_apply.mid_promotion=kill@2",
+)
 _LARGE = os.environ.get("OMNIGRAPH_STATEFUL") == "large"
 _NAMES = st.sampled_from(["dev", "fix", "team/a", "team", "x.y"])
 
@@ -36,6 +62,10 @@ class GraphMachine(RuleBasedStateMachine):
         self.catalog = self.graph.schema.catalog
         self.model = ModelGraph.born(self.catalog, self.graph.commits.list()[0].graph_commit_id)
         self.touched = "main"
+        self.extras: list[str] = []
+        self.named = 0
+        self.tagged: list[str] = []
+        self.gone: set[str] = set()
         self._load("main", "append", list(programs.SEED))
 
     # --- writes ----------------------------------------------------------------------------------
@@ -133,9 +163,12 @@ class GraphMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def look_back(self, data: st.DataObject) -> None:
         branch, commit = data.draw(st.sampled_from(sorted(self.model.commits(), key=_commit_order)))
-        past = self.graph.branch(branch).at(commit.id)
-        assert past.commit_id == commit.id
-        assert image_of(past.view()) == commit.image
+        try:
+            past = self.graph.branch(branch).at(commit.id)
+            assert past.commit_id == commit.id
+            assert image_of(past.view()) == self._projected(commit.image)
+        except HistoricalVersionReclaimed:
+            assert commit.id in self.gone
 
     @rule(data=st.data(), type_name=st.sampled_from(["Person", "Note", "Knows"]))
     def get_one(self, data: st.DataObject, type_name: str) -> None:
@@ -150,6 +183,143 @@ class GraphMachine(RuleBasedStateMachine):
             with og.open(self.graph.uri, read_only=True) as reader:
                 assert image_of(reader.view()) == self.model.image("main")
             return
+        self._reopen()
+
+    # --- schema ----------------------------------------------------------------------------------
+
+    @precondition(lambda self: len(self.model.branches) == 1)
+    @rule(data=st.data())
+    def change_schema(self, data: st.DataObject) -> None:
+        self.touched = "main"
+        self._accept(self._other_schema(data))
+        done = self.graph.schema.apply(programs.schema_with(self.extras))
+        assert done.commit is not None
+        self._adopt_schema()
+        self.model.record("main", done.commit.graph_commit_id, self._projected(self.model.image("main")))
+
+    @precondition(lambda self: bool(self.extras))
+    @rule(data=st.data(), value=st.integers(-3, 3))
+    def set_extra(self, data: st.DataObject, value: int) -> None:
+        branch = self._some_branch(data)
+        who = data.draw(st.sampled_from(programs.NAMES))
+        name = data.draw(st.sampled_from(self.extras))
+        self._mutate(branch, [Update("Person", {name: value}, images.Test("name", "=", who))], bound=False)
+
+    def _other_schema(self, data: st.DataObject) -> list[str]:
+        """One more property, or one less; names are never used twice, so a value can only be its own."""
+        if self.extras and data.draw(st.booleans()):
+            gone = data.draw(st.sampled_from(self.extras))
+            return [name for name in self.extras if name != gone]
+        self.named += 1
+        return [*self.extras, f"extra{self.named}"]
+
+    def _accept(self, extras: list[str]) -> None:
+        self.extras = extras
+
+    def _adopt_schema(self) -> None:
+        self.catalog = self.model.catalog = self.graph.schema.catalog
+
+    def _projected(self, image: Image) -> Image:
+        return project(image, self.catalog)
+
+    # --- maintenance -----------------------------------------------------------------------------
+
+    @rule()
+    def optimize(self) -> None:
+        self.touched = "main"
+        self.graph.optimize()
+        self._record_upkeep()
+
+    @rule(keep=st.integers(1, 3))
+    def cleanup(self, keep: int) -> None:
+        self._may_be_gone()
+        report = self.graph.cleanup(keep=keep, confirm=True)
+        assert not [each.error for each in report.datasets if each.error]
+
+    @precondition(lambda self: len(self.tagged) < 3)
+    @rule(data=st.data())
+    def tag(self, data: st.DataObject) -> None:
+        branch = self._some_branch(data)
+        head = self.model.chain(branch)[0]
+        self.graph.tags.create(f"t{len(self.tagged)}", head)
+        self.tagged.append(head)
+
+    def _may_be_gone(self) -> None:
+        """What a cleanup started now may remove: everything but the heads and what tags name."""
+        heads = {self.model.chain(branch)[0] for branch in self.model.branches}
+        self.gone |= {commit.id for _, commit in self.model.commits()} - heads - set(self.tagged)
+
+    def _record_upkeep(self) -> None:
+        """Commits of main that nobody here asked for hold what the one before held."""
+        known = set(self.model.chain("main"))
+        for commit in reversed(self.graph.commits.list("main")):
+            if commit.graph_commit_id not in known:
+                self.model.record("main", commit.graph_commit_id, self.model.image("main"), commit.actor_id)
+
+    # --- crashes ---------------------------------------------------------------------------------
+
+    @rule(data=st.data(), point=st.sampled_from(_WRITE_POINTS))
+    def crash_while_loading(self, data: st.DataObject, point: str) -> None:
+        self.touched = "main"
+        records = data.draw(programs.loads(self._known("main")))
+        expected = _attempt(lambda: self.model.load("main", "merge", records))
+        killed = self._crash("load", point, "\n".join(record.line() for record in records))
+        published = self._settle(expected.image if isinstance(expected, Outcome) else None)
+        assert killed or published == isinstance(expected, Outcome)
+
+    @rule(point=st.sampled_from(("table_commit.ack_lost=kill@1", "publish.pre_commit=kill", "publish.ack_lost=kill")))
+    def crash_while_optimizing(self, point: str) -> None:
+        self.touched = "main"
+        self._crash("optimize", point)
+        self._settle(None)
+        # What lance compacted just before the end carries no mark of ours, so it takes somebody to vouch for it.
+        self.graph.repair(confirm=True)
+        self._record_upkeep()
+
+    @rule(point=st.sampled_from(("cleanup.table_gc=kill@1", "cleanup.table_gc=kill@3")))
+    def crash_while_cleaning_up(self, point: str) -> None:
+        self._may_be_gone()
+        self._crash("cleanup", point)
+        self._settle(None)
+
+    @precondition(lambda self: len(self.model.branches) == 1)
+    @rule(data=st.data(), point=st.sampled_from(_SCHEMA_POINTS))
+    def crash_while_changing_the_schema(self, data: st.DataObject, point: str) -> None:
+        self.touched = "main"
+        wanted = self._other_schema(data)
+        self._crash("apply", point, programs.schema_with(wanted))
+        self._reopen()
+        if set(wanted) ^ set(self.extras) and self._has_accepted(wanted):
+            self._accept(wanted)
+            self._adopt_schema()
+        self._settle(self._projected(self.model.image("main")), reopen=False)
+
+    def _has_accepted(self, extras: list[str]) -> bool:
+        found = self.graph.schema.catalog.nodes["Person"].properties
+        return {name for name in found if name.startswith("extra")} == set(extras)
+
+    def _crash(self, verb: str, point: str, argument: str = "") -> bool:
+        """Whether another process, which was to do this, was killed on the way."""
+        child = GraphChild(Path(self.graph.uri), _DYING, point, verb, argument)
+        return child.finish().exit_code == -signal.SIGKILL
+
+    def _settle(self, image: Image | None, *, reopen: bool = True) -> bool:
+        """Reopen, and see what the dead process was at finished (with this image) or undone; whether it is finished."""
+        if reopen:
+            self._reopen()
+        known, published = set(self.model.chain("main")), False
+        for commit in reversed(self.graph.commits.list("main")):
+            if commit.graph_commit_id in known:
+                continue
+            if image is not None and commit.actor_id != RECOVERY_ACTOR:
+                self._record("main", commit, image)
+                published = True
+            else:
+                self.model.record("main", commit.graph_commit_id, self.model.image("main"), commit.actor_id)
+        assert violations(self.graph._core.store) == []
+        return published
+
+    def _reopen(self) -> None:
         self.graph.close()
         self.graph = og.open(self.graph.uri)
 

@@ -193,6 +193,8 @@ class _Boot:
         resolved, missing = resolve_secret(profile, self.environ)
         unservable = None if addresses.is_servable(graph_id) else f"'{graph_id}' cannot be part of a URL"
         blobs = entry.external_blob_policy
+        if unservable or missing:
+            self.found.warn("graph_quarantined", address, unservable or missing or "")
         return AppliedGraph(
             graph_id,
             uri,
@@ -252,6 +254,10 @@ class _Boot:
             if text is None:
                 continue
             bundle = _bundle(text, name)
+            if isinstance(bundle, PolicyInvalid):
+                for scope in scopes:
+                    if scope != addresses.CLUSTER:
+                        self.found.warn("graph_quarantined", scope, bundle.message)
             for scope in scopes:
                 if scope in bound:
                     message = f"'{bound[scope][0]}' and '{name}' are both bound to '{scope}'"

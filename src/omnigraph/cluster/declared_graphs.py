@@ -34,8 +34,8 @@ class Sources:
         return self.directory / path
 
     def read(self, path: str | Path) -> bytes | str:
-        """The bytes of a file, or why it cannot be read."""
-        place = self.directory / path
+        """The bytes of a file (as declared, or already resolved), or why it cannot be read."""
+        place = path if isinstance(path, Path) else self.resolve(path)
         if place not in self._read:
             try:
                 self._read[place] = place.read_bytes()

@@ -63,7 +63,15 @@ def _head(info: TableType) -> str:
 
 
 def export_type(view: View, info: TableType, *, low: str | None = None, high: str | None = None) -> Iterator[bytes]:
-    """The entities of one type by id; with bounds, those whose ids lie in [low, high)."""
+    """The entities of one type by id as lines; with bounds, those whose ids lie in [low, high)."""
+    for rows in export_rows(view, info, low=low, high=high):
+        yield record_lines(info, rows)
+
+
+def export_rows(
+    view: View, info: TableType, *, low: str | None = None, high: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The same as batches of rows, blobs read."""
     entry = view.find(info)
     if entry is None or not entry.row_count:
         return
@@ -76,7 +84,7 @@ def export_type(view: View, info: TableType, *, low: str | None = None, high: st
     count = table.count_rows(inside) if inside is not None else entry.row_count
     for batch in _by_id(table, stored, inside, row_count=count, width=_row_width(info)):
         for part in _slices(batch, blobs):
-            yield record_lines(info, _rows(info, table, part, physical))
+            yield _rows(info, table, part, physical)
 
 
 def _by_id(

@@ -19,7 +19,6 @@ from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
 from omnigraph.engine.diff import Difference, difference
 from omnigraph.engine.entity import entity_at
-from omnigraph.engine.export_file import write_export
 from omnigraph.engine.feed.scope import change_scope
 from omnigraph.engine.history import commit_at_time, state_at_commit, state_at_version
 from omnigraph.engine.indexes import IndexReport, PendingIndex, ensure_indices, report_indexes
@@ -178,10 +177,21 @@ class Graph(Reader):
         """The newest view of this handle's branch, or of another one."""
         return self._core.view(self._named(branch))
 
-    def export(self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None) -> int:
-        """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
+    def export(
+        self,
+        target: StrPath | BinaryIO,
+        types: Sequence[str] = (),
+        *,
+        branch: str | None = None,
+        format: str = "jsonl",
+    ) -> int:
+        """Write every entity, or those of some types, and return the number of bytes.
+
+        As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
+        """
+        here = self if branch is None else self.branch(branch)
         with cut_of(self._core.store).held():
-            return write_export(self.view(branch), target, types)
+            return runners.export(here.view(), here.schema.source, target, types, format)
 
     def get(
         self, type_name: str, entity_id: str, at: str | GraphCommit | None = None, *, branch: str | None = None
@@ -292,6 +302,7 @@ class Graph(Reader):
         spark: Any = None,
         embedder: Embedder | None = None,
         no_embed: bool = False,
+        no_build: bool = False,
     ) -> LoadResult:
         """Load records or a frame as one commit, or not at all.
 
@@ -302,6 +313,7 @@ class Graph(Reader):
         says otherwise. `dry_run` checks everything and writes nothing; `on_error="skip"` loads the good rows, and
         `rejects` is a directory that then gets the others as JSON lines. Absent `@embed` targets are computed by the
         configured provider, or by `embedder`; `no_embed` leaves them null.
+        Types of main that got 100,000 rows or more are indexed afterwards, in a commit of its own, unless `no_build`.
         """
         named = self._named(branch)
         self._require_load(named, from_)
@@ -324,6 +336,7 @@ class Graph(Reader):
             spark=spark,
             embedder=embedder,
             no_embed=no_embed,
+            no_build=no_build,
         )
         return runners.run(self._core, request, runner)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -13,14 +14,20 @@ from omnigraph.compiler.types import NUMERIC, PropType
 from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
 from omnigraph.engine.pushdown import column_name
+from omnigraph.engine.read.entities import Entities
+from omnigraph.engine.read.search_corpora import TextColumn, corpus_of
+from omnigraph.engine.result import LoadResult
 from omnigraph.engine.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.view import View
 from omnigraph.engine.write.commit import commit
+from omnigraph.errors import OmnigraphError
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.drift import refuse_drift
 from omnigraph.storage.forks import owned_refs
 from omnigraph.storage.tables import IndexInfo, IndexSpec, TableHandle
 from omnigraph.storage.writeset import BuildIndexes, TableWrite, WriteSet
+
+_LOG = logging.getLogger("omnigraph")
 
 IndexKind = Literal["ordered", "fulltext", "vector"]
 UNTRAINED = "property has no non-null vectors to train on yet"
@@ -35,6 +42,8 @@ _BUILT_AS: dict[IndexKind, tuple[tuple[str, str], ...]] = {
 # An index is built anew, rather than extended, once this share of its rows, or this many pieces, have piled up.
 _REBUILD_SHARE = 4
 _MOST_SEGMENTS = 8
+# A load of so many rows of one type leaves its indexes built: look-ups would scan them otherwise.
+LARGE_LOAD = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +189,13 @@ def _reports(info: TableType, table: TableHandle) -> Iterator[IndexReport]:
         yield IndexReport(info.table_key, spec.column, kinds[spec.column], spec.index_type, name, rows, covered, reason)
 
 
-def ensure_indices(core: Core, branch: str | None) -> list[PendingIndex]:
+def ensure_indices(
+    core: Core, branch: str | None, *, only: Collection[str] | None = None, extend: bool = False
+) -> list[PendingIndex]:
     """Build the declared indexes that are missing, all in one commit, and say which cannot be built yet.
 
-    Tables that a branch still shares with main are main's business.
+    Tables that a branch still shares with main are main's business. `only` names the tables to look at; with `extend`
+    indexes that lag behind are brought up to date as well.
     """
     pending: list[PendingIndex] = []
 
@@ -193,16 +205,41 @@ def ensure_indices(core: Core, branch: str | None) -> list[PendingIndex]:
         writes = []
         for info in table_types(view.catalog).values():
             entry = view.entry(info)
-            if branch is not None and entry.ref is None:
+            if (branch is not None and entry.ref is None) or (only is not None and info.table_key not in only):
                 continue
             if branch is None or owned_refs(branch, [entry.ref]):
                 refuse_drift(core.store, entry)
             table = view.tables.get(entry)
             pending.extend(pending_indexes(info, table))
-            specs = missing_indexes(info, table, extend=False)
+            specs = missing_indexes(info, table, extend=extend)
             if specs:
                 writes.append(TableWrite(info.table_key, (BuildIndexes(tuple(specs)),)))
         return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), reprepare=True)
 
     commit(core.store, branch, prepare)
+    keep_corpora(core.view(branch), only)
     return pending
+
+
+def build_after(core: Core, done: LoadResult) -> None:
+    """Index the tables of main that a load has filled; the load stands whatever becomes of this."""
+    counts = {f"node:{name}": rows for name, rows in done.nodes.items()}
+    counts |= {f"edge:{name}": rows for name, rows in done.edges.items()}
+    large = [key for key, rows in counts.items() if rows >= LARGE_LOAD]
+    if not large or done.commit is None:
+        return
+    try:
+        ensure_indices(core, None, only=large, extend=True)
+    except OmnigraphError as error:
+        _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
+
+
+def keep_corpora(view: View, only: Collection[str] | None = None) -> None:
+    """Analyse the indexed texts of large tables now, so that no search has to; keys are rarely searched by word."""
+    for info in view.catalog.nodes.values():
+        if view.find(info) is None or (only is not None and info.table_key not in only):
+            continue
+        for column, kind in declared_indexes(info).items():
+            text = TextColumn(Entities(view, info), column, keep=True)
+            if kind == "fulltext" and (column,) != info.key and text.is_large:
+                corpus_of(text)

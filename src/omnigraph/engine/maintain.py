@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
-from omnigraph.engine.indexes import PendingIndex, missing_indexes, pending_indexes
+from omnigraph.engine.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
 from omnigraph.engine.write.commit import commit
 from omnigraph.errors import BadRequest, RecoveryRequired, Retry, StorageError
 from omnigraph.ids import new_ulid
@@ -74,6 +74,7 @@ def optimize(core: Core) -> list[DatasetStats]:
     fragments = manifest.load(core.store.root).handle.fragment_ids()
     published = _publish(core, work)
     core.tables.clear()
+    keep_corpora(core.view(None))
     return [*(each.stats(published) for each in work), _optimize_manifest(core, fragments)]
 
 

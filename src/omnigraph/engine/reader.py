@@ -12,7 +12,6 @@ from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
 from omnigraph.engine.entity import entity_at
-from omnigraph.engine.export_file import write_export
 from omnigraph.engine.lifecycle import StrPath, read_source
 from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.explain import Explanation
@@ -50,10 +49,15 @@ class Reader:
         """Which version of each table is visible."""
         return self.view().snapshot
 
-    def export(self, target: StrPath | BinaryIO, types: Sequence[str] = ()) -> int:
-        """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
+    def export(self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, format: str = "jsonl") -> int:
+        """Write every entity, or those of some types, and return the number of bytes.
+
+        As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
+        """
+        view = self.view()
+        source = self._core.schemas.of(self._core.state(view.branch)).source
         with cut_of(self._core.store).held():
-            return write_export(self.view(), target, types)
+            return runners.export(view, source, target, types, format)
 
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
         """One entity as flat JSON, or None when there is no such row."""

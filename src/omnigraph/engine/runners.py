@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.engine.core import Core
+from omnigraph.engine.export_file import write_export
+from omnigraph.engine.indexes import build_after
 from omnigraph.engine.result import LoadResult
 from omnigraph.engine.view import View
 from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES
@@ -55,6 +57,7 @@ class LoadRequest:
     spark: Any = None
     embedder: Embedder | None = None
     no_embed: bool = False
+    no_build: bool = False
 
 
 Runner = Callable[[Core, LoadRequest], LoadResult]
@@ -67,7 +70,14 @@ def register(name: str, runner: Runner) -> None:
 
 
 def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
-    """Run a load where the caller said, or where its size belongs (`auto`)."""
+    """Run a load where the caller said, or where its size belongs (`auto`); a large one leaves its indexes built."""
+    done = _run(core, request, runner)
+    if request.branch is None and not request.dry_run and not request.no_build:
+        build_after(core, done)
+    return done
+
+
+def _run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
     if (request.data is None) == (request.mapping is None):
         raise BadRequest("load takes either data or a mapping")
     request = replace(request, data=given(request.data))
@@ -86,6 +96,14 @@ def spark_reader(view: View) -> Any:
     if find_spec("pyspark") is None:
         raise BadRequest("reading with Spark needs pyspark: install omnigraph[spark]")
     return import_module(f"{_PIPELINE}.reader").SparkReader(view)
+
+
+def export(view: View, schema: str, target: Any, types: Sequence[str], format: str) -> int:
+    """Write a view: JSON lines here, every other format by the pipeline."""
+    if format == "jsonl":
+        return write_export(view, target, types)
+    written: int = import_module(f"{_PIPELINE}.exporters").export_view(view, schema, target, types, format)
+    return written
 
 
 def analytics(reader: Any) -> Any:

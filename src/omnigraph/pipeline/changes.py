@@ -17,7 +17,7 @@ from omnigraph.engine.feed.poll import Feed, Start
 from omnigraph.engine.feed.scope import ChangeScope, change_scope
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
-from omnigraph.engine.history import find_commit
+from omnigraph.engine.targets import commit_named
 from omnigraph.errors import BadRequest
 
 OPTIONS = {"graph", "branch", "start", "kinds", "types", "ops", "max_commits"}
@@ -86,7 +86,7 @@ class ChangeReader(DataSourceStreamReader):
         assert isinstance(partition, CommitPart)
         graph = self._graph()
         core, scope = graph._core, self._scope()
-        commit = find_commit(core, partition.commit_id)
+        commit = commit_named(core, partition.commit_id, self._branch(graph))
         token, position = None, 0
         while True:
             page = commit_changes_page(core, commit, scope, Budget(MAX_CHANGES, MAX_BYTES), token)
@@ -102,7 +102,10 @@ class ChangeReader(DataSourceStreamReader):
 
     def _feed(self) -> Feed:
         graph = self._graph()
-        return Feed(graph._core, None if graph.branch_name == "main" else graph.branch_name, self._scope())
+        return Feed(graph._core, self._branch(graph), self._scope())
+
+    def _branch(self, graph: Graph) -> str | None:
+        return None if graph.branch_name == "main" else graph.branch_name
 
     def _scope(self) -> ChangeScope:
         return change_scope(*(_names(self.options.get(name)) for name in ("kinds", "types", "ops")))

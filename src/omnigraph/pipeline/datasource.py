@@ -69,7 +69,7 @@ class OmnigraphSource(DataSource):
         if "stream" not in self._given:
             raise BadRequest("a stream into omnigraph needs the option 'stream': a name for its batches to be known by")
         return GraphStreamWriter(
-            Target.of({"mode": "merge", **self._given}, overwrite=overwrite), self._given["stream"]
+            Target.of({"load_mode": "merge", **self._given}, overwrite=overwrite), self._given["stream"]
         )
 
     @property

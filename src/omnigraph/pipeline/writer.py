@@ -19,7 +19,18 @@ from omnigraph.storage.layout import normalize_root
 from omnigraph.storage.loads import claim_for_others
 from omnigraph.storage.parts import discard_load, load_directory
 
-OPTIONS = {"graph", "type", "edge", "branch", "mode", "columns", "actor", "stream", "checkpointlocation", "no_embed"}
+OPTIONS = {
+    "graph",
+    "type",
+    "edge",
+    "branch",
+    "load_mode",
+    "columns",
+    "actor",
+    "stream",
+    "checkpointlocation",
+    "no_embed",
+}
 _DAY_MS = 24 * 3_600_000
 
 
@@ -47,7 +58,7 @@ class Target:
             raise BadRequest("writing to omnigraph needs the option 'graph'")
         if ("type" in options) == ("edge" in options):
             raise BadRequest("writing to omnigraph needs one of the options 'type' (nodes) and 'edge' (edges)")
-        mode = "overwrite" if overwrite else options.get("mode", "append")
+        mode = "overwrite" if overwrite else options.get("load_mode", "append")
         return cls(
             normalize_root(options["graph"]).uri,
             options.get("branch", "main"),

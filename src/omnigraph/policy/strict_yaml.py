@@ -108,7 +108,7 @@ def _scalar(node: yaml.ScalarNode, path: str) -> Any:
     text: str = node.value
     match node.tag.removeprefix(_TAG):
         case "str":
-            return text
+            return _text(text, path)
         case "null":
             return None
         case "bool":
@@ -119,6 +119,16 @@ def _scalar(node: yaml.ScalarNode, path: str) -> Any:
             return _float(text)
         case tag:
             raise YamlRejected(f"unsupported tag '{tag}'", path=path)
+
+
+def _text(text: str, path: str) -> str:
+    if text.isascii():
+        return text
+    try:
+        # JSON is YAML, but escapes one character beyond the basic plane as two halves.
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise YamlRejected("half of a surrogate pair is no character", path=path) from None
 
 
 def _float(text: str) -> float:

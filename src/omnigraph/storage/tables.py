@@ -13,6 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
+# isort: off
+import omnigraph.storage.pandas_later  # noqa: F401  # before lance makes its first array
+
+# isort: on
 import lance
 import pyarrow as pa
 from lance import Index, LanceDataset, LanceOperation, Transaction
@@ -35,8 +39,8 @@ from omnigraph.storage.version_files import newest_local_version
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
-    "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle", "TransactionInfo",
-    "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
+    "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle",
+    "TransactionInfo", "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
     "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version", "list_refs", "locate",
     "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create", "stage_delete",
     "stage_index", "stage_insert", "stage_overwrite", "stage_patch", "stage_restore", "stage_update",

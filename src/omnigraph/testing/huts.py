@@ -39,3 +39,12 @@ RECORDS = """
 {"edge":"Guards","from":"w1","to":"h2","data":{"id":"g2"}}
 {"edge":"Guards","from":"w2","to":"h2","data":{"id":"g3","since":"2023-06-01"}}
 """
+
+# An earlier state of some of them, for indexes that were built before the rest came.
+EARLIER = """
+{"type":"Hut","data":{"code":"h1","name":"Alpin Cabin","alt":1800,"vec":[9,9]}}
+{"type":"Hut","data":{"code":"h4","name":"Rest","alt":1,"open":false,"tags":["stove"],"vec":[0,0]}}
+{"type":"Warden","data":{"badge":"w1","name":"Bruno","age":30}}
+{"edge":"Path","from":"h1","to":"h4","data":{"id":"p6","minutes":70}}
+{"edge":"Guards","from":"w1","to":"h4","data":{"id":"g1","since":"2021-01-01"}}
+"""

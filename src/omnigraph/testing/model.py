@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.testing import image as images
 from omnigraph.testing.constraints import Image, Row
 from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
@@ -139,6 +139,17 @@ def _distances(known: Mapping[str, ModelCommit], head: str) -> dict[str, int]:
                 found[parent] = found[name] + 1
                 front.append(parent)
     return found
+
+
+def project(image: Image, catalog: Catalog) -> Image:
+    """An image as another schema shows it: dropped properties are hidden, added ones are null."""
+    types = {kind.table_key: kind for kind in (*catalog.nodes.values(), *catalog.edges.values())}
+    return {key: {name: _shown(row, kind) for name, row in image[key].items()} for key, kind in types.items()}
+
+
+def _shown(row: Row, kind: NodeType | EdgeType) -> Row:
+    structural = {name: row[name] for name in ("id", "from", "to", "src", "dst") if name in row}
+    return {**structural, **{name: row.get(name) for name in kind.properties}}
 
 
 def adopt_ids(expected: Image, found: Image) -> Image:

@@ -138,6 +138,18 @@ def names_may_contain_spaces_and_percent_signs(objects: Objects) -> None:
     assert objects.read("a b/c d") == "spaced"
 
 
+def a_replacement_needs_the_version_it_was_made_from(objects: Objects) -> None:
+    assert objects.read_tagged("ledger") is None
+    assert objects.write_if_match("ledger", "x", "no such version") is False
+    objects.write("ledger", "one")
+    first = objects.read_tagged("ledger")
+    assert first is not None
+    assert first[0] == "one"
+    assert objects.write_if_match("ledger", "two", first[1]) is True
+    assert objects.write_if_match("ledger", "three", first[1]) is False
+    assert objects.read("ledger") == "two"
+
+
 def the_create_if_absent_probe_leaves_nothing(objects: Objects) -> None:
     objects.write("keep", "x")
     prove_create_if_absent(objects)
@@ -158,5 +170,6 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     a_prefix_is_deleted_with_everything_below,
     stat_tells_the_size,
     names_may_contain_spaces_and_percent_signs,
+    a_replacement_needs_the_version_it_was_made_from,
     the_create_if_absent_probe_leaves_nothing,
 )

@@ -28,9 +28,9 @@ _PATIENCE_SECONDS = 60
 
 
 def children() -> ForkServerContext:
-    """A context whose processes start in milliseconds because this module is imported once for all of them."""
+    """A context whose processes start in milliseconds because what they need is imported once for all of them."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload([__name__, "omnigraph.testing.graph_child"])
     return context
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ _WORDS = (
     *("query", "match", "return", "order", "limit", "offset", "distinct", "as", "asc", "desc", "where", "set"),
     *("not", "and", "or", "in", "is", "contains", "starts_with", "insert", "update", "delete", "description"),
     *("count", "sum", "avg", "min", "max", "now", "nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
+    *("optional", "shortest", "having", "collect"),
     *("date", "datetime", "enum", "id", "from", "to", "a", "b", "name", "_", "_x", "truex", "nullable", "camelCase9"),
 )
 _INT64_MAX = 2**63 - 1
@@ -64,31 +66,41 @@ def reads() -> SearchStrategy[ast.Read]:
         count,
         count,
         st.booleans(),
+        _tuples(conditions()),
     )
 
 
 @st.composite
 def clauses(draw: st.DrawFn, depth: int = 2) -> ast.Clause:
-    """Bindings, traversals, filters and nested `not` blocks."""
-    kind = draw(st.sampled_from(["binding", "traversal", "filter", "not"] if depth else ["binding", "filter"]))
+    """Bindings, traversals, filters and nested blocks."""
+    kinds = ["binding", "traversal", "filter", "not", "optional"]
+    kind = draw(st.sampled_from(kinds if depth else ["binding", "filter"]))
     if kind == "binding":
         return draw(_bindings())
     if kind == "traversal":
         return draw(_traversals())
     if kind == "filter":
         return ast.Filter(draw(conditions()))
-    return ast.NotBlock(draw(_tuples(clauses(depth - 1), min_size=1)))
+    block = ast.NotBlock if kind == "not" else ast.OptionalBlock
+    return block(draw(_tuples(clauses(depth - 1), min_size=1)))
 
 
 @cache
 def statements() -> SearchStrategy[ast.Statement]:
-    """Inserts, updates and deletes; predicates use bare properties."""
+    """Inserts, updates and deletes, alone and driven by a match; predicates use bare properties."""
     assigns = _tuples(st.builds(ast.Assign, names(), values()), min_size=1)
+    computed = _tuples(st.builds(ast.Assign, names(), expressions()), min_size=1)
     where = conditions(bare=True)
+    driven = (
+        st.builds(ast.Insert, type_names(), computed)
+        | st.builds(ast.UpdateVar, names(), computed)
+        | st.builds(ast.DeleteVar, names())
+    )
     return (
         st.builds(ast.Insert, type_names(), assigns)
-        | st.builds(ast.Update, type_names(), assigns, where)
+        | st.builds(ast.Update, type_names(), computed, where)
         | st.builds(ast.Delete, type_names(), where)
+        | st.builds(ast.ForEach, _tuples(clauses(), min_size=1), driven)
     )
 
 
@@ -190,14 +202,16 @@ def _types() -> SearchStrategy[PropType]:
 
 @cache
 def _bindings() -> SearchStrategy[ast.Binding]:
-    return st.builds(ast.Binding, names(), type_names(), _tuples(st.builds(ast.PropMatch, names(), values())))
+    types = st.lists(type_names(), min_size=1, max_size=2).map("|".join)
+    return st.builds(ast.Binding, names(), types, _tuples(st.builds(ast.PropMatch, names(), values())))
 
 
 @cache
 def _traversals() -> SearchStrategy[ast.Traversal]:
     hops = st.tuples(_integers(minimum=0), st.none() | _integers(minimum=0))
-    edge = names().filter(lambda name: name != "not")
-    return st.builds(ast.Traversal, names(), edge, names(), st.booleans(), st.none() | names(), st.none() | hops)
+    edge = st.lists(names().filter(lambda name: name != "not"), min_size=1, max_size=2).map("|".join)
+    plain = st.builds(ast.Traversal, names(), edge, names(), st.booleans(), st.none() | names(), st.none() | hops)
+    return st.builds(lambda step, path: replace(step, path_var=path), plain, st.none() | names())
 
 
 @st.composite
@@ -222,10 +236,10 @@ def _text_calls(draw: st.DrawFn, depth: int) -> ast.Call:
 
 @st.composite
 def _aggregates(draw: st.DrawFn, depth: int) -> ast.Agg:
-    name = draw(st.sampled_from(["count", "sum", "avg", "min", "max"]))
+    name = draw(st.sampled_from(["count", "sum", "avg", "min", "max", "collect"]))
     if name == "count" and draw(st.booleans()):
         return ast.Agg("count", None)
-    return ast.Agg(name, draw(expressions(depth=depth)), name == "count" and draw(st.booleans()))
+    return ast.Agg(name, draw(expressions(depth=depth)), name in ("count", "collect") and draw(st.booleans()))
 
 
 @st.composite

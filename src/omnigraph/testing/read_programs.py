@@ -283,7 +283,7 @@ def _mixed_traversal(draw: DrawFn, scope: _Scope) -> str:
     if scope.nodes[start] == "Bee" and "walks" in word:
         word = "feeds|meets"
     others = sorted(var for var, kind in scope.nodes.items() if kind in ("Named", "Ant|Bee"))
-    if others and draw(st.booleans()):
+    if bool(others) and draw(st.booleans()):
         end = draw(st.sampled_from(others))
     else:
         end = _fresh(scope)
@@ -404,7 +404,7 @@ def _plain_return(draw: DrawFn, scope: _Scope) -> tuple[str, list[str]]:
             expr = f"${draw(st.sampled_from(sorted(scope.whole())))}"
         elif draw(st.integers(0, 8)) == 0:
             expr = _text_test(draw, scope)
-        elif (paths := [var for var, kind in scope.all().items() if kind == "path"]) and draw(st.booleans()):
+        elif bool(paths := [var for var, kind in scope.all().items() if kind == "path"]) and draw(st.booleans()):
             expr = f"${draw(st.sampled_from(sorted(paths)))}.nodes"
         else:
             expr = _operand(draw, scope)[0]

@@ -1,20 +1,20 @@
-"""Really distributed: two executors in processes of their own, and nothing shared but an S3 server."""
+"""Really distributed: a standalone master, two workers in processes of their own, and nothing shared but an S3 server."""
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
-import pyspark
 import pytest
 
 from omnigraph.testing.s3server import running_s3
+from omnigraph.testing.spark_cluster import running_cluster
 
 PROGRAM = """
-import json, sys
+import json, os, sys
 import omnigraph as og
 from omnigraph.engine.runners import LoadRequest
 from omnigraph.engine.write.files import open_output
@@ -23,31 +23,54 @@ from omnigraph.pipeline.load import load
 from omnigraph.pipeline.session import spark_session, stop_session
 from omnigraph.pipeline.staging import Tuning
 
-place = sys.argv[1]
+place, master = sys.argv[1:]
 with open_output(f"{place}/in.jsonl") as file:
     for n in range(1_000):
         file.write(json.dumps({"type": "P", "data": {"name": f"p{n}"}}).encode() + b"\\n")
         file.write(json.dumps({"edge": "K", "from": f"p{n}", "to": f"p{n // 2}"}).encode() + b"\\n")
-graph = og.init(f"{place}/graph", "node P { name: String @key } edge K: P -> P")
-spark = spark_session("local-cluster[2,1,1024]")
-done = load(graph._core, LoadRequest(data=f"{place}/in.jsonl", mode="append"), SparkTasks(spark), Tuning(split_bytes=9_000))
-executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
-read = graph.spark.read("K").where("src = 'p7'").collect()
-print(json.dumps([executors, done.nodes, done.edges, len(graph.commits.list()), [row.dst for row in read]]))
+graph = og.init(f"{place}/graph", "node P { name: String @key  text: String?  v: Vector(8)? @embed(name) } edge K: P -> P")
+spark = spark_session(master)
+request = LoadRequest(data=f"{place}/in.jsonl", mode="append")
+done = load(graph._core, request, SparkTasks(spark), Tuning(split_bytes=9_000))
+query = '''query q() { match { $a: P { name: "p7" } $a k{1,3} $b } return { $b.name, count($a) as n } }'''
+found = graph.query(query, runner="spark").rows()
+same = found == graph.query(query).rows()
+read = [row.dst for row in graph.spark.read("K").where("src = 'p7'").collect()]
+print(json.dumps({"nodes": done.nodes, "edges": done.edges, "embedded": done.embeddings.filled,
+                  "commits": len(graph.commits.list()), "read": read, "reached": [row["b.name"] for row in found],
+                  "same": same, "session": type(spark).__module__}))
 stop_session()
 """
 
 
+def ran(place: str, master: str, environment: dict[str, str]) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, place, master],
+        env=environment, capture_output=True, text=True, timeout=500, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.s3
-def test_two_executors_load_and_read_a_graph_on_s3() -> None:
+def test_a_standalone_cluster_loads_and_queries_a_graph_on_s3_directly_and_through_connect() -> None:
     with running_s3() as server:
-        environment = {**os.environ, **server.environment}
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, server.fresh_root().uri],
-            env=environment, capture_output=True, text=True, timeout=400, check=False,
-        )  # fmt: skip
-    # The workers of a local cluster keep their logs beside Spark, wherever they are told to.
-    shutil.rmtree(Path(pyspark.__file__).parent / "work", ignore_errors=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.splitlines()[-1] == '[2, {"P": 1000}, {"K": 1000}, 2, ["p3"]]'
+        given = {**server.environment, "OMNIGRAPH_EMBED_PROVIDER": "mock"}
+        with running_cluster(2, given) as cluster:
+            environment = {**os.environ, **given}
+            connected = ran(server.fresh_root().uri, cluster.connect, environment)
+            direct = ran(server.fresh_root().uri, cluster.master, environment)
+    expected = {
+        "nodes": {"P": 1000},
+        "edges": {"K": 1000},
+        "embedded": {"P.v": 1000},
+        "commits": 2,
+        "read": ["p3"],
+        "reached": ["p0", "p1", "p3"],
+        "same": True,
+    }
+    assert connected.pop("session").startswith("pyspark.sql.connect")
+    assert not direct.pop("session").startswith("pyspark.sql.connect")
+    assert connected == direct == expected

@@ -475,7 +475,10 @@ def test_return_distinct() -> None:
         "order { nearest($h.vec, $v) desc }",
         "order { (nearest($h.vec, $v)) asc }",
         "limit10",
-        "having { n > 1 }",
+        "having { }",
+        "having { n }",
+        "having n > 1",
+        "order { a } having { n > 1 }",
     ],
 )
 def test_a_malformed_tail_is_a_syntax_error(rest: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from random import Random
 
@@ -62,7 +63,7 @@ def reads_over(catalog: Catalog) -> st.SearchStrategy[ast.Query]:
             return query
         bindings = tuple(ast.Binding(name, kind) for name, kind in types.items())
         read = query.body
-        body = ast.Read((*bindings, *read.clauses), read.items, read.order, read.limit, read.offset, read.distinct)
+        body = replace(read, clauses=(*bindings, *read.clauses))
         params = {param.name: ast.Param(param.name, param.type) for param in query.params if param.name not in types}
         return ast.Query(query.name, tuple(params.values()), body)
 
@@ -105,6 +106,10 @@ CLAUSES = [
     "not { $a path $y not { $y path $b } }",
     "$a != $b",
     'search($a.name, "rest")',
+    "optional { $o guards $b } $o.age is null",
+    "optional { $b path $k $k.alt > $a.alt }",
+    "shortest $p: $a path{1,} $b",
+    "$a path|guards{1,2} $m",
 ]
 
 
@@ -129,6 +134,10 @@ def meaning(match: tuple[ops.MatchOp, ...]) -> object:
                 facts.append(format_condition(op.condition))
             case ops.AntiJoin():
                 facts.append(f"not {op.outer} {meaning(op.ops)}")
+            case ops.LeftJoin():
+                facts.append(f"perhaps {op.outer} {op.binds} {meaning(op.ops)}")
+            case ops.ShortestPath():
+                facts.append(f"{op.var}: shortest {op.link!r}")
     return sorted(facts)
 
 
@@ -175,6 +184,11 @@ def test_an_optimised_pipeline_reads_only_what_it_bound_before(clauses: list[str
                 bound |= {link.edge_var} if link.edge_var else set()
             case ops.AntiJoin(_, outer):
                 assert set(outer) <= bound
+            case ops.LeftJoin(_, outer, binds):
+                assert set(outer) <= bound
+                bound |= set(binds)
+            case ops.ShortestPath(link):
+                assert {link.tail, link.head} <= bound
             case ops.Filter(condition):
                 assert variables(condition) <= bound
     assert {name for op in plan.result if isinstance(op, ops.Sort) for name in op.ties} == bound

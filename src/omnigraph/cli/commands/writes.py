@@ -70,6 +70,7 @@ WRITES = (
             Option("--rejects", "with --on-error skip: a directory for the bad records", "DIR"),
             Option("--max-errors", "give up after this many bad records", "N", number=True),
             NO_EMBED,
+            Option("--no-build", "do not index what a large load has brought"),
             JSON,
         ),
         needs=(("--rejects", "--on-error"),),

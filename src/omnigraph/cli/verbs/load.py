@@ -59,6 +59,7 @@ def load(call: Call) -> None:
             dry_run=call.given("--dry-run"),
             progress=progress,
             no_embed=call.given("--no-embed"),
+            no_build=call.given("--no-build"),
         )
     if call.json:
         output.document(

@@ -36,7 +36,7 @@ def query(call: Call) -> None:
             result = _run(call, graph, source, params)
         except QueryNotFound as error:
             raise _ambiguous(error) from error
-    if call.given("--analyze"):
+    if call.given("--analyze") and result.explanation is not None:
         _print_plan(call, result.explanation)
         return
     snapshot = call.text("--snapshot")

@@ -65,8 +65,8 @@ class MergeResult:
     source: str
     target: str
     outcome: MergeOutcome
-    base_commit_id: str
-    source_commit_id: str
+    base_commit_id: str | None = None
+    source_commit_id: str | None = None
     commit: GraphCommit | None = None
     actor_id: str | None = None
     changes: Mapping[str, RowCounts] = field(default_factory=dict)

@@ -27,7 +27,7 @@ class Limits:
 
 
 def limits_from(env: Mapping[str, str] = os.environ) -> Limits:
-    """The process-wide ceilings: OMNIGRAPH_QUERY_TIMEOUT_MS, _QUERY_MAX_ROWS, _MAX_BYTES and _MAX_HOPS (0 lifts one)."""
+    """The process-wide ceilings, OMNIGRAPH_QUERY_TIMEOUT_MS, …_MAX_ROWS, …_MAX_BYTES and …_MAX_HOPS; 0 lifts one."""
     timeout = _number(env, "OMNIGRAPH_QUERY_TIMEOUT_MS", 0)
     rows = _number(env, "OMNIGRAPH_QUERY_MAX_ROWS", _DEFAULT_ROWS)
     size = _number(env, "OMNIGRAPH_QUERY_MAX_BYTES", _DEFAULT_BYTES)

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Aggregate, Distinct, Project, ReadPlan, Sort
+from omnigraph.compiler.ir.ops import (
+    Aggregate,
+    AntiJoin,
+    Distinct,
+    Expand,
+    ExpandTest,
+    Filter,
+    NodeScan,
+    Project,
+    ReadPlan,
+    Sort,
+)
 
 _SETWISE = ("min", "max")
 
 
 def ignores_repeats(plan: ReadPlan) -> bool:
     """True only for shapes known to be safe: distinct rows, or aggregates that look at the set of values."""
+    if not all(isinstance(op, NodeScan | Expand | ExpandTest | Filter | AntiJoin) for op in plan.match):
+        return False
     for op in plan.result:
         match op:
             case Aggregate(columns):

@@ -29,9 +29,7 @@ class PathColumns:
     def values(self, name: str, rows: Rows) -> pa.Array:
         """The value for each path."""
         if len(self._batches) > 1:
-            self._batches = [
-                {each: pa.concat_arrays([batch[each] for batch in self._batches]) for each in PATH_TYPES}
-            ]
+            self._batches = [{each: pa.concat_arrays([batch[each] for batch in self._batches]) for each in PATH_TYPES}]
         return self._batches[0][name].take(pa.array(rows))
 
     def load(self, names: Iterable[str], rows: Rows) -> None:

@@ -30,7 +30,7 @@ class Result:
     manifest_version: int
     commit_id: str | None
     table: pa.Table = field(repr=False)
-    explanation: Explanation = field(repr=False)
+    explanation: Explanation | None = field(repr=False)  # a server keeps its plans to itself
 
     @property
     def columns(self) -> tuple[str, ...]:

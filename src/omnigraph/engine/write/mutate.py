@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import (
     DeleteEdge,
     DeleteNode,
+    ForEach,
     InsertEdge,
     InsertNode,
     MutationOp,
     MutationPlan,
+    PlainWrite,
     UpdateEdge,
     UpdateNode,
     Value,
@@ -25,14 +28,16 @@ from omnigraph.compiler.ir.ops import (
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.arrow import TableType
+from omnigraph.engine.json_values import json_texts
 from omnigraph.engine.predicate import Bindings, Evaluator, Fixed
 from omnigraph.engine.view import View
 from omnigraph.engine.write.changes import ChangeSet, EdgeColumn
+from omnigraph.engine.write.driven import Matched, find, whole_rows
 from omnigraph.engine.write.embedding import Filling, FillPlan
 from omnigraph.engine.write.json_value import missing_message
 from omnigraph.engine.write.records import RawRows, required_endpoints, type_rows
-from omnigraph.engine.write.rowset import one_array
-from omnigraph.engine.write.staging import PendingTable, Staging
+from omnigraph.engine.write.rowset import last_positions, one_array, repeats, tuple_codes
+from omnigraph.engine.write.staging import PendingTable, Staging, without_ids
 from omnigraph.engine.write.values import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.write.violations import Violation, raise_first
 from omnigraph.errors import ValueViolation
@@ -45,15 +50,17 @@ class Request:
 
     params: Mapping[str, ParamValue]
     now: DateTime = field(default_factory=lambda: DateTime(now_micros() // 1_000))
-    _minted: dict[int, str] = field(default_factory=dict)
+    _minted: dict[int, list[str]] = field(default_factory=dict)
 
     @property
     def bindings(self) -> Bindings:
         return Bindings.of(self.params, self.now)
 
-    def id_for(self, position: int) -> str:
-        """The id of the entity that the statement at this position creates."""
-        return self._minted.setdefault(position, new_ulid())
+    def ids_for(self, position: int, count: int = 1) -> list[str]:
+        """The ids of the entities that the statement at this position creates."""
+        minted = self._minted.setdefault(position, [])
+        minted += [new_ulid() for _ in range(count - len(minted))]
+        return minted[:count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,8 @@ def execute(plan: MutationPlan, view: View, request: Request, filling: Filling |
 
 
 def _refuse_mixture(plan: MutationPlan) -> None:
-    deletes = {isinstance(op, DeleteNode | DeleteEdge) for op in plan.ops}
+    writes = (op.write if isinstance(op, ForEach) else op for op in plan.ops)
+    deletes = {isinstance(write, DeleteNode | DeleteEdge) for write in writes}
     if len(deletes) > 1:
         raise ValueViolation("W022", "a mutation either inserts and updates, or deletes; split it into two queries")
 
@@ -98,6 +106,12 @@ class _Run:
         self.edges = 0
 
     def statement(self, position: int, op: MutationOp) -> None:
+        if isinstance(op, ForEach):
+            self._driven(position, op.write, find(self.view, op, self.bindings))
+        else:
+            self._plain(position, op)
+
+    def _plain(self, position: int, op: PlainWrite) -> None:
         match op:
             case InsertNode():
                 self._insert_node(position, op)
@@ -113,43 +127,68 @@ class _Run:
                 info = self.view.catalog.edges[name]
                 self.edges += self._delete(info, self.staging.matching_ids(info, predicate))
 
+    def _driven(self, position: int, op: PlainWrite, found: Matched) -> None:
+        match op:
+            case InsertNode(name, values):
+                self.nodes += self._insert_nodes(position, self.view.catalog.nodes[name], values, found.evaluator)
+            case InsertEdge():
+                self.edges += self._insert_edges(position, op, found.evaluator)
+            case UpdateNode(name, values):
+                self.nodes += self._update_found(self.view.catalog.nodes[name], values, found)
+            case UpdateEdge(name, values):
+                self.edges += self._update_found(self.view.catalog.edges[name], values, found)
+            case DeleteNode():
+                self._delete_nodes(op, self._not_gone(self.view.catalog.nodes[op.type_name], found))
+            case DeleteEdge(name):
+                info = self.view.catalog.edges[name]
+                self.edges += self._delete(info, self._not_gone(info, found))
+
     # --- insert ----------------------------------------------------------------------------------
 
     def _insert_node(self, position: int, op: InsertNode) -> None:
         info = self.view.catalog.nodes[op.type_name]
-        given = None if info.key is not None else self.request.id_for(position)
-        self._insert(info, given, None, op.values)
-        self.nodes += 1
+        self.nodes += self._insert_nodes(position, info, op.values, Evaluator(_no_row, 1, self.bindings))
 
     def _insert_edge(self, position: int, op: InsertEdge) -> None:
+        self.edges += self._insert_edges(position, op, Evaluator(_no_row, 1, self.bindings))
+
+    def _insert_nodes(self, position: int, info: NodeType, values: tuple[Value, ...], rows: Evaluator) -> int:
+        if not rows.length:
+            return 0
+        ids = pa.nulls(rows.length, pa.utf8())
+        if info.key is None:
+            ids = pa.array(self.request.ids_for(position, rows.length), pa.utf8())
+        return self._insert(info, ids, None, values, rows)
+
+    def _insert_edges(self, position: int, op: InsertEdge, rows: Evaluator) -> int:
+        if not rows.length:
+            return 0
         info = self.view.catalog.edges[op.type_name]
         ends = []
         for name, end in (("from", op.source), ("to", op.target)):
-            value = self._constant(end)
-            if value is None:
+            column = rows.column(end, pa.utf8())
+            if column.null_count:
                 raise ValueViolation("W001", f"{info.name}: '{name}' is null", type_name=info.name, property_name=name)
-            ends.append(pa.array([value], pa.utf8()))
-        self._insert(info, self.request.id_for(position), required_endpoints(info, *ends), op.values)
-        self.edges += 1
+            ends.append(column)
+        ids = pa.array(self.request.ids_for(position, rows.length), pa.utf8())
+        return self._insert(info, ids, required_endpoints(info, *ends), op.values, rows)
 
     def _insert(
         self,
         info: TableType,
-        entity_id: str | None,
+        ids: pa.Array,
         endpoints: tuple[pa.Array, pa.Array] | None,
         values: tuple[Value, ...],
-    ) -> None:
-        columns = {value.property: [self._constant(value.expr)] for value in values}
-        raw = RawRows(info, pa.array([entity_id], pa.utf8()), endpoints, columns, np.zeros(1, np.int64))
+        rows: Evaluator,
+    ) -> int:
+        columns = {value.property: _given(rows, value.expr) for value in values}
+        raw = RawRows(info, ids, endpoints, columns, np.zeros(rows.length, np.int64))
         typed, violations = type_rows(raw, self.filling)
         raise_first([replace(violation, line=None) for violation in violations])
-        self.staging.table(info).write(typed.rows, "keyed" if entity_id is None else "fresh")
-
-    def _constant(self, expr: ir.Expr) -> Any:
-        """The value of an expression that reads no row, as JSON would have it."""
-        value = Evaluator(_no_row, 1, self.bindings).value(expr)
-        plain = value.value if isinstance(value, Fixed) else value[0].as_py()
-        return list(plain) if isinstance(plain, tuple) else plain
+        keyed = bool(ids.null_count)
+        new = _one_per_key(info, typed.rows) if keyed and rows.length > 1 else typed.rows
+        self.staging.table(info).write(new, "keyed" if keyed else "fresh")
+        return int(new.num_rows)
 
     # --- update ----------------------------------------------------------------------------------
 
@@ -157,7 +196,23 @@ class _Run:
         self._refuse_key_change(info, values)
         rows = self.staging.matching(info, predicate)
         # Constants are judged even when nothing matches: a wrong value is wrong whatever the data.
-        columns = {value.property: self._assigned(info, value, rows) for value in values}
+        judged = Evaluator.over(rows, self.bindings)
+        columns = {value.property: self._assigned(info, value, judged, rows["id"]) for value in values}
+        return self._write_over(info, rows, columns)
+
+    def _update_found(self, info: TableType, values: tuple[Value, ...], found: Matched) -> int:
+        self._refuse_key_change(info, values)
+        columns = {value.property: self._assigned(info, value, found.evaluator, found.ids) for value in values}
+        if not found.count:
+            return 0
+        for name, column in columns.items():
+            found.refuse_ambiguity(info, name, column)
+        first = found.targets()
+        chosen = {name: column.take(pa.array(first)) for name, column in columns.items()}
+        return self._write_over(info, whole_rows(self.view, info, found, first), chosen)
+
+    def _write_over(self, info: TableType, rows: pa.Table, columns: Mapping[str, pa.Array]) -> int:
+        """Old rows with some of their columns replaced."""
         if not rows.num_rows:
             return 0
         for name, column in columns.items():
@@ -182,10 +237,10 @@ class _Run:
                 message = f"{info.name}.{value.property} is part of the key and cannot change"
                 raise ValueViolation("W021", message, type_name=info.name, property_name=value.property)
 
-    def _assigned(self, info: TableType, value: Value, rows: pa.Table) -> pa.Array:
+    def _assigned(self, info: TableType, value: Value, rows: Evaluator, ids: pa.Array | pa.ChunkedArray) -> pa.Array:
         """The new column of one property: every old row as the expression maps it, converted to the property's type."""
         name, kind = value.property, info.properties[value.property]
-        found = Evaluator.over(rows, self.bindings).value(value.expr)
+        found = rows.value(value.expr)
         if isinstance(found, Fixed):
             plain = list(found.value) if isinstance(found.value, tuple) else found.value
             column, offences = column_from_json(name, kind, [plain])
@@ -193,15 +248,22 @@ class _Run:
             column, offences = column_from_arrow(name, kind, found)
         if column.null_count and not kind.nullable and not offences:
             offences = [Offence(column.is_null().index(True).as_py(), "W001", missing_message(name, kind))]
-        raise_first([_violation(info, name, offence, rows) for offence in offences])
+        raise_first([_violation(info, name, offence, ids) for offence in offences])
         # `pa.repeat` knows no nested types; taking row 0 over and over works for all of them.
-        return column.take(pa.array(np.zeros(rows.num_rows, np.int64))) if isinstance(found, Fixed) else column
+        return column.take(pa.array(np.zeros(rows.length, np.int64))) if isinstance(found, Fixed) else column
 
     # --- delete ----------------------------------------------------------------------------------
 
     def _delete_node(self, op: DeleteNode) -> None:
         info = self.view.catalog.nodes[op.type_name]
-        gone = self.staging.matching_ids(info, op.predicate)
+        self._delete_nodes(op, self.staging.matching_ids(info, op.predicate))
+
+    def _not_gone(self, info: TableType, found: Matched) -> pa.Array:
+        ids = pa.table({"id": pc.unique(found.ids)})
+        return one_array(without_ids(ids, self.staging.table(info).deleted)["id"])
+
+    def _delete_nodes(self, op: DeleteNode, gone: pa.Array) -> None:
+        info = self.view.catalog.nodes[op.type_name]
         self.nodes += self._delete(info, gone)
         for cascade in op.cascades:
             edge = self.view.catalog.edges[cascade.edge]
@@ -218,10 +280,34 @@ class _Run:
         return len(ids)
 
 
-def _violation(info: TableType, name: str, offence: Offence, rows: pa.Table) -> Violation:
-    ids = (rows["id"][offence.row].as_py(),) if offence.row < rows.num_rows else ()
-    subject = f"{info.name} '{ids[0]}'" if ids else info.name
-    return Violation(offence.code, f"{subject}: {offence.message}", info.table_key, name, ids)
+def _given(rows: Evaluator, expr: ir.Expr) -> pa.Array | list[Any]:
+    """The values of an inserted property: a column, or the same constant over and over as JSON would have it."""
+    value = rows.value(expr)
+    if not isinstance(value, Fixed):
+        return value
+    return [list(value.value) if isinstance(value.value, tuple) else value.value] * rows.length
+
+
+def _one_per_key(info: TableType, rows: pa.Table) -> pa.Table:
+    """Equal rows once; different rows under one key have no order that could decide between them (W023)."""
+    distinct = rows.take(pa.array(last_positions(one_array(rows["id"]))))
+    if distinct.num_rows == rows.num_rows:
+        return rows
+    codes = tuple_codes([json_texts(one_array(column)) for column in rows.columns])
+    ids = tuple_codes([rows["id"]])
+    if len(np.unique(codes)) > len(np.unique(ids)):
+        again, first = repeats(ids)
+        clash = int(again[codes[again] != codes[first]][0])
+        entity = rows["id"][clash].as_py()
+        message = f"{info.name} '{entity}': the match gives this key more than one row"
+        raise ValueViolation("W023", message, type_name=info.name, entity_id=entity)
+    return distinct
+
+
+def _violation(info: TableType, name: str, offence: Offence, ids: pa.Array | pa.ChunkedArray) -> Violation:
+    known = (ids[offence.row].as_py(),) if offence.row < len(ids) else ()
+    subject = f"{info.name} '{known[0]}'" if known else info.name
+    return Violation(offence.code, f"{subject}: {offence.message}", info.table_key, name, known)
 
 
 def _no_row(expr: ir.Expr) -> pa.Array:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,54 +17,31 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read import search_corpora, search_neighbours
-from omnigraph.engine.read.entities import HOT_COLUMNS
+from omnigraph.engine.read import search_neighbours
 from omnigraph.ids import now_micros
+from omnigraph.testing.coverage import COVERAGES, indexes_are_used, load_covered
 from omnigraph.testing.evaluator import evaluate
 from omnigraph.testing.image import Record
 from omnigraph.testing.read_programs import SCHEMA, graphs, image_of, queries
 
-COVERAGES = ("none", "partial", "full")
 INDEXED = SCHEMA.replace("v: Vector(2)?", "v: Vector(2)? @index").replace("x: String?", "x: String? @index")
 
 
-@contextmanager
-def everything_is_large() -> Iterator[None]:
-    """Every table is large enough for corpora on disk and for the vector index."""
-    with ExitStack() as stack:
-        for module, name in (
-            (search_neighbours, "EXACT_COLD"),
-            (search_neighbours, "EXACT_HOT"),
-            (search_neighbours, "_LARGEST_SHARE"),
-            (search_corpora, "WORTH_KEEPING"),
-        ):
-            stack.enter_context(patch.object(module, name, 0))
-        stack.enter_context(patch("omnigraph.engine.read.entities.SMALL_TABLE", 0))
-        HOT_COLUMNS.clear()
-        yield
-
-
 def covered(place: Path, records: list[Record], coverage: str) -> og.Graph:
-    """The records in a graph whose indexes cover nothing, what an earlier state had, or everything."""
+    """The records in a graph of this coverage; a corpus of the earlier state is kept beside it."""
     graph = og.init(place, schema=INDEXED)
-    if coverage != "none":
-        nodes = [record for record in records if record.source is None]
-        earlier = [Record(node.type_name, {**node.values, "x": "old stone", "v": [1.0, 4.0]}) for node in nodes[::2]]
-        graph.load([record.line() for record in earlier if record.type_name == "Ant"])
-        graph.ensure_indices()
-        graph.query('query q() { match { $a: Ant } return { $a.k } order { bm25($a.x, "stone") } limit 1 }')
-    graph.load([record.line() for record in records], mode="merge")
-    if coverage == "full":
-        graph.optimize()
+    ants = [record for record in records if record.type_name == "Ant"]
+    earlier = [Record("Ant", {**ant.values, "x": "old stone", "v": [1.0, 4.0]}).line() for ant in ants[::2]]
+    load_covered(graph, earlier, [record.line() for record in records], coverage)
     return graph
 
 
 @settings(
-    max_examples=12, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=8, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
 @given(graphs(), st.lists(queries(searching=True), min_size=6, max_size=8))
 def test_coverage_never_shows_in_an_answer(records: list[Record], texts: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as folder, everything_is_large():
+    with tempfile.TemporaryDirectory() as folder, indexes_are_used():
         for coverage in COVERAGES:
             graph = covered(Path(folder, coverage), records, coverage)
             catalog = graph.view().catalog

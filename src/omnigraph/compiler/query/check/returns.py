@@ -33,7 +33,7 @@ def check_return(items: tuple[ast.Item, ...], scope: Scope) -> tuple[Column, ...
 
 def check_having(
     conditions: tuple[ast.Condition, ...], columns: tuple[Column, ...], scope: Scope
-) -> list[ir.Condition]:
+) -> tuple[ir.Condition, ...]:
     """Conditions on the columns that carry a name of their own."""
     aliases: dict[str, ir.Expr] = {
         column.alias: ir.Column(column.name, _column_type(column)) for column in columns if column.alias is not None

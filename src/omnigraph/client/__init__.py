@@ -1,0 +1,1 @@
+"""A graph behind a server, with the verbs of an embedded one."""

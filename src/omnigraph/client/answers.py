@@ -1,0 +1,139 @@
+"""Answers of a server as the values that an embedded graph returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.client.request import ARROW, Answer
+
+if TYPE_CHECKING:
+    from omnigraph.engine.feed.page import ChangesPage
+    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.read.result import Result
+    from omnigraph.engine.result import LoadResult, MutationResult
+    from omnigraph.storage.commits import GraphCommit
+
+
+def result(answer: Answer, name: str | None, branch: str | None) -> Result:
+    """Rows: Arrow when the server speaks it, else the types that JSON can tell."""
+    import pyarrow as pa
+
+    from omnigraph.engine.read.result import Result
+
+    if answer.kind == ARROW:
+        table = pa.ipc.open_stream(answer.content).read_all()
+        commit = answer.headers.get("omnigraph-snapshot-id")
+        shown = answer.headers.get("omnigraph-query-name", name or "")
+        return Result(shown, branch, 0, commit, table, None)
+    body = answer.json()
+    columns = body.get("columns", [])
+    table = pa.table({column: [row.get(column) for row in body["rows"]] for column in columns})
+    return Result(body["query_name"], branch, 0, body.get("graph_commit_id"), table, None)
+
+
+def mutation(answer: Answer) -> MutationResult:
+    """What a mutation did."""
+    from omnigraph.engine.result import MutationResult
+
+    body = answer.json()
+    return MutationResult(
+        body["branch"],
+        body["query_name"],
+        body["affected_nodes"],
+        body["affected_edges"],
+        body["actor_id"],
+        commit_or_none(body["commit"]),
+    )
+
+
+def load(answer: Answer) -> LoadResult:
+    """What a load wrote."""
+    from omnigraph.engine.result import LoadResult
+
+    body = answer.json()
+    return LoadResult(
+        body["branch"],
+        body["base_branch"],
+        body["branch_created"],
+        body["mode"],
+        {each["name"]: each["entities_loaded"] for each in body["nodes"]},
+        {each["name"]: each["entities_loaded"] for each in body["edges"]},
+        body["actor_id"],
+        commit_or_none(body["commit"]),
+        "server",
+    )
+
+
+def merge(answer: Answer) -> MergeResult:
+    """How two branches came together."""
+    from omnigraph.engine.merge.outcome import MergeOutcome, MergeResult
+
+    body = answer.json()
+    return MergeResult(
+        source=body["source"],
+        target=body["target"],
+        outcome=MergeOutcome(body["outcome"]),
+        actor_id=body["actor_id"],
+        branch_deleted=body.get("branch_deleted"),
+        branch_delete_error=body.get("branch_delete_error"),
+    )
+
+
+def commit(body: Mapping[str, Any]) -> GraphCommit:
+    """A commit of the history."""
+    from omnigraph.storage.commits import GraphCommit
+
+    return GraphCommit(
+        body["graph_commit_id"],
+        body["graph_branch"],
+        body["graph_manifest_version"],
+        body["parent_commit_id"],
+        body["merged_parent_commit_id"],
+        body["actor_id"],
+        body["created_at"],
+    )
+
+
+def commit_or_none(body: Mapping[str, Any] | None) -> GraphCommit | None:
+    """The commit of a receipt; None when nothing changed."""
+    return None if body is None else commit(body)
+
+
+def changes_page(answer: Answer) -> ChangesPage:
+    """The changes of one commit."""
+    from omnigraph.engine.feed.page import ChangesPage
+
+    body = answer.json()
+    return ChangesPage(_block(body), body.get("next_page_token"))
+
+
+def feed_page(answer: Answer) -> FeedPage:
+    """One poll of the feed."""
+    from omnigraph.engine.feed.poll import FeedPage
+
+    body = answer.json()
+    blocks = [_block(each) for each in body["blocks"]]
+    return FeedPage(blocks, body.get("cursor"), body.get("caught_up"), body.get("next_page_token"))
+
+
+def _block(body: Mapping[str, Any]) -> Any:
+    from omnigraph.engine.feed.block import Block, Cause
+
+    cause = body["cause"]
+    branch = cause["authored_branch"]
+    return Block(
+        Cause(
+            cause["graph_commit_id"],
+            cause.get("parent_commit_id"),
+            cause.get("merged_parent_commit_id"),
+            None if branch == "main" else branch,
+            cause.get("actor_id"),
+            cause["authored_at"],
+        ),
+        [
+            {("entity_type" if name == "type" else name): value for name, value in each.items()}
+            for each in body["changes"]
+        ],
+    )

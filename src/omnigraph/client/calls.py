@@ -1,0 +1,183 @@
+"""Every verb of a served graph as a request; the synchronous and the asynchronous handle send the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.client import answers
+from omnigraph.client.request import ARROW, IF_COMMIT, NDJSON, Answer, Request, members, pairs, segment
+from omnigraph.errors import BadRequest
+
+if TYPE_CHECKING:
+    from omnigraph.engine.feed.page import ChangesPage
+    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.read.result import Result
+    from omnigraph.engine.result import LoadResult, MutationResult
+    from omnigraph.storage.commits import GraphCommit
+
+Params = Mapping[str, Any] | None
+# What a server takes in one body; larger input is loaded where the storage is.
+BODY_LIMIT = 32 * 1024 * 1024
+
+
+def query(source: str, name: str | None, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
+    """A read whose text is sent along."""
+    body = members(
+        query=source, name=name, params=params, branch=branch if snapshot is None else None, snapshot=snapshot
+    )
+    return Request(
+        "POST",
+        "/query",
+        lambda answer: answers.result(answer, name, branch),
+        json=body,
+        headers={"Accept": f"{ARROW}, application/json;q=0.5"},
+    )
+
+
+def stored_query(name: str, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
+    """A read that the server has under a name."""
+    body = members(params=params, branch=branch if snapshot is None else None, snapshot=snapshot, expect_mutation=False)
+    return Request("POST", f"/queries/{segment(name)}", lambda answer: answers.result(answer, name, branch), json=body)
+
+
+def mutate(
+    source: str, name: str | None, params: Params, branch: str | None, if_commit: str | None
+) -> Request[MutationResult]:
+    """A mutation whose text is sent along."""
+    body = members(query=source, name=name, params=params, branch=branch)
+    return _conditional("/mutate", body, if_commit)
+
+
+def stored_mutation(name: str, params: Params, branch: str | None, if_commit: str | None) -> Request[MutationResult]:
+    """A mutation that the server has under a name."""
+    body = members(params=params, branch=branch, expect_mutation=True)
+    return _conditional(f"/queries/{segment(name)}", body, if_commit)
+
+
+def _conditional(path: str, body: Mapping[str, Any], if_commit: str | None) -> Request[MutationResult]:
+    """A condition has a path of its own, so that a server that does not know it refuses instead of ignoring it."""
+    if if_commit is None:
+        return Request("POST", path, answers.mutation, json=body)
+    headers = {IF_COMMIT: if_commit}
+    return Request("POST", f"{path}/if-graph-commit", answers.mutation, json=body, headers=headers)
+
+
+def load(records: bytes, mode: str, branch: str | None, base: str | None) -> Request[LoadResult]:
+    """Records as lines, in one body and one commit."""
+    if len(records) > BODY_LIMIT:
+        raise BadRequest(
+            f"{len(records):,} bytes are more than a server takes at once ({BODY_LIMIT:,});"
+            " load them in parts, or with `omnigraph load --store` where the storage is"
+        )
+    return Request(
+        "POST",
+        "/load/ndjson",
+        answers.load,
+        query=pairs(mode=mode, branch=branch, **{"from": base}),
+        content=records,
+        headers={"Content-Type": NDJSON},
+    )
+
+
+def list_branches() -> Request[list[str]]:
+    """The names, main first."""
+    return Request(
+        "GET", "/branches", lambda answer: sorted(answer.json()["branches"], key=lambda name: (name != "main", name))
+    )
+
+
+def create_branch(name: str, base: str) -> Request[None]:
+    """A new branch."""
+    return Request("POST", "/branches", _nothing, json={"name": name, "from": base})
+
+
+def delete_branch(name: str) -> Request[None]:
+    """A branch less."""
+    return Request("DELETE", f"/branches/{segment(name)}", _nothing)
+
+
+def merge_branches(source: str, into: str, delete: bool) -> Request[MergeResult]:
+    """One branch into another."""
+    body = {"source": source, "target": into, **({"delete_branch": True} if delete else {})}
+    return Request("POST", "/branches/merge", answers.merge, json=body)
+
+
+def list_commits(branch: str | None) -> Request[list[GraphCommit]]:
+    """The history of a branch, newest first."""
+    return Request(
+        "GET",
+        "/commits",
+        lambda answer: [answers.commit(each) for each in answer.json()["commits"]],
+        query=pairs(branch=branch),
+    )
+
+
+def show_commit(commit_id: str) -> Request[GraphCommit]:
+    """One commit."""
+    return Request("GET", f"/commits/{segment(commit_id)}", lambda answer: answers.commit(answer.json()))
+
+
+def commit_changes(commit_id: str, page_token: str | None, **filters: Any) -> Request[ChangesPage]:
+    """What one commit changed."""
+    asked = pairs(page_token=page_token, **filters)
+    return Request("GET", f"/commits/{segment(commit_id)}/changes", answers.changes_page, query=asked)
+
+
+def poll_changes(branch: str | None, position: Mapping[str, str | None], **filters: Any) -> Request[FeedPage]:
+    """The next commits of a branch with their changes."""
+    return Request("GET", "/changes", answers.feed_page, query=pairs(branch=branch, **position, **filters))
+
+
+def schema() -> Request[str]:
+    """The accepted schema as it was written."""
+    return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]))
+
+
+def catalog() -> Request[list[dict[str, Any]]]:
+    """The stored queries with their parameters."""
+    return Request("GET", "/queries", lambda answer: list(answer.json()["queries"]))
+
+
+def snapshot(branch: str | None) -> Request[dict[str, Any]]:
+    """Which dataset versions a branch publishes."""
+    return Request("GET", "/snapshot", lambda answer: dict(answer.json()), query=pairs(branch=branch))
+
+
+def graphs() -> Request[list[dict[str, str]]]:
+    """The graphs of a server; not below one of them."""
+    return Request("GET", "", lambda answer: list(answer.json()["graphs"]))
+
+
+def text_of(source: str | Path) -> str:
+    """Query text, or the text of a file: a path has no braces."""
+    if isinstance(source, Path) or "{" not in source:
+        try:
+            return Path(source).read_text(encoding="utf-8")
+        except OSError as error:
+            raise BadRequest(f"cannot read the query file '{source}': {error.strerror}") from error
+    return source
+
+
+def records_of(data: Any) -> bytes:
+    """Records from a path, text, bytes or an iterable of dicts, as lines."""
+    import json
+
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, str) and data.lstrip().startswith("{"):
+        return data.encode()
+    if isinstance(data, (str, Path)):
+        try:
+            return Path(data).read_bytes()
+        except OSError as error:
+            raise BadRequest(f"cannot read '{data}': {error.strerror}") from error
+    if isinstance(data, Sequence):
+        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in data).encode()
+    raise BadRequest(f"a server loads a file, text, bytes or a list of records, not {type(data).__name__}")
+
+
+def _nothing(_: Answer) -> None:
+    return None

@@ -1,0 +1,77 @@
+"""The error that a server's refusal stands for: the same classes as an embedded graph raises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from omnigraph import errors
+from omnigraph.errors import ConflictKind, MergeConflict, OmnigraphError
+
+
+def failure(status: int, content: bytes) -> OmnigraphError:
+    """What to raise for a response that is not a success."""
+    try:
+        body = json.loads(content)
+        message = body["error"]
+    except (ValueError, TypeError, KeyError):
+        return errors.ServerFailed(f"the server answered with status {status} and no error in the known form")
+    return _detailed(status, message, body) or _plain(status, message)
+
+
+def _detailed(status: int, message: str, body: Mapping[str, Any]) -> OmnigraphError | None:
+    match body:
+        case {"merge_conflicts": [_, *_] as conflicts}:
+            return errors.MergeConflicts([_conflict(each) for each in conflicts])
+        case {"precondition_failure": detail}:
+            branch = message.split("'")[1] if message.count("'") >= 2 else "main"
+            return errors.PreconditionFailed(branch, expected=detail["expected"], actual=detail.get("actual"))
+        case {"key_conflict": detail}:
+            return errors.KeyConflict(f"{detail['entity_kind']}:{detail['type_name']}", detail.get("entity_id"))
+        case {"read_set_conflict": detail}:
+            return errors.ReadSetChanged(detail["member"], expected=detail["expected"], actual=detail["actual"])
+        case {"published_dataset_version_conflict": detail}:
+            return errors.ExpectedVersionMismatch(
+                f"{detail['entity_kind']}:{detail['type_name']}",
+                expected=detail["expected_published_dataset_version"],
+                actual=detail["actual_published_dataset_version"],
+            )
+        case {"resource_limit": detail}:
+            return errors.ResourceLimitExceeded(detail["resource"], limit=detail["limit"], actual=detail["actual"])
+        case {"change_feed_gap": detail}:
+            return errors.ChangeFeedGap(detail["first_unreadable_commit_id"], detail.get("cursor"))
+        case {"recovery_required": detail}:
+            return errors.RecoveryRequired(detail["operation_id"], message)
+        case {"change_diff_refusal": {"reason": "parentless_commit", "graph_commit_id": commit}}:
+            return errors.CommitHasNoParent(commit)
+    return None
+
+
+def _plain(status: int, message: str) -> OmnigraphError:
+    if message.startswith("change cursor rejected: "):
+        return errors.ChangeCursorRejected(message.removeprefix("change cursor rejected: "))
+    if status == 404 and message.startswith("branch '"):
+        return errors.BranchNotFound(message.split("'")[1])
+    kinds: dict[int, type[OmnigraphError]] = {
+        401: errors.Unauthenticated,
+        403: errors.PermissionDenied,
+        404: errors.NotFound,
+        409: errors.Conflict,
+        410: errors.NotFound,
+        412: errors.Conflict,
+        429: errors.TooManyRequests,
+    }
+    if status >= 500:
+        return errors.ServerFailed(f"the server failed: {message}")
+    return kinds.get(status, errors.BadRequest)(message)
+
+
+def _conflict(detail: Mapping[str, Any]) -> MergeConflict:
+    kind = "".join(word.capitalize() for word in detail["kind"].split("_"))
+    return MergeConflict(
+        f"{detail['entity_kind']}:{detail['type_name']}",
+        detail.get("entity_id"),
+        cast("ConflictKind", kind),
+        detail["message"],
+    )

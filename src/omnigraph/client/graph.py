@@ -1,0 +1,250 @@
+"""`og.connect`: the handle on a served graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from omnigraph.client import calls
+from omnigraph.client.request import Request, members
+from omnigraph.client.streams import events, void_unless_complete
+from omnigraph.client.transport import Transport
+from omnigraph.errors import BadRequest
+
+if TYPE_CHECKING:
+    from omnigraph.engine.feed.page import ChangesPage
+    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.read.result import Result
+    from omnigraph.engine.result import LoadResult, MutationResult
+    from omnigraph.storage.commits import GraphCommit
+
+StrPath = str | PathLike[str]
+
+
+def connect(url: str, graph: str = "default", token: str | None = None, *, branch: str = "main") -> RemoteGraph:
+    """A graph of a server; nothing is sent before the first verb."""
+    return RemoteGraph(Transport(url, graph, token), branch)
+
+
+class RemoteGraph:
+    """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
+
+    def __init__(self, transport: Transport, branch: str = "main") -> None:
+        self._transport = transport
+        self.branch_name = branch
+
+    def __enter__(self) -> RemoteGraph:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._transport.close()
+
+    def branch(self, name: str) -> RemoteGraph:
+        """Another handle on the same graph, bound to a branch."""
+        return RemoteGraph(self._transport, name)
+
+    @property
+    def branches(self) -> RemoteBranches:
+        """Create, list, merge and delete branches."""
+        return RemoteBranches(self._transport, self.branch_name)
+
+    @property
+    def commits(self) -> RemoteCommits:
+        """The history."""
+        return RemoteCommits(self._transport, self.branch_name)
+
+    @property
+    def changes(self) -> RemoteChanges:
+        """The change feed of this branch."""
+        return RemoteChanges(self._transport, self.branch_name)
+
+    @property
+    def queries(self) -> RemoteQueries:
+        """The stored queries of the graph."""
+        return RemoteQueries(self._transport, self.branch_name)
+
+    @property
+    def schema_source(self) -> str:
+        """The accepted schema as it was written."""
+        return self._transport.send(calls.schema())
+
+    def query(
+        self,
+        source: StrPath,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        snapshot: str | None = None,
+    ) -> Result:
+        """Run a read on this branch, on another one, or as of a commit."""
+        text = calls.text_of(_path_or_text(source))
+        return self._transport.send(calls.query(text, name, params, branch or self.branch_name, snapshot))
+
+    def mutate(
+        self,
+        source: StrPath,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        branch: str | None = None,
+        if_commit: str | None = None,
+    ) -> MutationResult:
+        """Run a mutation as one commit; with `if_commit`, only while the branch is at that commit."""
+        text = calls.text_of(_path_or_text(source))
+        return self._transport.send(calls.mutate(text, name, params, branch or self.branch_name, if_commit))
+
+    def load(
+        self, data: Any, mode: str = "append", *, branch: str | None = None, from_: str | None = None
+    ) -> LoadResult:
+        """Load records from a path, text, bytes or a list of dicts as one commit; at most 32 MiB."""
+        return self._transport.send(calls.load(calls.records_of(data), mode, branch or self.branch_name, from_))
+
+    def get(self, type_name: str, entity_id: str, at: str | None = None) -> dict[str, Any] | None:
+        """One node as flat JSON, now or at a commit; None when it is not there."""
+        if not type_name.isidentifier():
+            raise BadRequest(f"'{type_name}' is not the name of a type")
+        source = f"query get($id: String) {{ match {{ $x: {type_name} $x.id = $id }} return {{ $x }} }}"
+        rows = self.query(source, params={"id": entity_id}, snapshot=at).rows()
+        return rows[0]["x"] if rows else None
+
+    def export(self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None) -> int:
+        """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
+        body = members(branch=branch or self.branch_name, type_names=list(types) or None)
+        asked = Request("POST", "/export", lambda _: None, json=body)
+        with self._transport.stream(asked) as pieces:
+            return void_unless_complete(target, pieces)
+
+
+class RemoteBranches:
+    """The branches of a served graph."""
+
+    def __init__(self, transport: Transport, bound: str) -> None:
+        self._transport = transport
+        self._bound = bound
+
+    def create(self, name: str, from_: str | None = None) -> None:
+        """Create a branch, by default from the bound one."""
+        self._transport.send(calls.create_branch(name, from_ or self._bound))
+
+    def list(self) -> list[str]:
+        """Names of all branches, main first."""
+        return self._transport.send(calls.list_branches())
+
+    def delete(self, name: str) -> None:
+        """Delete a branch that nothing depends on."""
+        self._transport.send(calls.delete_branch(name))
+
+    def merge(self, source: str, into: str = "main", delete: bool = False) -> MergeResult:
+        """Merge a branch into another; contradictions raise MergeConflicts."""
+        return self._transport.send(calls.merge_branches(source, into, delete))
+
+
+class RemoteCommits:
+    """The history of a served graph."""
+
+    def __init__(self, transport: Transport, bound: str) -> None:
+        self._transport = transport
+        self._bound = bound
+
+    def list(self, branch: str | None = None) -> list[GraphCommit]:
+        """The commits of a branch, newest first."""
+        return self._transport.send(calls.list_commits(branch or self._bound))
+
+    def show(self, commit_id: str) -> GraphCommit:
+        """One commit of any branch."""
+        return self._transport.send(calls.show_commit(commit_id))
+
+    def head(self, branch: str | None = None) -> str | None:
+        """The id of a branch's newest commit."""
+        found = self.list(branch)
+        return found[0].graph_commit_id if found else None
+
+    def changes(
+        self,
+        commit_id: str,
+        page_token: str | None = None,
+        *,
+        limit: int | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> ChangesPage:
+        """What one commit changed, a page at a time."""
+        return self._transport.send(
+            calls.commit_changes(commit_id, page_token, limit=limit, kind=kinds, type=types, op=ops)
+        )
+
+
+class RemoteChanges:
+    """What happened to the bound branch, commit by commit."""
+
+    def __init__(self, transport: Transport, bound: str) -> None:
+        self._transport = transport
+        self._bound = bound
+
+    def poll(
+        self,
+        cursor: str | None = None,
+        start: str | None = None,
+        *,
+        page_token: str | None = None,
+        limit: int | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> FeedPage:
+        """The next commits with their changes, oldest first; keep the cursor of the answer together with the data."""
+        position = {"cursor": cursor, "start": start, "page_token": page_token}
+        asked = calls.poll_changes(self._bound, position, limit=limit, kind=kinds, type=types, op=ops)
+        return self._transport.send(asked)
+
+    def follow(
+        self, cursor: str | None = None, start: str | None = None
+    ) -> Iterator[tuple[str | None, dict[str, Any]]]:
+        """Commits as they happen, for ever: the cursor behind each, where there is one, and the block as JSON."""
+        asked = calls.poll_changes(self._bound, {"cursor": cursor, "start": start})
+        stream = Request("GET", "/changes/stream", lambda _: None, query=asked.query)
+        with self._transport.stream(stream) as pieces:
+            for name, data, identity in events(pieces):
+                if name == "changes":
+                    yield identity, json.loads(data)
+
+    def baseline(self, target: StrPath | BinaryIO) -> int:
+        """Write the whole branch as JSON lines, the last of which says where its changes continue."""
+        asked = Request("POST", "/changes/baseline", lambda _: None, json={"branch": self._bound})
+        with self._transport.stream(asked) as pieces:
+            return void_unless_complete(target, pieces)
+
+
+class RemoteQueries:
+    """Queries that the server has under names."""
+
+    def __init__(self, transport: Transport, bound: str) -> None:
+        self._transport = transport
+        self._bound = bound
+
+    def list(self) -> list[dict[str, Any]]:
+        """The catalog: name, description, parameters, and whether it writes."""
+        return self._transport.send(calls.catalog())
+
+    def run(self, name: str, params: Mapping[str, Any] | None = None, *, snapshot: str | None = None) -> Result:
+        """Run a stored read."""
+        return self._transport.send(calls.stored_query(name, params, self._bound, snapshot))
+
+    def mutate(
+        self, name: str, params: Mapping[str, Any] | None = None, *, if_commit: str | None = None
+    ) -> MutationResult:
+        """Run a stored mutation."""
+        return self._transport.send(calls.stored_mutation(name, params, self._bound, if_commit))
+
+
+def _path_or_text(source: StrPath) -> str | Path:
+    return source if isinstance(source, str) else Path(source)

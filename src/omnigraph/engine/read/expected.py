@@ -1,0 +1,110 @@
+"""How many rows each operator of a plan is expected to yield; what `explain` shows, and what the order was chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.estimates import Estimates
+from omnigraph.compiler.ir.ops import (
+    Aggregate,
+    AntiJoin,
+    Distinct,
+    Expand,
+    ExpandTest,
+    Fetch,
+    Filter,
+    LeftJoin,
+    Limit,
+    Link,
+    MatchOp,
+    NodeScan,
+    Rank,
+    ReadPlan,
+    ResultOp,
+    Sort,
+)
+
+# What is known about none of them: the share of rows that a condition on several variables, a `not` or grouping leaves.
+_KEPT = 0.5
+_JOINED = 0.05
+
+Expected = Mapping[int, float]
+"""Rows by the identity of the operator, which lives as long as its plan."""
+
+
+def expected_rows(plan: ReadPlan, estimates: Estimates) -> Expected:
+    """The estimate of every operator, those inside `not` and `optional` included."""
+    found: dict[int, float] = {}
+    rows = _match(plan.match, 1.0, estimates, found)
+    for op in plan.result:
+        rows = _result(op, rows)
+        found[id(op)] = rows
+    return found
+
+
+def _match(ops: Iterable[MatchOp], rows: float, estimates: Estimates, found: dict[int, float]) -> float:
+    for op in ops:
+        match op:
+            case NodeScan(_, type_name, predicates, joins):
+                rows *= estimates.rows(type_name) * _kept(estimates, type_name, predicates) * _JOINED ** len(joins)
+            case Expand(link, _, predicates, edge_predicates):
+                rows *= _reached(op, estimates) * _kept(estimates, op.target_type, predicates)
+                rows *= _kept(estimates, link.edge, edge_predicates)
+            case ExpandTest(link, edge_predicates):
+                rows *= _linked(link, estimates) * _kept(estimates, link.edge, edge_predicates)
+            case Filter():
+                rows *= _KEPT
+            case AntiJoin(inner):
+                _match(inner, rows, estimates, found)
+                rows *= _KEPT
+            case LeftJoin(inner):
+                rows = max(rows, _match(inner, rows, estimates, found))
+            case _:
+                pass
+        found[id(op)] = rows
+    return rows
+
+
+def _kept(estimates: Estimates, type_name: str, conditions: Iterable[ir.Condition]) -> float:
+    return prod(estimates.selectivity(type_name, condition) for condition in conditions)
+
+
+def _reached(op: Expand, estimates: Estimates) -> float:
+    """Nodes per start; over several hops the numbers add up, but nobody is reached twice."""
+    link = op.link
+    degree = estimates.degree(link.edge, op.direction)
+    most = estimates.rows(op.target_type)
+    total, last = 0.0, 1.0
+    for hop in range(1, (link.max_hops or link.min_hops) + 1):
+        last *= degree
+        total += last if hop >= link.min_hops else 0.0
+        if last > most or total > most:
+            return most
+    return min(total, most)
+
+
+def _linked(link: Link, estimates: Estimates) -> float:
+    direction = "both" if link.undirected else "out"
+    return min(1.0, estimates.degree(link.edge, direction) / estimates.rows(link.head_type))
+
+
+def _result(op: ResultOp, rows: float) -> float:
+    match op:
+        case Rank(fetch=fetch) | Sort(fetch=fetch):
+            return _at_most(rows, fetch)
+        case Aggregate():
+            return max(1.0, rows * _KEPT) if op.keys else 1.0
+        case Distinct():
+            return rows * _KEPT
+        case Limit(limit, offset):
+            return _at_most(rows, Fetch(limit, None)) if limit is not None else rows
+        case _:
+            return rows
+
+
+def _at_most(rows: float, fetch: Fetch | None) -> float:
+    if fetch is None or not isinstance(fetch.limit, ir.Const) or not isinstance(fetch.limit.value, int):
+        return rows
+    return min(rows, float(fetch.limit.value))

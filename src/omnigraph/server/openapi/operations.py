@@ -1,0 +1,194 @@
+"""The operations of the document: one row per route, with what it takes and every status it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.server.openapi.shapes import TEXT, Shape, listed, one_of, ref
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+BINARY: Shape = {"type": "string", "format": "binary"}
+
+_SENTENCES = {
+    200: "Success",
+    206: "A part of the value",
+    302: "The value lies elsewhere",
+    304: "The client has this value",
+    400: "The request makes no sense as it stands",
+    401: "No valid bearer token",
+    403: "Policy says no",
+    404: "Not found",
+    405: "The method is not allowed here",
+    409: "Two things cannot both hold",
+    410: "History that is needed was reclaimed",
+    412: "A precondition does not hold",
+    413: "More than a limit allows",
+    415: "The content type is not understood",
+    416: "The range lies outside the value",
+    424: "An external object cannot be read",
+    429: "Too many requests of this actor",
+    500: "The server failed",
+    503: "An interrupted operation must be recovered first",
+}
+_WRITES = (400, 401, 403, 409, 413, 424, 429, 503)
+_READS = (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: `answer` is a component, or a media type of lines or bytes."""
+
+    method: str
+    path: str
+    name: str
+    tag: str
+    summary: str
+    statuses: tuple[int, ...]
+    answer: str | None = None
+    body: str | None = None
+    query: tuple[Shape, ...] = ()
+    headers: tuple[Shape, ...] = ()
+    media: tuple[str, ...] = (JSON,)
+    error: str = "ErrorOutput"
+
+    def document(self) -> dict[str, Any]:
+        """The operation object."""
+        parameters = [*_path_parameters(self.path), *self.query, *self.headers]
+        found: dict[str, Any] = {"operationId": self.name, "tags": [self.tag], "summary": self.summary}
+        if parameters:
+            found["parameters"] = parameters
+        if self.body is not None:
+            found["requestBody"] = _request_body(self.body)
+        found["responses"] = {str(status): self._response(status) for status in (200, *sorted(self.statuses))}
+        if self.name != "health":
+            # Every route can refuse what no table lists: a malformed graph id, a body that arrives too slowly.
+            found["responses"]["default"] = {"description": "Any other refusal", **self._envelope()}
+            found["security"] = [{"bearer_token": []}]
+        return found
+
+    def _envelope(self) -> dict[str, Any]:
+        return {} if self.method == "head" else {"content": {JSON: {"schema": ref(self.error)}}}
+
+    def _response(self, status: int) -> dict[str, Any]:
+        said: dict[str, Any] = {"description": _SENTENCES[status]}
+        if status >= 400:
+            return {**said, **self._envelope()}
+        if status in (302, 304) or self.method == "head" or self.answer is None:
+            return said
+        return {**said, "content": {kind: {"schema": _content(kind, self.answer)} for kind in self.media}}
+
+
+def _content(kind: str, answer: str) -> Shape:
+    if kind in (JSON,):
+        return ref(answer)
+    return dict(BINARY) if kind in (ARROW, "application/octet-stream") else dict(TEXT)
+
+
+def _request_body(body: str) -> dict[str, Any]:
+    if body == NDJSON:
+        return {"required": True, "content": {NDJSON: {"schema": TEXT}}}
+    required = body != "InvokeStoredQueryRequest"
+    return {"required": required, "content": {JSON: {"schema": ref(body)}}}
+
+
+def _path_parameters(path: str) -> list[Shape]:
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    return [_path_parameter(name) for name in names]
+
+
+def _path_parameter(name: str) -> Shape:
+    shape = {"type": "string", "pattern": "^[A-Za-z0-9-]{1,64}$"} if name == "graph_id" else {**TEXT, "minLength": 1}
+    return {"name": name, "in": "path", "required": True, "schema": shape}
+
+
+def _query(name: str, shape: Mapping[str, Any] = TEXT, *, required: bool = False) -> Shape:
+    return {"name": name, "in": "query", "required": required, "schema": dict(shape)}
+
+
+def _header(name: str, *, required: bool = False) -> Shape:
+    return {"name": name, "in": "header", "required": required, "schema": TEXT}
+
+
+_BRANCH = _query("branch")
+_FILTERS = (
+    _query("limit", {"type": "integer", "minimum": 1, "maximum": 8192}),
+    _query("kind", listed(ref("EntityKindOutput"))),
+    _query("type", listed(TEXT)),
+    _query("op", listed(ref("ChangeOpOutput"))),
+)
+_CONDITION = (_header("Omnigraph-If-Graph-Commit", required=True),)
+_BLOB = (
+    _query("entity", ref("BlobEntityKind"), required=True),
+    _query("type", required=True),
+    _query("id", required=True),
+    _query("property", required=True),
+    _BRANCH,
+    _query("snapshot"),
+)
+_CONDITIONS = tuple(_header(name) for name in ("If-Match", "If-None-Match"))
+_RANGE = tuple(_header(name) for name in ("If-Range", "Range"))
+_MODE = _query("mode", one_of("overwrite", "append", "merge"))
+_G = "/graphs/{graph_id}"
+
+# fmt: off
+OPERATIONS = (
+    Operation("get", "/healthz", "health", "health", "Liveness", (), "HealthOutput"),
+    Operation("get", "/graphs", "listGraphs", "management", "List served graphs", (401, 403, 405), "GraphListResponse"),
+    Operation("get", f"{_G}/snapshot", "cluster_getSnapshot", "snapshots", "Show published datasets", _READS,
+              "SnapshotOutput", query=(_BRANCH,)),
+    Operation("get", f"{_G}/blob", "cluster_getBlob", "blobs", "Read a blob",
+              (206, 302, 304, 400, 401, 403, 404, 412, 416, 500), "blob", query=_BLOB, headers=(*_CONDITIONS, *_RANGE),
+              media=("application/octet-stream",)),
+    Operation("head", f"{_G}/blob", "cluster_headBlob", "blobs", "Look at a blob",
+              (302, 304, 400, 401, 403, 404, 412, 500), "blob", query=_BLOB, headers=_CONDITIONS),
+    Operation("post", f"{_G}/query", "cluster_query", "queries", "Run a read", (400, 401, 403), "ReadOutput",
+              "QueryRequest", headers=(_header("Prefer"),), media=(JSON, NDJSON, ARROW)),
+    Operation("post", f"{_G}/export", "cluster_export", "queries", "Export entities as lines",
+              (400, 401, 403, 404, 409, 413, 415, 503), "lines", "ExportRequest", media=(NDJSON,)),
+    Operation("post", f"{_G}/mutate", "cluster_mutate", "mutations", "Run a mutation", _WRITES, "ChangeOutput",
+              "ChangeRequest"),
+    Operation("post", f"{_G}/mutate/if-graph-commit", "cluster_mutate_if_graph_commit", "mutations",
+              "Run a mutation if the branch is at a commit", (*_WRITES, 412), "ChangeOutput", "ChangeRequest",
+              headers=_CONDITION),
+    Operation("get", f"{_G}/queries", "cluster_list_queries", "queries", "List stored queries", _READS,
+              "QueriesCatalogOutput"),
+    Operation("post", f"{_G}/queries/{{name}}", "cluster_invoke_query", "queries", "Invoke a stored query",
+              (*_WRITES, 404, 500), "InvokeStoredQueryResponse", "InvokeStoredQueryRequest"),
+    Operation("post", f"{_G}/queries/{{name}}/if-graph-commit", "cluster_invoke_query_if_graph_commit", "queries",
+              "Invoke a stored mutation if the branch is at a commit", (*_WRITES, 404, 412, 500),
+              "InvokeStoredQueryResponse", "InvokeStoredQueryRequest", headers=_CONDITION),
+    Operation("get", f"{_G}/schema", "cluster_getSchema", "schema", "Show the schema", _READS, "SchemaOutput"),
+    Operation("post", f"{_G}/schema/apply", "cluster_applySchema", "mutations", "Change the schema",
+              (400, 401, 403, 409, 429), "SchemaApplyOutput", "SchemaApplyRequest"),
+    Operation("post", f"{_G}/load", "cluster_load", "mutations", "Load records", _WRITES, "IngestOutput",
+              "IngestRequest"),
+    Operation("post", f"{_G}/load/ndjson", "cluster_loadNdjson", "mutations", "Load a batch of lines",
+              (*_WRITES, 404, 415), "GraphBatchLoadOutput", NDJSON, query=(_BRANCH, _query("from"), _MODE)),
+    Operation("get", f"{_G}/branches", "cluster_listBranches", "branches", "List branches", _READS,
+              "BranchListOutput"),
+    Operation("post", f"{_G}/branches", "cluster_createBranch", "branches", "Create a branch",
+              (400, 401, 403, 409, 429, 503), "BranchCreateOutput", "BranchCreateRequest"),
+    Operation("delete", f"{_G}/branches/{{branch}}", "cluster_deleteBranch", "branches", "Delete a branch",
+              (401, 403, 404, 429, 503), "BranchDeleteOutput"),
+    Operation("post", f"{_G}/branches/merge", "cluster_mergeBranches", "branches", "Merge branches", _WRITES,
+              "BranchMergeOutput", "BranchMergeRequest"),
+    Operation("get", f"{_G}/commits", "cluster_listCommits", "commits", "List commits", _READS, "CommitListOutput",
+              query=(_BRANCH,)),
+    Operation("get", f"{_G}/commits/{{commit_id}}", "cluster_getCommit", "commits", "Show a commit", (*_READS, 404),
+              "CommitOutput"),
+    Operation("get", f"{_G}/commits/{{commit_id}}/changes", "cluster_getCommitChanges", "changes",
+              "What a commit changed", (400, 401, 404, 409, 410, 413, 500, 503), "CommitChangesOutput",
+              query=(_query("page_token"), *_FILTERS), error="ChangeErrorOutput"),
+    Operation("get", f"{_G}/changes", "cluster_pollChanges", "changes", "Poll the change feed",
+              (400, 401, 403, 404, 409, 410, 413, 500, 503), "ChangeFeedOutput",
+              query=(_BRANCH, _query("cursor"), _query("start"), _query("page_token"), *_FILTERS),
+              error="ChangeErrorOutput"),
+    Operation("post", f"{_G}/changes/baseline", "cluster_captureChangeBaseline", "changes",
+              "Everything a branch holds, and where its changes continue", (400, 401, 403, 404, 413, 500, 503),
+              "lines", "ChangeBaselineRequest", media=(NDJSON,), error="ChangeErrorOutput"),
+)
+# fmt: on

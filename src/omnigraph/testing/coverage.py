@@ -1,0 +1,45 @@
+"""Graphs whose indexes cover nothing, an earlier state or everything, and a switch that sends tiny tables to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.read.entities import HOT_COLUMNS
+
+COVERAGES = ("none", "partial", "full")
+
+_LIMITS = (
+    "omnigraph.engine.read.entities.SMALL_TABLE",
+    "omnigraph.engine.read.search_corpora.WORTH_KEEPING",
+    "omnigraph.engine.read.search_neighbours.EXACT_COLD",
+    "omnigraph.engine.read.search_neighbours.EXACT_HOT",
+    "omnigraph.engine.read.search_neighbours._LARGEST_SHARE",
+)
+
+
+def load_covered(graph: Graph, earlier: Sequence[str], now: Sequence[str], coverage: str) -> None:
+    """Load the records of now; unless coverage is `none`, indexes are built over earlier ones first.
+
+    With `partial` they stay as they are, so updated rows are in them no more and new rows not yet; with `full` they are
+    brought up to date.
+    """
+    if coverage != "none":
+        graph.load(earlier)
+        graph.ensure_indices()
+    graph.load(now, mode="merge")
+    if coverage == "full":
+        graph.optimize()
+
+
+@contextmanager
+def indexes_are_used() -> Iterator[None]:
+    """Every table is large enough for storage filters, kept corpora and the vector index."""
+    with ExitStack() as stack:
+        for name in _LIMITS:
+            stack.enter_context(patch(name, 0))
+        HOT_COLUMNS.clear()
+        yield
+    HOT_COLUMNS.clear()

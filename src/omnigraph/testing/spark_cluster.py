@@ -1,0 +1,133 @@
+"""A real Spark cluster for tests: a master, workers and a Connect server, each a process of its own on loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.errors import StorageError
+from omnigraph.pipeline.java import java_home
+
+_HOST = "127.0.0.1"
+_START_SECONDS = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where a running cluster listens."""
+
+    master: str
+    connect: str
+
+
+@contextmanager
+def running_cluster(workers: int = 2, environment: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+    """Start a standalone cluster with one core per worker, and a Connect server on it; all are gone at the end."""
+    directory = Path(tempfile.mkdtemp(prefix="omnigraph-spark-"))
+    with ExitStack() as cleanup:
+        cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
+        processes = _Processes(directory, {**os.environ, **(environment or {}), **_settings(directory)})
+        cleanup.callback(processes.stop)
+        port, connect = _free_ports(2)
+        master = f"spark://{_HOST}:{port}"
+        processes.start("master", ["org.apache.spark.deploy.master.Master", "--host", _HOST, "--port", str(port),
+                                   "--webui-port", "0"])  # fmt: skip
+        _wait_for(port, "master", directory)
+        for number in range(workers):
+            place = directory / f"worker-{number}"
+            processes.start(place.name, ["org.apache.spark.deploy.worker.Worker", "--host", _HOST, "--cores", "1",
+                                         "--memory", "1g", "--webui-port", "0", "--work-dir", str(place), master])  # fmt: skip
+        processes.start("connect", _connect_command(master, connect))
+        _wait_for(connect, "connect", directory)
+        yield Cluster(master, f"sc://{_HOST}:{connect}")
+
+
+class _Processes:
+    """Processes in groups of their own, so that what they start ends with them."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._environment = environment
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, name: str, arguments: list[str]) -> None:
+        import pyspark
+
+        launcher = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        with (self._directory / f"{name}.log").open("wb") as log:
+            self._running.append(
+                subprocess.Popen(
+                    [str(launcher), *arguments],
+                    env=dict(self._environment),
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._directory,
+                    start_new_session=True,
+                )
+            )
+
+    def stop(self) -> None:
+        for process in reversed(self._running):
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            process.wait()
+
+
+def _settings(directory: Path) -> dict[str, str]:
+    return {
+        "JAVA_HOME": str(java_home()),
+        "SPARK_LOCAL_IP": _HOST,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_DIRS": str(directory / "scratch"),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    }
+
+
+def _connect_command(master: str, port: int) -> list[str]:
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": _HOST,
+        "spark.driver.host": _HOST,
+        "spark.ui.enabled": "false",
+        "spark.executor.memory": "512m",
+        # A session of a test that comes straight to the master wants a core of each worker too.
+        "spark.dynamicAllocation.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    return ["org.apache.spark.deploy.SparkSubmit", "--master", master, "--class", server, *given, "spark-internal"]
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for bound in sockets:
+            bound.bind((_HOST, 0))
+        return [bound.getsockname()[1] for bound in sockets]
+
+
+def _wait_for(port: int, name: str, directory: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection((_HOST, port), timeout=1):
+                return
+        except OSError:
+            time.sleep(0.25)
+    tail = (directory / f"{name}.log").read_text(errors="replace")[-2000:]
+    raise StorageError(f"the Spark {name} did not start; its log ends with:\n{tail}", kind="Transient")

@@ -1,0 +1,149 @@
+"""`.gq` on Spark: the cases of the query language and of every lowering, with the answers of the engine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.testing import read_programs
+from omnigraph.testing.huts import RECORDS, SCHEMA
+
+CONFORMANCE = Path(__file__).parents[2] / "conformance" / "test_query_results.py"
+
+
+def cases() -> Any:
+    """The read cases of the specification, from the suite that runs them on the engine."""
+    spec = importlib.util.spec_from_file_location("query_results", CONFORMANCE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SUITE = cases()
+
+
+@pytest.fixture(scope="module")
+def tuned(spark: Any) -> Iterator[Any]:
+    """Tiny data: one shuffle partition and no replanning, which is most of the time of a small query."""
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    yield spark
+    spark.conf.unset("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+
+
+@pytest.fixture(scope="module")
+def huts(tmp_path_factory: pytest.TempPathFactory, tuned: Any) -> og.Graph:
+    graph = og.init(tmp_path_factory.mktemp("huts") / "graph.omni", schema=SCHEMA)
+    graph.load(RECORDS.strip().splitlines(), runner="inline")
+    return graph
+
+
+@pytest.mark.parametrize(("text", "params", "expected"), SUITE.ROWS)
+def test_a_read_gives_the_rows_the_case_lists(huts: og.Graph, text: str, params: Any, expected: Any) -> None:
+    assert huts.query(text, params=params, runner="spark").rows() == huts.query(text, params=params).rows()
+
+
+@pytest.mark.parametrize(("text", "params", "code"), SUITE.ERRORS)
+def test_a_faulty_read_fails_with_the_code_the_case_lists(huts: og.Graph, text: str, params: Any, code: str) -> None:
+    with pytest.raises(OmnigraphError) as failure:
+        huts.query(text, params=params, runner="spark")
+    assert failure.value.code == code
+
+
+def test_columns_and_types_are_the_promised_ones_even_without_rows(huts: og.Graph) -> None:
+    text = 'query q() { match { $h: Hut { code: "zz" } } return { $h.name, $h.alt as height, $h, $h.seen, $h.vec } }'
+    assert huts.query(text, runner="spark").to_arrow().schema == huts.query(text).to_arrow().schema
+
+
+# --- one query for every way that something is lowered ----------------------------------------------------
+
+ANTS: list[Any] = [
+    {"type": "Ant", "data": {"k": "a0", "n": 1, "f": 0.5, "s": "a", "b": True, "d": "2020-02-29", "tags": ["a", "b"],
+                             "v": [0, 0], "at": "2020-02-29T00:00:00Z", "x": "stone hut"}},
+    {"type": "Ant", "data": {"k": "a1", "n": 2, "f": -1.5, "s": "ab", "b": False, "v": [3, 4], "x": "old huts, old stone"}},
+    {"type": "Ant", "data": {"k": "a2", "n": 2, "s": "ä", "tags": [], "v": [1, 0], "x": "Hütte am Stein"}},
+    {"type": "Ant", "data": {"k": "a3", "s": "a"}},
+    {"type": "Bee", "data": {"k": "b0", "n": 2, "s": "a", "g": 2.0}},
+    {"type": "Bee", "data": {"k": "b1", "n": 9007199254740993, "s": "zz"}},
+    *({"edge": "Walks", "from": a, "to": b, "data": {"w": w}}
+      for a, b, w in [("a0", "a1", 1), ("a0", "a1", 2), ("a1", "a2", 3), ("a2", "a0", 4), ("a3", "a3", 5), ("a0", "a3", 6)]),
+    {"edge": "Meets", "from": "a0", "to": "b0", "data": {"w": 0.5}},
+    {"edge": "Meets", "from": "a1", "to": "b1"},
+]  # fmt: skip
+
+
+def q(match: str, returned: str, tail: str = "") -> str:
+    return f"query q() {{ match {{ {match} }} return {{ {returned} }} {tail} }}"
+
+
+LOWERINGS = {
+    "a join on values": q("$a: Ant $b: Bee $a.s = $b.s", "$a.k, $b.k as bee"),
+    "a join of two widths, and a product": q("$a: Ant $b: Bee $a.n <= $b.n", "$a.k, $b.k as bee"),
+    "the same node by two names": q("$a: Ant $c: Ant $a walks $c $a = $c", "$a.k"),
+    "reach against the edge": q('$a: Ant { k: "a2" } $b walks{1,3} $a', "$b.k"),
+    "reach regardless of direction": q('$a: Ant { k: "a0" } $a <walks>{2,3} $b', "$b.k"),
+    "reach between two bound ends": q("$a: Ant $b: Ant $a walks{2,3} $b", "$a.k, $b.k as other"),
+    "an edge between two bound ends": q("$a: Ant $b: Ant $a $e:walks $b $e.w > 1", "$a.k, $e.w"),
+    "not inside not": q("$a: Ant not { $a walks $b not { $b meets $_ } }", "$a.k"),
+    "conditions over several variables": q("$a walks $b $a.n + 1 >= $b.n or $a.s = $b.s", "$a.k, $b.k as other"),
+    "lists, nulls, calendars": q('$a: Ant "a" in $a.tags $a.d < date("2021-01-01") $a.at is not null', "$a"),
+    "grouped by a whole node": q("$a walks $b", "$b as node, count($a) as n, sum($a.n) as s", "order { n desc }"),
+    "every aggregate": q(
+        "$a: Ant",
+        "$a.s, count(*) as c, count(distinct $a.n) as cd, sum($a.f) as sf, avg($a.n) as av, min($a.d) as lo, max($a.at) as hi",
+    ),
+    "groups in the order of a ranking": q(
+        "$a: Ant", "$a.s, count(*) as c, min($a.n) as low", "order { nearest($a.v, [0.0, 0.0]) } limit 2"
+    ),
+    "distinct rows in order": q("$a walks $b", "$b.s, $b.n", "order { $b.n desc }").replace(
+        "return", "return distinct"
+    ),
+    "offset and limit": q("$a: Ant", "$a.k", "order { $a.f desc } limit 2 offset 1"),
+    "scores as values": q(
+        "$a: Ant", '$a.k, nearest($a.v, [0.0, 0.0]) as d, bm25($a.x, "stone") as r', "order { $a.k }"
+    ),
+    "relevance": q("$a: Ant", "$a.k", 'order { bm25($a.x, "old stone huts") }'),
+    "a fusion": q("$a: Ant", "$a.k", 'order { rrf(nearest($a.v, [0.0, 0.0]), bm25($a.x, "stone"), 10) } limit 3'),
+    "text functions": q('$a: Ant fuzzy($a.x, "stoen", 2) or search($a.x, "huetten")', "$a.k"),
+    "constants": q("$a: Ant", '$a.k, 1.5 as number, "t" as text'),
+}
+
+
+@pytest.fixture(scope="module")
+def ants(tmp_path_factory: pytest.TempPathFactory, tuned: Any) -> og.Graph:
+    graph = og.init(tmp_path_factory.mktemp("ants") / "graph.omni", schema=read_programs.SCHEMA)
+    graph.load([json.dumps(record) for record in ANTS], runner="inline")
+    return graph
+
+
+@pytest.mark.parametrize("text", LOWERINGS.values(), ids=LOWERINGS)
+def test_a_lowered_query_gives_what_the_engine_gives(ants: og.Graph, text: str) -> None:
+    inline, spark = ants.query(text), ants.query(text, runner="spark")
+    assert spark.rows() == inline.rows()
+    assert spark.to_arrow().schema == inline.to_arrow().schema
+    assert inline.rows(), "a case that finds nothing shows nothing"
+
+
+def test_an_error_about_the_data_keeps_its_class_on_the_way_from_a_worker(ants: og.Graph) -> None:
+    with pytest.raises(BadRequest, match="integer overflow"):
+        ants.query(q("$b: Bee", "$b.n * 9223372036854775807 as big"), runner="spark")
+
+
+def test_views_of_the_past_and_of_branches_are_queried_on_spark(ants: og.Graph) -> None:
+    commit = ants.commits.list()[0]
+    ants.branches.create("side")
+    ants.mutate('query q() { insert Ant { k: "a9" } }', branch="side")
+    text = q("$a: Ant", "count($a) as n")
+    assert ants.branch("side").spark.query(text).rows() == [{"n": 5}]
+    assert ants.query(text, branch="side", snapshot=commit, runner="spark").rows() == [{"n": 4}]
+    assert ants.query(q("$a: Ant", "$a as who"), runner="spark", node_ids=True).rows()[0] == {"who": "a0"}

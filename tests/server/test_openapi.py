@@ -1,0 +1,61 @@
+"""The OpenAPI document: what is committed is what the tables say, what is served, and what is routed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from server_process import ServerProcess
+
+from omnigraph.server.openapi.build import committed, document, text
+from omnigraph.server.routes.table import ROUTES
+
+pytestmark = pytest.mark.xdist_group("http")
+
+# Not part of the contract: the document itself, operations for operators, and the pushed form of the feed.
+BESIDE = {"openapi", "metrics", "cluster_streamChanges"}
+
+
+def operations(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {each["operationId"]: each for path in found["paths"].values() for each in path.values()}
+
+
+def test_the_committed_document_is_the_one_that_the_tables_make() -> None:
+    assert committed().read_text(encoding="utf-8") == text(), "run: python -m omnigraph.server.openapi.build"
+
+
+def test_every_route_is_documented_and_nothing_else() -> None:
+    documented = {
+        (method.upper(), path, each["operationId"])
+        for path, methods in document()["paths"].items()
+        for method, each in methods.items()
+    }
+    routed = {(route.method, route.path, route.name) for route in ROUTES if route.name not in BESIDE}
+    assert documented == routed
+    assert len({name for _, _, name in documented}) == len(documented)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    found = document()
+    names = set(found["components"]["schemas"])
+    used = {part.split('"')[0] for part in json.dumps(found).split("#/components/schemas/")[1:]}
+    assert used <= names
+    assert names - used == {"ChangeBaselineRecord"}  # it describes a line of a stream
+
+
+@pytest.mark.parametrize("case", [pytest.param(71, id="http-71")])
+def test_the_document_asks_for_tokens_exactly_where_the_server_does(
+    open_server: ServerProcess, guarded_server: ServerProcess, case: int
+) -> None:
+    with open_server.client() as client:
+        free = client.get("/openapi.json").json()
+    assert "securitySchemes" not in free["components"]
+    assert not any("security" in each for each in operations(free).values())
+    guarded = httpx.get(f"{guarded_server.url}/openapi.json").json()
+    assert guarded["components"]["securitySchemes"] == {"bearer_token": {"type": "http", "scheme": "bearer"}}
+    asking = {name for name, each in operations(guarded).items() if each.get("security") == [{"bearer_token": []}]}
+    assert asking == operations(guarded).keys() - {"health"}
+    assert guarded["openapi"] == "3.1.0"
+    assert guarded == document()
