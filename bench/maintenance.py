@@ -29,7 +29,7 @@ edge Knows: Person -> Person
 """
 _UPSERT = "query q($n: String, $a: I32, $t: String) { insert Person { name: $n, age: $a, note: $t } }"
 _KNOWS = "query q($a: String, $b: String) { insert Knows { from: $a, to: $b } }"
-_PEOPLE = 20_000
+_PEOPLE = 100_000
 _SAMPLES = 40
 _WARMUP = 5
 

@@ -88,7 +88,7 @@ class ParameterError(InputError):
 
 
 class ValueViolation(InputError):
-    """A value or a constraint was rejected at write time (W001–W022)."""
+    """A value or a constraint was rejected at write time (W001–W023)."""
 
     def __init__(
         self,

@@ -22,9 +22,8 @@ from omnigraph.errors import (
     ResourceLimitExceeded,
     StorageError,
 )
-from omnigraph.storage import failpoints, tables
-from omnigraph.storage.recovery import version_row
-from omnigraph.storage.writeset import ManifestDelta, WriteSet
+from omnigraph.storage import failpoints
+from omnigraph.storage.writeset import WriteSet
 from omnigraph.testing.people import SCHEMA, befriend, change, create_people, open_copy, put, remove
 
 Changes = list[tuple[str, str, str]]
@@ -182,19 +181,10 @@ def test_the_first_commit_has_no_parent_and_a_physical_one_no_changes(graph: og.
         graph.commits.changes(genesis.graph_commit_id)
     change(graph, "Alice", age=31)
     change(graph, "Bob", age=31)
-    compacted = _publish_compaction(graph)
-    assert graph.commits.changes(compacted).changes == []
-
-
-def _publish_compaction(graph: og.Graph) -> str:
-    """What an optimize does: the same rows in other files, published as a new version."""
-    store, entry = graph._core.store, graph.snapshot().entry("node:Person")
-    compacted = tables.compact(tables.open_table(entry.address(store.root)))
-    assert compacted.version > entry.version
-    pointer = version_row(store, "node:Person", compacted)
-    done = commit(store, None, lambda txn: WriteSet(writer_kind="Optimize", delta=ManifestDelta(pointers=(pointer,))))
-    assert done.commit is not None
-    return done.commit.graph_commit_id
+    before = head(graph)
+    graph.optimize()
+    assert head(graph) != before
+    assert graph.commits.changes(head(graph)).changes == []
 
 
 @case("V59")
@@ -298,16 +288,15 @@ def test_a_commit_that_does_not_fit_any_more_waits_as_a_whole(graph: og.Graph) -
 @case("V64")
 def test_a_long_history_is_caught_up_with_only_on_the_last_poll(graph: og.Graph, case: str) -> None:
     start = graph.changes.poll()
-    # A tenth of the 600 commits and of the 128 per poll, for the same five polls.
-    for _ in range(60):
+    for _ in range(600):
         commit(graph._core.store, None, lambda txn: WriteSet(writer_kind="Load", lineage_only=True))
     caught_up, cursor, seen = [], start.cursor, 0
     while not caught_up or not caught_up[-1]:
-        page = graph.changes.poll(cursor, max_commits=13)
+        page = graph.changes.poll(cursor, max_commits=128)
         assert all(block.changes == [] for block in page.blocks)
         caught_up.append(page.caught_up)
         cursor, seen = page.cursor, seen + len(page.blocks)
-    assert (caught_up, seen) == ([False] * 4 + [True], 60)
+    assert (caught_up, seen) == ([False] * 4 + [True], 600)
 
 
 @case("V65")
@@ -342,7 +331,7 @@ def test_a_reclaimed_version_is_a_gap_that_names_the_commit_and_echoes_the_curso
     change(graph, "Alice", age=31)
     lost = head(graph)
     change(graph, "Alice", age=32)
-    _reclaim(graph, "node:Person", keep=graph.snapshot().entry("node:Person").version)
+    graph.cleanup(keep=2, confirm=True)  # of people what was before the first change goes; teams had no more than two
     with og.open(graph.uri) as reader:
         page = reader.changes.poll(cursor)
         assert [listed(block.changes)[0][1] for block in page.blocks] == ["Team"]
@@ -353,18 +342,6 @@ def test_a_reclaimed_version_is_a_gap_that_names_the_commit_and_echoes_the_curso
         with pytest.raises(ChangeFeedGap) as alone:
             reader.commits.changes(lost)
         assert alone.value.cursor is None
-
-
-def _reclaim(graph: og.Graph, key: str, keep: int) -> None:
-    """What a cleanup leaves of a table: only its newest version."""
-    entry = graph.snapshot().entry(key)
-    directory = Path(graph.uri) / entry.location / "_versions"
-    names = {name.stem: name for name in directory.glob("*.manifest")}
-    kept = max(names, key=lambda stem: (2**64 - 1) - int(stem))
-    for stem, name in names.items():
-        if stem != kept:
-            name.unlink()
-    assert tables.open_table(entry.address(graph._core.store.root)).version == keep
 
 
 def test_a_start_must_be_known_and_positions_exclude_each_other(graph: og.Graph) -> None:

@@ -633,3 +633,39 @@ def test_indexes_of_a_branch_are_built_only_where_it_has_its_own_table(graph: og
     assert bound.get("Person", "Zoe") is not None
     add(graph, "Yan", branch="feature")
     assert violations(graph._core.store) == []
+
+
+def test_old_versions_of_a_live_fork_are_collected_too(graph: og.Graph) -> None:
+    graph.branches.create("feature")
+    for number in range(6):
+        add(graph, f"f{number}", branch="feature")
+    graph.branches.create("child", from_="feature")
+    inherited = image_of(graph.view("child"))
+    for number in range(3):
+        add(graph, f"g{number}", branch="feature")
+    tagged = graph.branch("feature").commits.head()
+    graph.branch("feature").tags.create("kept")
+    before_tag = image_of(graph.view("feature"))
+    add(graph, "last", branch="feature")
+    before = image_of(graph.view("feature")), image_of(graph.view())
+    entry = graph.view("feature").snapshot.entry(PERSON)
+    fork = entry.address(graph._core.store.root)
+    existing = existing_versions(tables.open_table(fork))
+    old = graph.branch("feature").commits.list()[-3]
+
+    report = {each.type_key: each for each in graph.cleanup(keep=1, confirm=True).datasets}
+    assert report[PERSON].old_versions_removed > 3
+    assert report[PERSON].error is None
+    left = existing_versions(tables.open_table(fork, control=True))
+    assert len(left) < len(existing) - 3
+    reopened = og.open(graph.uri, settings=SETTINGS)
+    assert (image_of(reopened.view("feature")), image_of(reopened.view())) == before
+    assert image_of(reopened.view("child")) == inherited
+    assert tagged is not None
+    assert image_of(reopened.at(tagged).view()) == before_tag
+    with pytest.raises(HistoricalVersionReclaimed):
+        reopened.branch("feature").get("Person", "f0", at=old)
+    assert reopened.branches.merge("child", into="feature").outcome == "already_up_to_date"
+    assert reopened.branches.merge("feature").outcome == "fast_forward"
+    assert image_of(reopened.view()) == before[0]
+    assert violations(reopened._core.store) == []

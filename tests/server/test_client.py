@@ -109,9 +109,10 @@ def test_exports_and_baselines_appear_only_when_complete(served: og.RemoteGraph,
     with pytest.raises(errors.BadRequest, match="unknown export type 'Planet'"):
         served.export(tmp_path / "planets.jsonl", ["Planet"])
     assert [path.name for path in tmp_path.iterdir()] == ["people.jsonl"]
-    served.changes.baseline(tmp_path / "baseline.jsonl")
+    sealed = served.changes.baseline(tmp_path / "baseline.jsonl")
     last = json.loads((tmp_path / "baseline.jsonl").read_text().splitlines()[-1])
-    assert served.changes.poll(last["baseline"]["resume_cursor"]).caught_up
+    assert last["baseline"]["resume_cursor"] == sealed.resume_cursor
+    assert served.changes.poll(sealed.resume_cursor).caught_up
 
 
 def test_stored_queries_are_listed_and_run(served: og.RemoteGraph) -> None:

@@ -17,6 +17,8 @@ from omnigraph.cli.startup import skip_pandas
 
 # How the scripts of `omnigraph completion` ask for candidates; no command has such a name.
 COMPLETE = "__complete"
+# Spark does use pandas, and these commands choose it by themselves when there is much to do.
+_MAY_USE_SPARK = frozenset({"load", "analyze", "import", "pipeline"})
 
 Handler = Callable[[Call], int | None]
 
@@ -25,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; without `argv` this process is the command's own."""
     if argv is None:
         argv = sys.argv[1:]
-        if "load" not in argv:  # Spark, which may run a load, does use pandas
+        if not _MAY_USE_SPARK & set(argv) and not any("spark" in word for word in argv):
             skip_pandas()
     try:
         status = _run(argv)

@@ -58,7 +58,8 @@ class Command:
     """One leaf of the command line.
 
     `accepts` names the addressing options it can consume; `label` is what messages about addressing call it;
-    `handler` is `module.function` below `omnigraph.cli.verbs`; `conflicts` are pairs that exclude each other.
+    `handler` is `module.function` below `omnigraph.cli.verbs`; `conflicts` are pairs that exclude each other;
+    of `either` at least one has to be given.
     """
 
     path: tuple[str, ...]
@@ -70,6 +71,7 @@ class Command:
     options: tuple[Option, ...] = ()
     conflicts: tuple[tuple[str, str], ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
+    either: tuple[str, ...] = ()
     label: str = ""
     notes: str = ""
     also: str | None = None

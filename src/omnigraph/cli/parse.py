@@ -173,6 +173,8 @@ def _checked(parsed: Parsed) -> Parsed:
     missing = [option.shown for option in command.options if option.required and option.name not in parsed.options]
     missing += [each.shown for each in command.arguments if each.required and each.name not in parsed.arguments]
     missing += [needed for name, needed in command.needs if name in parsed.options and needed not in parsed.options]
+    if command.either and not any(name in parsed.options for name in command.either):
+        missing.append(" or ".join(option.shown for name in command.either if (option := command.option(name))))
     if missing:
         raise UsageError(f"required arguments were not provided: {', '.join(missing)}", command.path)
     return parsed

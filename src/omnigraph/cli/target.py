@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from omnigraph.cli.call import Call
 from omnigraph.cli.credentials import token_for
 from omnigraph.cli.scope import ClusterScope, ServerScope, StoreScope, resolve_scope
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph.client.graph import RemoteGraph
     from omnigraph.engine.graph import Graph
 
 
@@ -43,6 +44,35 @@ class Target:
         return og.open(self.uri, actor=self.actor)
 
 
+@dataclass(frozen=True, slots=True)
+class ServedTarget(Target):
+    """One graph behind a server; the server knows who acts from the token."""
+
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    @property
+    def access(self) -> str:
+        return "served"
+
+    def remote(self) -> RemoteGraph:
+        """The graph with the verbs that a server has."""
+        from omnigraph.client.graph import RemoteGraph
+        from omnigraph.client.transport import Transport
+
+        return RemoteGraph(Transport(self.uri, self.token))
+
+    def reader(self) -> Graph:
+        """The served graph in place of an embedded one: same verbs, and a clear refusal where a server has none."""
+        return cast("Graph", self.remote())
+
+    def writer(self) -> Graph:
+        return self.reader()
+
+
 def read_target(call: Call) -> Target:
     """The graph that a reading command addresses."""
     return _target(call, write=False)
@@ -63,27 +93,47 @@ def _target(call: Call, *, write: bool) -> Target:
         case StoreScope(uri):
             return Target(uri, (call.text("--as") or call.config.actor) if write else None)
         case ServerScope() as scope:
-            raise served(call, scope, write=write)
+            return served_target(call, scope, write=write)
         case ClusterScope(root, graph):
             from omnigraph.cluster.boot import applied_graph_uri
 
             return Target(applied_graph_uri(root, graph), (call.text("--as") or call.config.actor) if write else None)
 
 
-def served(call: Call, scope: ServerScope, *, write: bool) -> BadRequest:
-    """Why a served graph cannot be used; everything that is wrong before a request is noticed first."""
+def served_target(call: Call, scope: ServerScope, *, write: bool) -> ServedTarget:
+    """The graph of a server scope; when none is named, the server is asked which there are to choose from."""
     if write and call.given("--as"):
-        return BadRequest("`--as` is not allowed on a served write: the server takes the actor from the token")
+        raise BadRequest("`--as` is not allowed on a served write: the server takes the actor from the token")
+    found = server_base(call, scope)
+    if scope.graph is None:
+        known = _graph_ids(found)
+        if known:
+            raise BadRequest(f"the server has {len(known)} graphs: {', '.join(known)}; choose one with --graph <id>")
+    return found
+
+
+def server_base(call: Call, scope: ServerScope) -> ServedTarget:
+    """A server, with the graph when one is selected, and the token that belongs to it."""
     url = server_url(call, scope)
-    token_for(url, call.config.servers, call.config.directory, call.env)
-    return BadRequest(f"'{url}' is a server, and this release reaches graphs in storage only; use --store")
+    return ServedTarget(url, token=token_for(url, call.config.servers, call.config.directory, call.env))
+
+
+def _graph_ids(server: ServedTarget) -> list[str]:
+    """What the server lists; a server that does not tell is asked for its only graph."""
+    try:
+        with server.remote() as graph:
+            return sorted(each["graph_id"] for each in graph.server_graphs())
+    except OmnigraphError:
+        return []
 
 
 def server_url(call: Call, scope: ServerScope) -> str:
     """The base URL of a scope, with its graph when one is selected."""
+    from omnigraph.client.request import segment
+
     base = scope.server if "://" in scope.server else call.config.servers.get(scope.server)
     if base is None:
         known = ", ".join(sorted(call.config.servers)) or "none"
         raise BadRequest(f"unknown server '{scope.server}' (defined: {known})")
     base = base.rstrip("/")
-    return base if scope.graph is None else f"{base}/graphs/{scope.graph}"
+    return base if scope.graph is None else f"{base}/graphs/{segment(scope.graph)}"

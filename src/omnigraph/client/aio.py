@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.client import calls
 from omnigraph.client.request import Request, members
 from omnigraph.client.streams import event
-from omnigraph.client.transport import AsyncTransport
+from omnigraph.client.transport import AsyncTransport, base_url
 
 if TYPE_CHECKING:
     from omnigraph.engine.feed.page import ChangesPage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def connect(url: str, graph: str = "default", token: str | None = None, *, branch: str = "main") -> AsyncGraph:
     """A graph of a server; nothing is sent before the first verb."""
-    return AsyncGraph(AsyncTransport(url, graph, token), branch)
+    return AsyncGraph(AsyncTransport(base_url(url, graph), token), branch)
 
 
 class AsyncGraph:

@@ -136,6 +136,12 @@ def schema() -> Request[str]:
     return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]))
 
 
+def apply_schema(text: str, allow_data_loss: bool) -> Request[dict[str, Any]]:
+    """A new schema; the receipt is passed on as it is."""
+    body = {"schema_source": text, "allow_data_loss": allow_data_loss}
+    return Request("POST", "/schema/apply", lambda answer: dict(answer.json()), json=body)
+
+
 def catalog() -> Request[list[dict[str, Any]]]:
     """The stored queries with their parameters."""
     return Request("GET", "/queries", lambda answer: list(answer.json()["queries"]))
@@ -147,8 +153,8 @@ def snapshot(branch: str | None) -> Request[dict[str, Any]]:
 
 
 def graphs() -> Request[list[dict[str, str]]]:
-    """The graphs of a server; not below one of them."""
-    return Request("GET", "", lambda answer: list(answer.json()["graphs"]))
+    """The graphs of a server; the base is the server's own."""
+    return Request("GET", "/graphs", lambda answer: list(answer.json()["graphs"]))
 
 
 def text_of(source: str | Path) -> str:
@@ -162,7 +168,7 @@ def text_of(source: str | Path) -> str:
 
 
 def records_of(data: Any) -> bytes:
-    """Records from a path, text, bytes or an iterable of dicts, as lines."""
+    """Records from a path or several, text, bytes or a list of dicts, as lines."""
     import json
 
     if isinstance(data, bytes):
@@ -174,6 +180,8 @@ def records_of(data: Any) -> bytes:
             return Path(data).read_bytes()
         except OSError as error:
             raise BadRequest(f"cannot read '{data}': {error.strerror}") from error
+    if isinstance(data, Sequence) and data and all(isinstance(item, (str, Path)) for item in data):
+        return b"\n".join(records_of(item) for item in data)
     if isinstance(data, Sequence):
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in data).encode()
     raise BadRequest(f"a server loads a file, text, bytes or a list of records, not {type(data).__name__}")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.client import calls
 from omnigraph.client.request import Request, members
-from omnigraph.client.streams import events, void_unless_complete
-from omnigraph.client.transport import Transport
+from omnigraph.client.streams import WholeLines, events, void_unless_complete
+from omnigraph.client.transport import Transport, base_url
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
+    from omnigraph.engine.feed.baseline import Baseline
     from omnigraph.engine.feed.page import ChangesPage
     from omnigraph.engine.feed.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
@@ -27,7 +28,7 @@ StrPath = str | PathLike[str]
 
 def connect(url: str, graph: str = "default", token: str | None = None, *, branch: str = "main") -> RemoteGraph:
     """A graph of a server; nothing is sent before the first verb."""
-    return RemoteGraph(Transport(url, graph, token), branch)
+    return RemoteGraph(Transport(base_url(url, graph), token), branch)
 
 
 class RemoteGraph:
@@ -72,9 +73,17 @@ class RemoteGraph:
         return RemoteQueries(self._transport, self.branch_name)
 
     @property
-    def schema_source(self) -> str:
-        """The accepted schema as it was written."""
-        return self._transport.send(calls.schema())
+    def schema(self) -> RemoteSchema:
+        """The accepted schema."""
+        return RemoteSchema(self._transport)
+
+    def server_graphs(self) -> list[dict[str, str]]:
+        """The graphs that the server lists, by id, for a handle on the server itself."""
+        return self._transport.send(calls.graphs())
+
+    def snapshot(self) -> dict[str, Any]:
+        """Which dataset versions the branch publishes, as the server tells it."""
+        return self._transport.send(calls.snapshot(self.branch_name))
 
     def query(
         self,
@@ -84,8 +93,10 @@ class RemoteGraph:
         *,
         branch: str | None = None,
         snapshot: str | None = None,
+        **beyond: Any,
     ) -> Result:
         """Run a read on this branch, on another one, or as of a commit."""
+        _only_embedded("query", beyond, runner="auto")
         text = calls.text_of(_path_or_text(source))
         return self._transport.send(calls.query(text, name, params, branch or self.branch_name, snapshot))
 
@@ -96,23 +107,29 @@ class RemoteGraph:
         params: Mapping[str, Any] | None = None,
         branch: str | None = None,
         if_commit: str | None = None,
+        **beyond: Any,
     ) -> MutationResult:
         """Run a mutation as one commit; with `if_commit`, only while the branch is at that commit."""
+        _only_embedded("mutate", beyond, no_embed=False)
         text = calls.text_of(_path_or_text(source))
         return self._transport.send(calls.mutate(text, name, params, branch or self.branch_name, if_commit))
 
     def load(
-        self, data: Any, mode: str = "append", *, branch: str | None = None, from_: str | None = None
+        self, data: Any, mode: str = "append", *, branch: str | None = None, from_: str | None = None, **beyond: Any
     ) -> LoadResult:
         """Load records from a path, text, bytes or a list of dicts as one commit; at most 32 MiB."""
+        defaults = {"on_error": "stop", "dry_run": False, "no_embed": False, "no_build": False}
+        _only_embedded("load", {name: beyond[name] for name in beyond.keys() - {"progress", "runner"}}, **defaults)
         return self._transport.send(calls.load(calls.records_of(data), mode, branch or self.branch_name, from_))
 
-    def get(self, type_name: str, entity_id: str, at: str | None = None) -> dict[str, Any] | None:
+    def get(
+        self, type_name: str, entity_id: str, at: str | None = None, *, branch: str | None = None
+    ) -> dict[str, Any] | None:
         """One node as flat JSON, now or at a commit; None when it is not there."""
         if not type_name.isidentifier():
             raise BadRequest(f"'{type_name}' is not the name of a type")
         source = f"query get($id: String) {{ match {{ $x: {type_name} $x.id = $id }} return {{ $x }} }}"
-        rows = self.query(source, params={"id": entity_id}, snapshot=at).rows()
+        rows = self.query(source, params={"id": entity_id}, branch=branch, snapshot=at).rows()
         return rows[0]["x"] if rows else None
 
     def export(self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None) -> int:
@@ -121,6 +138,29 @@ class RemoteGraph:
         asked = Request("POST", "/export", lambda _: None, json=body)
         with self._transport.stream(asked) as pieces:
             return void_unless_complete(target, pieces)
+
+    def __getattr__(self, name: str) -> Any:
+        raise _not_served(name)
+
+
+class RemoteSchema:
+    """The schema that a served graph accepts right now."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def source(self) -> str:
+        """The text, exactly as it was accepted."""
+        return self._transport.send(calls.schema())
+
+    def apply(self, desired: StrPath, *, allow_data_loss: bool = False) -> dict[str, Any]:
+        """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""
+        text = calls.text_of(_path_or_text(desired))
+        return self._transport.send(calls.apply_schema(text, allow_data_loss))
+
+    def __getattr__(self, name: str) -> Any:
+        raise _not_served(f"schema.{name}")
 
 
 class RemoteBranches:
@@ -142,8 +182,9 @@ class RemoteBranches:
         """Delete a branch that nothing depends on."""
         self._transport.send(calls.delete_branch(name))
 
-    def merge(self, source: str, into: str = "main", delete: bool = False) -> MergeResult:
+    def merge(self, source: str, into: str = "main", delete: bool = False, **beyond: Any) -> MergeResult:
         """Merge a branch into another; contradictions raise MergeConflicts."""
+        _only_embedded("merge", beyond, preview=False, strategy="fail", properties="whole")
         return self._transport.send(calls.merge_branches(source, into, delete))
 
 
@@ -167,9 +208,12 @@ class RemoteCommits:
         found = self.list(branch)
         return found[0].graph_commit_id if found else None
 
+    def __getattr__(self, name: str) -> Any:
+        raise _not_served(f"commits.{name}")
+
     def changes(
         self,
-        commit_id: str,
+        commit: str | GraphCommit,
         page_token: str | None = None,
         *,
         limit: int | None = None,
@@ -179,7 +223,7 @@ class RemoteCommits:
     ) -> ChangesPage:
         """What one commit changed, a page at a time."""
         return self._transport.send(
-            calls.commit_changes(commit_id, page_token, limit=limit, kind=kinds, type=types, op=ops)
+            calls.commit_changes(_commit_id(commit), page_token, limit=limit, kind=kinds, type=types, op=ops)
         )
 
 
@@ -196,6 +240,7 @@ class RemoteChanges:
         start: str | None = None,
         *,
         page_token: str | None = None,
+        branch: str | None = None,
         limit: int | None = None,
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
@@ -203,7 +248,7 @@ class RemoteChanges:
     ) -> FeedPage:
         """The next commits with their changes, oldest first; keep the cursor of the answer together with the data."""
         position = {"cursor": cursor, "start": start, "page_token": page_token}
-        asked = calls.poll_changes(self._bound, position, limit=limit, kind=kinds, type=types, op=ops)
+        asked = calls.poll_changes(branch or self._bound, position, limit=limit, kind=kinds, type=types, op=ops)
         return self._transport.send(asked)
 
     def follow(
@@ -217,11 +262,25 @@ class RemoteChanges:
                 if name == "changes":
                     yield identity, json.loads(data)
 
-    def baseline(self, target: StrPath | BinaryIO) -> int:
+    def baseline(
+        self,
+        target: StrPath | BinaryIO,
+        *,
+        branch: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Baseline:
         """Write the whole branch as JSON lines, the last of which says where its changes continue."""
-        asked = Request("POST", "/changes/baseline", lambda _: None, json={"branch": self._bound})
+        from omnigraph.engine.feed.baseline import Baseline
+
+        body = members(branch=branch or self._bound, kind=kinds, type=types, op=ops)
+        asked = Request("POST", "/changes/baseline", lambda _: None, json=body)
         with self._transport.stream(asked) as pieces:
-            return void_unless_complete(target, pieces)
+            lines = WholeLines(pieces)
+            size = void_unless_complete(target, lines)
+        seal = lines.seal("baseline")
+        return Baseline(seal["snapshot_commit_id"], seal["resume_cursor"], size)
 
 
 class RemoteQueries:
@@ -248,3 +307,21 @@ class RemoteQueries:
 
 def _path_or_text(source: StrPath) -> str | Path:
     return source if isinstance(source, str) else Path(source)
+
+
+def _commit_id(commit: str | GraphCommit) -> str:
+    return commit if isinstance(commit, str) else commit.graph_commit_id
+
+
+def _only_embedded(verb: str, given: Mapping[str, Any], **defaults: Any) -> None:
+    """Refuse options that no server understands, unless they ask for what happens anyway."""
+    for name, value in given.items():
+        if value != defaults.get(name) and value not in (None, {}, (), []):
+            raise BadRequest(f"{verb}({name}=…) works on a graph in storage only; a server has no such option")
+
+
+def _not_served(name: str) -> AttributeError | BadRequest:
+    """Dunder names are how Python asks what an object can do; they get the answer that Python expects."""
+    if name.startswith("_"):
+        return AttributeError(name)
+    return BadRequest(f"'{name}' needs the storage itself: open the graph with og.open, or use --store")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from omnigraph.errors import ServerFailed
 
 
 def void_unless_complete(target: str | PathLike[str] | BinaryIO, pieces: Iterable[bytes]) -> int:
@@ -22,6 +25,30 @@ def void_unless_complete(target: str | PathLike[str] | BinaryIO, pieces: Iterabl
     finally:
         unfinished.unlink(missing_ok=True)
     return size
+
+
+class WholeLines:
+    """Passes a stream of JSON lines on, one piece a line, and remembers the last one, which seals it."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+        self._last = b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        pending = b""
+        for piece in self._pieces:
+            *lines, pending = (pending + piece).split(b"\n")
+            for line in lines:
+                self._last = line
+                yield line + b"\n"
+
+    def seal(self, member: str) -> dict[str, Any]:
+        """What the last line says; a stream without it is void."""
+        try:
+            found = json.loads(self._last)[member]
+        except (ValueError, KeyError, TypeError):
+            raise ServerFailed("the stream ended before it was complete; try again") from None
+        return dict(found)
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:

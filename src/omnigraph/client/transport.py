@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.client.failures import failure
-from omnigraph.client.request import Answer, Request
+from omnigraph.client.request import Answer, Request, segment
 from omnigraph.errors import BadRequest, OmnigraphError, ServerFailed
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def base_url(url: str, graph: str) -> str:
     """Where the routes of a graph begin."""
     if not url.startswith(("http://", "https://")):
         raise BadRequest(f"'{url}' is not the address of a server; write http://host:port or https://host")
-    return f"{url.rstrip('/')}/graphs/{graph}"
+    return f"{url.rstrip('/')}/graphs/{segment(graph)}"
 
 
 def _options(token: str | None) -> dict[str, Any]:
@@ -38,9 +38,9 @@ def _options(token: str | None) -> dict[str, Any]:
 class Transport:
     """A connection pool to one graph of one server; safe to share between threads."""
 
-    def __init__(self, url: str, graph: str, token: str | None) -> None:
+    def __init__(self, base: str, token: str | None) -> None:
         self._http = _httpx()
-        self._base = base_url(url, graph)
+        self._base = base
         self._client = self._http.Client(**_options(token))
 
     def send(self, request: Request[T]) -> T:
@@ -74,9 +74,9 @@ class Transport:
 class AsyncTransport:
     """The same, without blocking the event loop."""
 
-    def __init__(self, url: str, graph: str, token: str | None) -> None:
+    def __init__(self, base: str, token: str | None) -> None:
         self._http = _httpx()
-        self._base = base_url(url, graph)
+        self._base = base
         self._client = self._http.AsyncClient(**_options(token))
 
     async def send(self, request: Request[T]) -> T:

@@ -11,7 +11,8 @@ from omnigraph.errors import BadRequest
 
 def check_pipelines(declared: Mapping[str, Any], directory: Path, graphs: frozenset[str]) -> None:
     """Refuse a pipeline that cannot run: of the wrong shape, or for a graph that is not declared."""
-    for name, value in declared.items():
-        graph = value.get("graph") if isinstance(value, Mapping) else None
-        if graph not in graphs:
-            raise BadRequest(f"pipelines.{name}.graph: no graph '{graph}' is declared in '{directory}'")
+    from omnigraph.pipeline.declared import parse_pipelines
+
+    for name, pipeline in parse_pipelines(declared, directory).items():
+        if pipeline.graph not in graphs:
+            raise BadRequest(f"pipelines.{name}.graph: no graph '{pipeline.graph}' is declared in '{directory}'")

@@ -28,6 +28,10 @@ _DEFAULT_BYTES = 1 << 30
 _ENTRY_BYTES = 96
 _PATIENCE_SECONDS = 30.0
 _KEYS_PER_QUERY = 500
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS vectors "
+    "(rowid INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB UNIQUE, vector BLOB NOT NULL)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +69,19 @@ class Cached:
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, list[float]]:
         found: dict[bytes, list[float]] = {}
-        with self._opened() as file:
-            for start in range(0, len(keys) if file is not None else 0, _KEYS_PER_QUERY):
+        with self._usable(), closing(self._file()) as file:
+            for start in range(0, len(keys), _KEYS_PER_QUERY):
                 some = list(dict.fromkeys(keys[start : start + _KEYS_PER_QUERY]))
                 marks = ",".join("?" * len(some))
-                assert file is not None
                 for key, packed in file.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some):
                     found[key] = array("f", packed).tolist()
         return found
 
     def _write(self, vectors: Mapping[bytes, Sequence[float]]) -> None:
-        with self._opened() as file:
-            if file is None:
-                return
-            rows = [(key, array("f", vector).tobytes()) for key, vector in vectors.items()]
-            with file:
-                file.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
-                self._forget_oldest(file, len(rows[0][1]) + _ENTRY_BYTES)
+        rows = [(key, array("f", vector).tobytes()) for key, vector in vectors.items()]
+        with self._usable(), closing(self._file()) as file, file:
+            file.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
+            self._forget_oldest(file, len(rows[0][1]) + _ENTRY_BYTES)
 
     def _forget_oldest(self, file: sqlite3.Connection, entry: int) -> None:
         first, last = file.execute("SELECT min(rowid), max(rowid) FROM vectors").fetchone()
@@ -89,24 +89,23 @@ class Cached:
         if surplus > 0:
             file.execute("DELETE FROM vectors WHERE rowid < ?", (first + surplus,))
 
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection | None]:
+    def _file(self) -> sqlite3.Connection:
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        file = sqlite3.connect(self.path, timeout=_PATIENCE_SECONDS)
         try:
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-            file = sqlite3.connect(self.path, timeout=_PATIENCE_SECONDS)
+            file.execute(_TABLE)
+        except sqlite3.Error:
+            file.close()
+            raise
+        return file
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """A cache is worth nothing more than time: without one the provider is asked."""
+        try:
+            yield
         except (OSError, sqlite3.Error) as trouble:
             _LOG.warning("the embedding cache '%s' is not used: %s", self.path, trouble)
-            yield None
-            return
-        with closing(file):
-            try:
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS vectors "
-                    "(rowid INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB UNIQUE, vector BLOB NOT NULL)"
-                )
-                yield file
-            except sqlite3.Error as trouble:
-                _LOG.warning("the embedding cache '%s' is not used: %s", self.path, trouble)
 
 
 def cached(embedder: Embedder, environment: Mapping[str, str] = os.environ) -> Embedder:

@@ -94,10 +94,9 @@ def cleanup(core: Core, policy: Policy, *, confirm: bool = False) -> CleanupRepo
         _keep_merge_bases(core, needs)
         work = [_Table(core, key, location) for key, location in _datasets(needs).items()]
         datasets = in_parallel(work, lambda each: each.run(policy, needs, control, confirm=confirm))
-        gone = Reclaimed()
-        if confirm:
-            control.require()
-            gone = trim_manifest(store.root, keep=1)
+    # Needs no control, because nothing that a version said is lost; and giving control back has added two versions.
+    live = needs.states.values() if confirm else ()
+    gone = sum((trim_manifest(store.root, state.branch, keep=1) for state in live), Reclaimed())
     core.tables.clear()
     tables.forget_cached()
     seconds = None if policy.older_than is None else int(policy.older_than.total_seconds())
@@ -151,31 +150,32 @@ def _keep_merge_bases(core: Core, needs: Needs) -> None:
 
 
 class _Table:
-    """The main lineage of one table."""
+    """One dataset: its main lineage, and the forks of it that live branches write to."""
 
     def __init__(self, core: Core, key: str, location: str) -> None:
         self.core = core
         self.key = key
         self.location = location
-        self.removed: set[int] = set()
 
     def run(self, policy: Policy, needs: Needs, control: Control, *, confirm: bool) -> DatasetCleanup:
         """Remove what may go; a failure concerns this table only."""
+        trunk = self.core.store.root.table(self.location)
+        gone = Reclaimed()
         try:
-            newest = tables.open_table(self.core.store.root.table(self.location), control=True)
-            doomed = self._doomed(newest, policy, needs)
-            if confirm:
-                control.require()
-            gone = reclaim_versions(newest, sorted(doomed), preview=not confirm)
-            self.removed = doomed if confirm else set()
-            return DatasetCleanup(self.key, gone.bytes, gone.versions)
+            refs = tables.list_refs(tables.open_table(trunk, control=True)).values()
+            for ref in needs.refs(self.location):
+                newest = tables.open_table(trunk.on(ref), control=True)
+                forked = {other.parent_version for other in refs if other.parent == ref}
+                doomed = self._doomed(newest, policy, needs) - forked
+                if confirm:
+                    control.require()
+                gone += reclaim_versions(newest, sorted(doomed), preview=not confirm)
         except OmnigraphError as error:
-            return DatasetCleanup(self.key, error=str(error))
+            return DatasetCleanup(self.key, gone.bytes, gone.versions, error=str(error))
+        return DatasetCleanup(self.key, gone.bytes, gone.versions)
 
     def _doomed(self, newest: tables.TableHandle, policy: Policy, needs: Needs) -> set[int]:
         versions = existing_versions(newest)
-        floor = needs.floors.get(self.location, newest.version)
-        forked = {ref.parent_version for ref in tables.list_refs(newest).values() if ref.parent is None}
         times = version_times(newest) if policy.older_than is not None else {}
         old = policy.too_old(versions, times)
-        return {version for version in old if version < floor} - needs.kept.get(self.location, set()) - forked
+        return needs.removable(self.location, newest.address.ref, old, newest.version)

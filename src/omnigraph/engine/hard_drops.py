@@ -72,6 +72,4 @@ def _reclaim(address: Address, needs: Needs, control: Control) -> None:
 
 
 def _removable(newest: TableHandle, needs: Needs) -> list[int]:
-    floor = needs.floors.get(newest.address.location, newest.version)
-    kept = needs.kept.get(newest.address.location, set())
-    return [version for version in existing_versions(newest) if version < floor and version not in kept]
+    return sorted(needs.removable(newest.address.location, None, existing_versions(newest), newest.version))

@@ -74,6 +74,6 @@ def spill_partition(batches: Iterator[pa.RecordBatch], directory: str) -> Spille
 
 def numbered(spilled: Iterable[Spilled]) -> list[SpilledPart]:
     """The partitions that have rows, in order."""
-    found = sorted(tuple(each) for each in spilled if each[3])
+    found: list[Spilled] = sorted((number, path, size, rows) for number, path, size, rows in spilled if rows)
     firsts = accumulate((rows for *_, rows in found), initial=1)
     return [SpilledPart(path, size, first) for (_, path, size, _), first in zip(found, firsts, strict=False)]

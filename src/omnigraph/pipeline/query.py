@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.compile import compile_query
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, LeftJoin, MatchOp, NodeScan, ReadPlan
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.predicate import Bindings
@@ -81,7 +81,9 @@ def _output(output: Output, kind: pa.DataType, rows: Rows, found: pa.Table) -> p
         return column(output)
     if not pa.types.is_struct(kind):
         return column(output.id)
-    return pa.StructArray.from_arrays([column(output.columns[field.name]) for field in kind], fields=list(kind))
+    parts = [column(output.columns[field.name]) for field in kind]
+    # A node that `optional` did not find is null as a whole.
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column(output.id).is_null())
 
 
 def _needed(plan: ReadPlan) -> Mapping[str, frozenset[str]]:
@@ -101,6 +103,6 @@ def _types(ops: Iterable[MatchOp]) -> dict[str, str]:
                 found[var] = type_name
             case Expand():
                 found[op.target] = op.target_type
-            case AntiJoin(inner):
+            case AntiJoin(inner) | LeftJoin(inner):
                 found |= _types(inner)
     return found

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
-from omnigraph.cluster.boot import AppliedGraph, read_applied
+from omnigraph.cluster.boot import AppliedCluster, AppliedGraph, read_applied
+from omnigraph.embeddings import Embedder, cached, make_embedder, resolve_config
 from omnigraph.engine.lifecycle import open_graph
 from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.policy.authorize import Refusal, State, classify
@@ -23,21 +25,82 @@ def cluster_deployment(
     root: str, environ: Mapping[str, str], *, unauthenticated: bool = False, require_all_graphs: bool = False
 ) -> Deployment:
     """Everything a server needs, or StartRefused; the state is known before any graph is opened."""
-    applied = read_applied(root, environ)
-    tokens = load_tokens(environ)
-    _LOG.info("tokens", extra={"source": tokens.source, "actors": len(tokens)})
-    state = _state(tokens=bool(len(tokens)), policy=applied.has_policy, unauthenticated=unauthenticated)
-    with ThreadPoolExecutor(_AT_ONCE, "open") as pool:
-        opened = [found for found in pool.map(_opened, applied.graphs) if found is not None]
-    if require_all_graphs and len(opened) != len(applied.graphs):
-        served = {graph.id for graph in opened}
-        missing = ", ".join(graph.id for graph in applied.graphs if graph.id not in served)
-        raise StartRefused(f"these graphs cannot be served, and --require-all-graphs was given: {missing}")
-    if not opened:
-        raise StartRefused(f"no graph of the cluster '{root}' can be served")
-    server_policy = None if applied.server_policy is None else PolicyEngine(applied.server_policy, None)
-    graphs = {graph.id: graph for graph in opened}
-    return Deployment(graphs, state, tokens, server_policy, cluster_backed=True)
+    return _Cluster(root, environ, unauthenticated, require_all_graphs).deployed(read_applied(root, environ))
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """A cluster that is being served, and what of it was applied when it was last looked at."""
+
+    root: str
+    environ: Mapping[str, str]
+    unauthenticated: bool
+    require_all_graphs: bool
+    _tag: str = ""
+    _applied: dict[str, AppliedGraph] = field(default_factory=dict)
+
+    def successor(self, current: Deployment) -> Deployment | None:
+        """The next deployment when another revision has been applied, else None; graphs that stayed are kept open."""
+        applied = read_applied(self.root, self.environ)
+        return None if applied.tag == self._tag else self.deployed(applied, current)
+
+    def deployed(self, applied: AppliedCluster, current: Deployment | None = None) -> Deployment:
+        tokens = load_tokens(self.environ)
+        _LOG.info("tokens", extra={"source": tokens.source, "actors": len(tokens)})
+        state = _state(tokens=bool(len(tokens)), policy=applied.has_policy, unauthenticated=self.unauthenticated)
+        known = {} if current is None else current.graphs
+        with ThreadPoolExecutor(_AT_ONCE, "open") as pool:
+            found = list(pool.map(lambda graph: self._served(graph, known.get(graph.id)), applied.graphs))
+        graphs = {graph.id: graph for graph in found if graph is not None}
+        self._require_served(applied, graphs)
+        policy = None if applied.server_policy is None else PolicyEngine(applied.server_policy, None)
+        self._tag, self._applied = applied.tag, {graph.id: graph for graph in applied.graphs}
+        return Deployment(graphs, state, tokens, policy, cluster_backed=True, successor=self.successor)
+
+    def _served(self, applied: AppliedGraph, current: ServedGraph | None) -> ServedGraph | None:
+        """A graph, as it is served already or opened; one that cannot be opened is left out."""
+        if current is not None and self._applied.get(applied.id) == applied:
+            return current
+        if applied.quarantined is not None:
+            _LOG.warning("graph quarantined", extra={"graph_id": applied.id, "reason": applied.quarantined})
+            return None
+        try:
+            return _opened(applied, current)
+        except OmnigraphError as error:
+            _LOG.error("graph quarantined", extra={"graph_id": applied.id, "reason": error.message})
+            return None
+
+    def _require_served(self, applied: AppliedCluster, graphs: Mapping[str, ServedGraph]) -> None:
+        if not graphs:
+            raise StartRefused(f"no graph of the cluster '{self.root}' can be served")
+        missing = ", ".join(graph.id for graph in applied.graphs if graph.id not in graphs)
+        if missing and self.require_all_graphs:
+            raise StartRefused(f"these graphs cannot be served, and --require-all-graphs was given: {missing}")
+
+
+def _opened(applied: AppliedGraph, current: ServedGraph | None) -> ServedGraph:
+    policy = None if applied.policy is None else PolicyEngine(applied.policy, applied.id)
+    opened = ServedGraph(
+        applied.id, open_graph(applied.uri, policy=policy), registry(applied.queries), _embedder(applied.embedding)
+    )
+    if current is None or current.uri != opened.uri:
+        return opened
+    # A cut that is being exported still counts, whichever handle took it.
+    return ServedGraph(opened.id, opened.core, opened.queries, opened.embedder, current.slot)
+
+
+def _embedder(profile: Mapping[str, str] | None) -> Embedder | None:
+    """The embedder of an applied provider profile."""
+    if profile is None:
+        return None
+    key = profile.get("api_key", "")
+    settings = {
+        "OMNIGRAPH_EMBED_PROVIDER": profile["kind"],
+        "OMNIGRAPH_EMBED_BASE_URL": profile.get("base_url", ""),
+        "OMNIGRAPH_EMBED_MODEL": profile.get("model", ""),
+        **dict.fromkeys(("OPENROUTER_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"), key),
+    }
+    return cached(make_embedder(resolve_config(settings)))
 
 
 def _state(*, tokens: bool, policy: bool, unauthenticated: bool) -> State:
@@ -49,16 +112,3 @@ def _state(*, tokens: bool, policy: bool, unauthenticated: bool) -> State:
     elif found is State.DEFAULT_DENY:
         _LOG.warning("default-deny: tokens are configured but no policy, so actors can only read")
     return found
-
-
-def _opened(applied: AppliedGraph) -> ServedGraph | None:
-    """A served graph; one that cannot be opened is left out, and the others are served."""
-    if applied.quarantine is not None:
-        _LOG.warning("graph quarantined", extra={"graph_id": applied.id, "reason": applied.quarantine})
-        return None
-    try:
-        policy = None if applied.policy is None else PolicyEngine(applied.policy, applied.id)
-        return ServedGraph(applied.id, open_graph(applied.uri, policy=policy), registry(applied.queries))
-    except OmnigraphError as error:
-        _LOG.error("graph quarantined", extra={"graph_id": applied.id, "reason": error.message})
-        return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.embeddings.provider import Embedder
 from omnigraph.engine.core import Core
 from omnigraph.engine.graph import Graph
 from omnigraph.policy.authorize import State
@@ -21,6 +22,7 @@ class ServedGraph:
     id: str
     core: Core
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
+    embedder: Embedder | None = None
     slot: ExportSlot = field(default_factory=ExportSlot)
 
     @property
@@ -46,6 +48,8 @@ class Deployment:
     tokens: TokenTable
     server_policy: PolicyEngine | None = None
     cluster_backed: bool = False
+    # Looks whether the applied revision has moved, and gives the next deployment then.
+    successor: Callable[[Deployment], Deployment | None] | None = field(default=None, compare=False)
 
     @property
     def requires_authentication(self) -> bool:

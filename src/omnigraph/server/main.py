@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.server import logs
-from omnigraph.server.boot import cluster_deployment
-from omnigraph.server.serve import bound_socket, parse_bind
-from omnigraph.server.settings import is_truthy, settings_from
-from omnigraph.server.workers import serve_with
+
+if TYPE_CHECKING:
+    from omnigraph.server.deployment import Deployment
 
 UNAUTHENTICATED = "OMNIGRAPH_UNAUTHENTICATED"
 REQUIRE_ALL = "OMNIGRAPH_REQUIRE_ALL_GRAPHS"
 CLUSTER = "OMNIGRAPH_CLUSTER"
 BIND = "OMNIGRAPH_BIND"
-CONTAINER = "OMNIGRAPH_CONTAINER"
 
 _USAGE = 64
-_LOG = logging.getLogger("omnigraph.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +76,22 @@ def parse_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     )
 
 
+def is_truthy(environ: Mapping[str, str], name: str) -> bool:
+    """A switch in the environment: on unless it is empty, `0` or `false`."""
+    return environ.get(name, "").strip().lower() not in ("", "0", "false")
+
+
 def _run(options: Options, environ: Mapping[str, str]) -> None:
+    # Arrow and Lance take most of a second to import; a command line that makes no sense is refused before that.
+    from omnigraph.server.boot import cluster_deployment
+    from omnigraph.server.serve import bound_socket, parse_bind
+    from omnigraph.server.settings import settings_from
+    from omnigraph.server.workers import serve_with
+
     settings = settings_from(environ)
     bind = parse_bind(options.bind)
 
-    def deploy() -> object:
+    def deploy() -> Deployment:
         return cluster_deployment(
             options.cluster,
             environ,
@@ -91,7 +99,7 @@ def _run(options: Options, environ: Mapping[str, str]) -> None:
             require_all_graphs=options.require_all_graphs,
         )
 
-    serve_with(deploy, settings, lambda: bound_socket(bind), workers=options.workers)  # type: ignore[arg-type]
+    serve_with(deploy, settings, lambda: bound_socket(bind), workers=options.workers)
 
 
 class _Usage(StartRefused):

@@ -30,7 +30,8 @@ def protocol(header_seconds: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _too_slow(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
+            began = getattr(self, "cycle", None) is not None
+            if not began and not self.transport.is_closing():
                 self.transport.close()
 
         def send_400_response(self, msg: str) -> None:

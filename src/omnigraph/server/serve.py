@@ -20,6 +20,7 @@ from omnigraph.server.app import REQUEST_ID, Server
 from omnigraph.server.deployment import Deployment
 from omnigraph.server.exchange import PRECONDITION
 from omnigraph.server.protocol import HEADER_BYTES, protocol
+from omnigraph.server.reload import follow_applied
 from omnigraph.server.routes.reads import SNAPSHOT_ID
 from omnigraph.server.settings import Settings
 
@@ -95,9 +96,11 @@ async def _serve(deployment: Deployment, settings: Settings, listening: socket.s
     if announced:
         announce(listening)
     _LOG.info("serving", extra={"graphs": len(deployment.graphs), "state": deployment.state.value})
+    following = asyncio.create_task(follow_applied(server, settings.reload_seconds))
     try:
         await wire.serve(sockets=[listening])
     finally:
+        following.cancel()
         server.close()
 
 

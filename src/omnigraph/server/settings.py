@@ -30,6 +30,7 @@ class Settings:
     read_threads: int = field(default_factory=lambda: max(8, 2 * (os.cpu_count() or 1)))
     write_threads: int = 32
     slow_ms: int = _SLOW_MS
+    reload_seconds: float = 2.0
     cors_origins: tuple[str, ...] = ()
     metrics_bind: str | None = None
 
@@ -47,14 +48,10 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
         read_threads=_number(environ, "OMNIGRAPH_READ_THREADS", Settings().read_threads),
         write_threads=_number(environ, "OMNIGRAPH_WRITE_THREADS", Settings().write_threads),
         slow_ms=_number(environ, "OMNIGRAPH_SLOW_QUERY_MS", _SLOW_MS),
+        reload_seconds=_number(environ, "OMNIGRAPH_RELOAD_MS", 2_000) / 1000,
         cors_origins=tuple(origin.strip() for origin in origins if origin.strip()),
         metrics_bind=environ.get(METRICS_BIND, "").strip() or None,
     )
-
-
-def is_truthy(environ: Mapping[str, str], name: str) -> bool:
-    """A switch in the environment: on unless it is empty, `0` or `false`."""
-    return environ.get(name, "").strip().lower() not in ("", "0", "false")
 
 
 def _number(environ: Mapping[str, str], name: str, default: int) -> int:

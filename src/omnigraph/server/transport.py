@@ -123,8 +123,8 @@ class Produced:
         """The body in order; raises when the producer failed."""
         for piece in self._first:
             yield piece
-        while (piece := await self._queue.get()) is not None:
-            yield piece
+        while (following := await self._queue.get()) is not None:
+            yield following
         self._running.result()
 
     def stop(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import obstore
@@ -24,6 +26,8 @@ _KINDS: tuple[tuple[type[Exception], Kind], ...] = (
     (exceptions.UnknownConfigurationKeyError, "Configuration"),
     (exceptions.NotSupportedError, "Configuration"),
 )
+
+_PIECE_BYTES = 8 << 20
 
 
 class S3Objects:
@@ -125,6 +129,25 @@ class S3Objects:
         with self._translated(name):
             if paths:
                 obstore.delete(self._store, paths)
+
+    # --- large files, which only exist beside graphs on object stores ---------------------------
+
+    def upload(self, name: str, path: Path) -> None:
+        """Store a local file under a name."""
+        with self._translated(name):
+            obstore.put(self._store, name, path)
+
+    def download(self, name: str, path: Path) -> None:
+        """Write an object into a local file, piece by piece."""
+        with self._translated(name), open(path, "wb") as file:
+            for piece in obstore.get(self._store, name).stream(min_chunk_size=_PIECE_BYTES):
+                file.write(piece)
+
+    def list_dated(self, name: str) -> list[tuple[str, datetime]]:
+        """Root-relative names of every object below a directory, and when each was stored."""
+        with self._translated(name):
+            listed = obstore.list(self._store, name, chunk_size=1000)
+            return [(found["path"], found["last_modified"]) for batch in listed for found in batch]
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:

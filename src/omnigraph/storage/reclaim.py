@@ -23,6 +23,9 @@ class Reclaimed:
     versions: int = 0
     bytes: int = 0
 
+    def __add__(self, other: Reclaimed) -> Reclaimed:
+        return Reclaimed(self.versions + other.versions, self.bytes + other.bytes)
+
 
 def existing_versions(table: TableHandle) -> list[int]:
     """The versions of a lineage that are still there, oldest first; earlier removals leave gaps."""

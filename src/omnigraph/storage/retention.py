@@ -5,7 +5,9 @@ Everything is read fresh. A branch that cannot be read is a reason to keep every
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from omnigraph.errors import BranchNotFound, Conflict, OmnigraphError
 from omnigraph.storage import manifest, tables, tags
@@ -17,19 +19,31 @@ from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.store import Store
 
 
+Lineage: TypeAlias = tuple[str, str | None]
+"""The location of a dataset and the ref, None for the main lineage."""
+
+
 @dataclass(slots=True)
 class Needs:
-    """Versions of main lineages that must stay, by dataset location."""
+    """Versions that must stay, by lineage: those above the floor, and some below it."""
 
     states: dict[str, ManifestState] = field(default_factory=dict)
-    floors: dict[str, int] = field(default_factory=dict)
-    kept: dict[str, set[int]] = field(default_factory=dict)
+    floors: dict[Lineage, int] = field(default_factory=dict)
+    kept: dict[Lineage, set[int]] = field(default_factory=dict)
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Keep what one snapshot pins; versions of forks are never removed, so only main lineages count."""
+        """Keep what one snapshot pins."""
         for entry in snapshot:
-            if entry.ref is None:
-                self.kept.setdefault(entry.location, set()).add(entry.version)
+            self.kept.setdefault((entry.location, entry.ref), set()).add(entry.version)
+
+    def refs(self, location: str) -> list[str | None]:
+        """The lineages of a dataset that live branches show; the main one first, whether or not they do."""
+        return [None, *sorted(ref for place, ref in self.floors if place == location and ref is not None)]
+
+    def removable(self, location: str, ref: str | None, versions: Iterable[int], newest: int) -> set[int]:
+        """Those of a lineage's versions that nothing here asks for."""
+        floor = self.floors.get((location, ref), newest)
+        return {version for version in versions if version < floor} - self.kept.get((location, ref), set())
 
 
 def needs_of(store: Store) -> Needs:
@@ -38,8 +52,8 @@ def needs_of(store: Store) -> Needs:
     for name in list_branches(store):
         state = needs.states[name] = _classified(store, name)
         for entry in state.snapshot:
-            if entry.ref is None:
-                needs.floors[entry.location] = min(entry.version, needs.floors.get(entry.location, entry.version))
+            lineage = entry.location, entry.ref
+            needs.floors[lineage] = min(entry.version, needs.floors.get(lineage, entry.version))
         needs.keep(state.snapshot)
     for entry in needs.states["main"].snapshot:
         refuse_drift(store, entry)

@@ -85,6 +85,9 @@ CODES: dict[str, tuple[str, str]] = {
     "T32": ("A list literal holds something it cannot hold.", "Write plain values of one type."),
     "T33": ("A name is a parameter and a variable at once.", "Rename the variable."),
     "T34": ("A column beside an aggregate cannot be grouped by.", "Return a property, a node or a parameter there."),
+    "T35": ("An optional block binds nothing.", "Bind a variable in it, or leave optional out."),
+    "T36": ("A path is used as something else, or lacks a name.", "Name the path and both ends; read .length or .nodes."),
+    "T37": ("A match reads a type that an earlier statement of the query writes.", "Put it first, or split the query."),
     # Parameters and running.
     "P001": ("Parameters are not an object of names and values.", "Send an object."),
     "P002": ("A parameter is null and must not be.", "Give it a value or declare it nullable."),
@@ -116,6 +119,7 @@ CODES: dict[str, tuple[str, str]] = {
     "W019": ("A record is not in the right form.", "Look at the line; the message says what is wrong."),
     "W021": ("A key cannot change.", "Delete the node and insert another."),
     "W022": ("A mutation both writes and deletes.", "Split it into two queries."),
+    "W023": ("A match gives one node two values, or one key two rows.", "Match so that only one remains."),
     # Advice: nothing fails.
     "L101": ("A @card without bounds has no effect.", "Remove it or give it bounds."),
     "L102": ("A @default has no effect here.", "Remove it."),

@@ -32,7 +32,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(workers: int = 2, environment: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """Start a standalone cluster with one core per worker, and a Connect server on it; all are gone at the end."""
+    """Start a standalone cluster, and a Connect server that takes half of it; all are gone at the end."""
     directory = Path(tempfile.mkdtemp(prefix="omnigraph-spark-"))
     with ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
@@ -40,15 +40,13 @@ def running_cluster(workers: int = 2, environment: Mapping[str, str] | None = No
         cleanup.callback(processes.stop)
         port, connect = _free_ports(2)
         master = f"spark://{_HOST}:{port}"
-        processes.start("master", ["org.apache.spark.deploy.master.Master", "--host", _HOST, "--port", str(port),
-                                   "--webui-port", "0"])  # fmt: skip
-        _wait_for(port, "master", directory)
+        listening = ["--host", _HOST, "--webui-port", "0"]
+        processes.start("master", ["org.apache.spark.deploy.master.Master", *listening, "--port", str(port)], port)
         for number in range(workers):
             place = directory / f"worker-{number}"
-            processes.start(place.name, ["org.apache.spark.deploy.worker.Worker", "--host", _HOST, "--cores", "1",
-                                         "--memory", "1g", "--webui-port", "0", "--work-dir", str(place), master])  # fmt: skip
-        processes.start("connect", _connect_command(master, connect))
-        _wait_for(connect, "connect", directory)
+            share = ["--cores", "2", "--memory", "2g", "--work-dir", str(place)]
+            processes.start(place.name, ["org.apache.spark.deploy.worker.Worker", *listening, *share, master])
+        processes.start("connect", _connect_command(master, connect, workers), connect)
         yield Cluster(master, f"sc://{_HOST}:{connect}")
 
 
@@ -60,7 +58,8 @@ class _Processes:
         self._environment = environment
         self._running: list[subprocess.Popen[bytes]] = []
 
-    def start(self, name: str, arguments: list[str]) -> None:
+    def start(self, name: str, arguments: list[str], port: int | None = None) -> None:
+        """Start one, and return when it listens on its port."""
         import pyspark
 
         launcher = Path(pyspark.__file__).parent / "bin" / "spark-class"
@@ -75,6 +74,8 @@ class _Processes:
                     start_new_session=True,
                 )
             )
+        if port is not None:
+            _wait_for(port, self._running[-1], self._directory / f"{name}.log")
 
     def stop(self) -> None:
         for process in reversed(self._running):
@@ -91,20 +92,19 @@ def _settings(directory: Path) -> dict[str, str]:
         "SPARK_LOCAL_IP": _HOST,
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": str(directory / "scratch"),
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": "600m",
         "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     }
 
 
-def _connect_command(master: str, port: int) -> list[str]:
+def _connect_command(master: str, port: int, workers: int) -> list[str]:
     settings = {
         "spark.connect.grpc.binding.port": str(port),
         "spark.connect.grpc.binding.address": _HOST,
         "spark.driver.host": _HOST,
         "spark.ui.enabled": "false",
         "spark.executor.memory": "512m",
-        # A session of a test that comes straight to the master wants a core of each worker too.
-        "spark.dynamicAllocation.enabled": "false",
+        "spark.cores.max": str(workers),
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }
@@ -121,13 +121,13 @@ def _free_ports(count: int) -> list[int]:
         return [bound.getsockname()[1] for bound in sockets]
 
 
-def _wait_for(port: int, name: str, directory: Path) -> None:
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and process.poll() is None:
         try:
             with socket.create_connection((_HOST, port), timeout=1):
                 return
         except OSError:
             time.sleep(0.25)
-    tail = (directory / f"{name}.log").read_text(errors="replace")[-2000:]
-    raise StorageError(f"the Spark {name} did not start; its log ends with:\n{tail}", kind="Transient")
+    tail = log.read_text(errors="replace")[-2000:]
+    raise StorageError(f"the Spark {log.stem} did not start; its log ends with:\n{tail}", kind="Transient")

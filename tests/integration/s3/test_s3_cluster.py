@@ -34,7 +34,7 @@ FIND = "query find($name: String) { match { $p: Person { name: $name } } return 
 
 @pytest.fixture
 def place(s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, value in s3_server.environment().items():
+    for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "cluster.yaml").write_text(CONFIG % s3_server.fresh_root("cluster").uri)
     (tmp_path / "people.pg").write_text(SCHEMA)

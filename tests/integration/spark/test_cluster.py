@@ -59,7 +59,7 @@ def test_a_standalone_cluster_loads_and_queries_a_graph_on_s3_directly_and_throu
     with running_s3() as server:
         given = {**server.environment, "OMNIGRAPH_EMBED_PROVIDER": "mock"}
         with running_cluster(2, given) as cluster:
-            environment = {**os.environ, **given}
+            environment = {**os.environ, **given, "SPARK_LOCAL_IP": "127.0.0.1"}
             connected = ran(server.fresh_root().uri, cluster.connect, environment)
             direct = ran(server.fresh_root().uri, cluster.master, environment)
     expected = {

@@ -115,6 +115,19 @@ LOWERINGS = {
     "relevance": q("$a: Ant", "$a.k", 'order { bm25($a.x, "old stone huts") }'),
     "a fusion": q("$a: Ant", "$a.k", 'order { rrf(nearest($a.v, [0.0, 0.0]), bm25($a.x, "stone"), 10) } limit 3'),
     "text functions": q('$a: Ant fuzzy($a.x, "stoen", 2) or search($a.x, "huetten")', "$a.k"),
+    "optional, with and without a match": q(
+        "$a: Ant optional { $a meets $b $b.n > 1 }", "$a.k, $b, $b.n", "order { $a.k }"
+    ),
+    "optional in a row, counted and negated": q(
+        "$a: Ant optional { $a walks $c } optional { $c meets $b } not { $b is null $a.n = 2 }",
+        "$a.k, count($b) as n, count($c) as m",
+    ),
+    "having and collect": q(
+        "$a walks $b",
+        "$a.k, collect($b.k) as seen, collect(distinct $b.n) as ns",
+        "having { ns is not null } order { $a.k }",
+    ),
+    "reach without an upper bound": q("$a: Ant $a walks{2,} $b", "$a.k, $b.k as other"),
     "constants": q("$a: Ant", '$a.k, 1.5 as number, "t" as text'),
 }
 
@@ -137,6 +150,19 @@ def test_a_lowered_query_gives_what_the_engine_gives(ants: og.Graph, text: str) 
 def test_an_error_about_the_data_keeps_its_class_on_the_way_from_a_worker(ants: og.Graph) -> None:
     with pytest.raises(BadRequest, match="integer overflow"):
         ants.query(q("$b: Bee", "$b.n * 9223372036854775807 as big"), runner="spark")
+
+
+NOT_LOWERED = {
+    "a shortest path": q('$a: Ant { k: "a0" } shortest $p: $a walks $b', "$b.k, $p.length"),
+    "several edge types": q("$a: Ant $a walks|meets $b", "$b.k"),
+}
+
+
+@pytest.mark.parametrize(("what", "text"), NOT_LOWERED.items(), ids=NOT_LOWERED)
+def test_what_spark_cannot_run_is_named(ants: og.Graph, what: str, text: str) -> None:
+    assert ants.query(text).rows()
+    with pytest.raises(BadRequest, match=f"{what}.* cannot run on Spark"):
+        ants.query(text, runner="spark")
 
 
 def test_views_of_the_past_and_of_branches_are_queried_on_spark(ants: og.Graph) -> None:

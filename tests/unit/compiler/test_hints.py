@@ -57,7 +57,7 @@ QUERIES = [
     pytest.param(after_match("return { $h.code } order { $h.code descending }"), "descending", "desc", id="descending"),
     pytest.param(after_match("return { $h.code } skip 5"), "skip", "offset", id="skip"),
     pytest.param(
-        after_match("return { $h.code } limit 5 order { $h.code }"), "order", "return, order", id="late-order"
+        after_match("return { $h.code } limit 5 order { $h.code }"), "order", "return, having, order", id="late-order"
     ),
     pytest.param("match { $h: Hut } return { $h.code }", "match", "query name()", id="no-query"),
     pytest.param("query q { match { $h: Hut } return { $h.code } }", "{", "query name()", id="no-parentheses"),

@@ -100,3 +100,75 @@ def test_a_table_shared_with_another_branch_is_forked_for_its_indexes(tmp_path: 
     assert {each.name for each in graph.branch("first").indexes()} == {None}
     assert len(second.query("query q() { match { $h: Hut } return { $h.code } }")) == 6
     assert violations(graph._core.store) == []
+
+
+# --- what an index is used for ---------------------------------------------------------------------------
+
+ROWS = 6_000
+
+
+@pytest.fixture(scope="module")
+def towns(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    """Large enough for its tables not to be read whole."""
+    graph = og.init(
+        tmp_path_factory.mktemp("towns") / "g.omni", "node Town { code: String @key  name: String? @index  size: I32? }"
+    )
+    names = ("null" if number % 100 == 7 else f'"town_{number % 600:03}%"' for number in range(ROWS))
+    graph.load(
+        f'{{"type":"Town","data":{{"code":"t{number}","name":{name},"size":{number}}}}}'
+        for number, name in enumerate(names)
+    )
+    graph.ensure_indices()
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("condition", "matching"),
+    [
+        ('$t.name = "town_005%"', 10),
+        ('$t.name = "nowhere"', 0),
+        ('$t.name in ["town_005%", "town_006%"]', 20),
+        ('$t.name starts_with "town_00"', 90),
+        ('$t.name starts_with "town%"', 0),
+        ('$t.name starts_with "town_005%"', 10),
+    ],
+)
+def test_equality_and_prefix_read_only_the_rows_they_find(towns: og.Graph, condition: str, matching: int) -> None:
+    result = towns.query(f"query q() {{ match {{ $t: Town {condition} }} return {{ $t.size }} }}")
+    assert len(result) == matching
+    assert sum(read["rows"] for read in result.explanation.to_dict()["reads"]) == matching
+
+
+@pytest.mark.parametrize("filter", ["`name` = 'town_005%'", "starts_with(`name`, 'town_0')", "`name` IN ('a', 'b')"])
+def test_lance_answers_such_filters_from_the_ordered_index(towns: og.Graph, filter: str) -> None:
+    table = towns.view().table(towns.schema.catalog.nodes["Town"])
+    plan = table.dataset.scanner(columns=["_rowid"], filter=filter).explain_plan()
+    assert "ScalarIndexQuery" in plan
+    assert "name_idx(BTree)" in plan
+
+
+def test_a_hot_column_does_not_keep_a_large_table_from_its_index(
+    towns: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.engine.read.scan._FEW_IN_MEMORY", 0)
+    towns.query('query q() { match { $t: Town $t.name contains "5" } return { count(distinct $t.name) as n } }')
+    result = towns.query('query q() { match { $t: Town $t.name = "town_005%" } return { $t.size } }')
+    assert sum(read["rows"] for read in result.explanation.to_dict()["reads"]) == len(result) == 10
+
+
+def test_a_large_load_leaves_its_indexes_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.engine.indexes.LARGE_LOAD", 50)
+    graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }\nnode Pet { name: String @key }")
+    graph.load([*records(0, 60), '{"type":"Pet","data":{"name":"Rex"}}'])
+    coverage = {(each.type_key, each.column): each.coverage for each in graph.indexes()}
+    assert coverage["node:Hut", "id"] == 1
+    assert coverage["node:Pet", "id"] == 0
+    graph.load(records(60, 80))
+    assert {each.covered_rows for each in graph.indexes() if each.type_key == "node:Hut"} == {60}
+    graph.load(records(80, 160))
+    assert {each.coverage for each in graph.indexes() if each.type_key == "node:Hut"} == {1}
+    graph.load(records(160, 260), no_build=True)
+    assert {each.covered_rows for each in graph.indexes() if each.type_key == "node:Hut"} == {160}
+    graph.branches.create("draft")
+    graph.load(records(260, 320), branch="draft")
+    assert len(graph.query("query q() { match { $h: Hut } return { $h.code } }")) == 260

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.cli.commands.bulk import ANALYTICS, INTAKE, PIPELINES
 from omnigraph.cli.commands.control import CONTROL
 from omnigraph.cli.commands.direct import DIRECT
 from omnigraph.cli.commands.local import LOCAL
@@ -9,7 +10,17 @@ from omnigraph.cli.commands.reads import READS
 from omnigraph.cli.commands.writes import SERVED, WRITES
 from omnigraph.cli.model import Command
 
-COMMANDS: tuple[Command, ...] = (*READS, *WRITES, *SERVED, *DIRECT, *CONTROL, *LOCAL)
+COMMANDS: tuple[Command, ...] = (
+    *READS,
+    *WRITES,
+    *SERVED,
+    *DIRECT,
+    *ANALYTICS,
+    *CONTROL,
+    *PIPELINES,
+    *INTAKE,
+    *LOCAL,
+)
 
 GROUPS = {
     "branch": "Create, list, delete and merge branches",
@@ -17,6 +28,7 @@ GROUPS = {
     "cluster": "Declared deployments: plan them, apply them, look at them",
     "commit": "Look at commits, undo them, repeat them",
     "graphs": "The graphs of a server",
+    "pipeline": "Declared pipelines: check them, run them, look at their runs",
     "policy": "Try out the applied policy of a cluster",
     "profile": "Profiles of the operator config",
     "schema": "Show the schema and change it",

@@ -56,11 +56,22 @@ READS = (
     Command(
         ("export",),
         Capability.DATA,
-        "Stream a branch as JSON lines",
+        "Stream a branch as JSON lines, or write it in another format",
         "load.export",
         WRITE_SCOPE,
         (URI,),
-        (BRANCH, Option("--type", "only the node and edge types of this name", "TYPE", repeats=True)),
+        (
+            BRANCH,
+            Option("--type", "only the node and edge types of this name", "TYPE", repeats=True),
+            Option(
+                "--format",
+                "csv, parquet and neo4j-csv are directories",
+                "FORMAT",
+                choices=("jsonl", "graphml", "csv", "parquet", "neo4j-csv"),
+                default="jsonl",
+            ),
+            Option("--out", "where to write it; by default standard output", "PATH"),
+        ),
     ),
     Command(
         ("schema", "show"),

@@ -54,7 +54,8 @@ WRITES = (
         WRITE_SCOPE,
         (URI,),
         (
-            Option("--data", "JSON lines: a file, a directory, a glob, or - for standard input", "FILE", required=True),
+            Option("--data", "JSON lines: a file, a directory, a glob, or - for standard input", "FILE", repeats=True),
+            Option("--mapping", "a file that says which columns of which inputs are what", "YAML"),
             Option(
                 "--mode",
                 "insert strictly, upsert by id, or replace every type that the data mentions",
@@ -73,7 +74,9 @@ WRITES = (
             Option("--no-build", "do not index what a large load has brought"),
             JSON,
         ),
+        conflicts=(("--data", "--mapping"),),
         needs=(("--rejects", "--on-error"),),
+        either=("--data", "--mapping"),
     ),
     Command(
         ("branch", "create"),

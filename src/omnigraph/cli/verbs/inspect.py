@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.target import read_target
+from omnigraph.cli.target import ServedTarget, read_target
 from omnigraph.errors import NotFound
+
+if TYPE_CHECKING:
+    from omnigraph.storage.snapshot import Snapshot
 
 
 def snapshot(call: Call) -> None:
     """Which dataset versions a branch publishes."""
+    target, branch = read_target(call), call.value("--branch")
+    if isinstance(target, ServedTarget):
+        with target.remote() as served:
+            found = served.branch(branch).snapshot()
+    else:
+        with target.reader() as graph:
+            found = _document(branch, graph.branch(branch).snapshot())
+    if call.json:
+        output.document(found)
+        return
+    head = [f"{name}: {value}" for name, value in found.items() if name != "datasets"]
+    output.write("".join(f"{text}\n" for text in [*head, *map(_dataset_line, found["datasets"])]))
+
+
+def _document(branch: str, seen: Snapshot) -> dict[str, Any]:
     from omnigraph.storage.stamp import CURRENT_STAMP  # a graph with another stamp does not open
 
-    branch = call.value("--branch")
-    with read_target(call).reader() as graph:
-        seen = graph.branch(branch).snapshot()
-    datasets = [_dataset(entry) for entry in seen]
-    if call.json:
-        output.document(
-            {
-                "graph_branch": branch,
-                "graph_manifest_version": seen.manifest_version,
-                "internal_schema_version": CURRENT_STAMP,
-                "datasets": datasets,
-            }
-        )
-        return
-    lines = [
-        f"graph_branch: {branch}",
-        f"graph_manifest_version: {seen.manifest_version}",
-        f"internal_schema_version: {CURRENT_STAMP}",
-        *map(_dataset_line, datasets),
-    ]
-    output.write("".join(f"{text}\n" for text in lines))
+    return {
+        "graph_branch": branch,
+        "graph_manifest_version": seen.manifest_version,
+        "internal_schema_version": CURRENT_STAMP,
+        "datasets": [_dataset(entry) for entry in seen],
+    }
 
 
 def get(call: Call) -> None:

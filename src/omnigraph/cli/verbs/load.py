@@ -43,13 +43,15 @@ def load(call: Call) -> None:
     if mode == "overwrite":
         require_consent(call, target, "load --mode overwrite")
     echo(call, target)
-    path, base = call.value("--data"), call.text("--from")
-    data: bytes | Path = read_stdin() if path == "-" else Path(path)
+    base, mapping = call.text("--from"), call.text("--mapping")
+    paths = call.many("--data")
+    data: Any = read_stdin() if paths == ["-"] else [path if "://" in path else Path(path) for path in paths]
     skips: Any = call.text("--on-error") or "stop"
     with target.writer() as graph, stages(call) as progress:
         done = graph.load(
-            data,
+            None if mapping is not None else data,
             mode,
+            mapping=mapping,
             branch=branch,
             from_=base,
             runner=call.value("--runner"),
@@ -85,6 +87,8 @@ def load(call: Call) -> None:
     output.line(
         f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {done.total_entities} entities across {types}"
     )
+    if done.dry_run and mapping is not None:
+        _print_preview(mapping)
     if done.rejected:
         output.line(f"skipped {sum(done.rejected.values())} bad records: {_by_code(done.rejected)}")
     for line in embeddings_text(done.embeddings):
@@ -94,10 +98,29 @@ def load(call: Call) -> None:
 
 
 def export(call: Call) -> None:
-    """Every entity of a branch as JSON lines."""
+    """Every entity of a branch, as JSON lines or in another format."""
     target = read_target(call)
+    format, place = call.value("--format"), call.text("--out")
+    if place is None and format not in ("jsonl", "graphml"):
+        raise BadRequest(f"a {format} export is a directory of files; name one with --out")
     with target.reader() as graph:
-        graph.export(sys.stdout.buffer, call.many("--type"), branch=call.value("--branch"))
+        written = graph.export(
+            sys.stdout.buffer if place is None else place,
+            call.many("--type"),
+            branch=call.value("--branch"),
+            format=format,
+        )
+    if place is not None:
+        output.note(f"wrote {written} bytes to {place}")
+
+
+def _print_preview(mapping: str) -> None:
+    from omnigraph.pipeline.preview import preview
+
+    for each in preview(mapping):
+        output.line(f"{each.type_name} from {each.source}:")
+        for row in each.rows:
+            output.line(f"  {output.compact(row)}")
 
 
 def refuse_cluster_layout(uri: str) -> None:

@@ -12,22 +12,25 @@ from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.params import params_of
 from omnigraph.cli.rows import Envelope, Layout, render
 from omnigraph.cli.scope import ServerScope, resolve_scope
-from omnigraph.cli.target import read_target, served, write_target
+from omnigraph.cli.target import read_target, served_target, write_target
 from omnigraph.cli.verbs.load import embeddings_json, embeddings_text
 from omnigraph.errors import BadRequest, QueryNotFound
 
 if TYPE_CHECKING:
+    from omnigraph.client.graph import RemoteGraph
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.read.explain import Explanation
     from omnigraph.engine.read.result import Result
+    from omnigraph.engine.result import MutationResult
 
 
 def query(call: Call) -> None:
     """Rows of a read, its plan, or its plan with measurements."""
     source = source_of(call)
-    if source is None:
-        _stored_query(call, write=False)
     params = params_of(call)
+    if source is None:
+        _stored_read(call, params)
+        return
     with read_target(call).reader() as graph:
         try:
             if call.given("--explain"):
@@ -39,18 +42,32 @@ def query(call: Call) -> None:
     if call.given("--analyze") and result.explanation is not None:
         _print_plan(call, result.explanation)
         return
+    _print_result(call, result)
+
+
+def _stored_read(call: Call, params: dict[str, Any]) -> None:
+    with _stored_graph(call, write=False) as graph:
+        bound = graph.branch(call.value("--branch"))
+        result = bound.queries.run(call.required("NAME"), params or None, snapshot=call.text("--snapshot"))
+    _print_result(call, result)
+
+
+def _print_result(call: Call, result: Result) -> None:
     snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
-    envelope = Envelope(result.query_name, branch, snapshot, result.columns, result.rows(), result.commit_id)
-    print_rows(call, envelope)
+    print_rows(call, Envelope(result.query_name, branch, snapshot, result.columns, result.rows(), result.commit_id))
 
 
 def mutate(call: Call) -> None:
     """One mutation, one commit."""
     source = source_of(call)
-    if source is None:
-        _stored_query(call, write=True)
     params = params_of(call)
+    if source is None:
+        with _stored_graph(call, write=True) as served:
+            bound = served.branch(call.value("--branch"))
+            done = bound.queries.mutate(call.required("NAME"), params or None, if_commit=call.text("--if-commit"))
+        _print_mutation(call, done)
+        return
     with write_target(call).writer() as graph:
         try:
             done = graph.mutate(
@@ -63,6 +80,10 @@ def mutate(call: Call) -> None:
             )
         except QueryNotFound as error:
             raise _ambiguous(error) from error
+    _print_mutation(call, done)
+
+
+def _print_mutation(call: Call, done: MutationResult) -> None:
     if call.json:
         output.document(
             {
@@ -137,13 +158,14 @@ def _refuse_text(text: str) -> NoReturn:
     raise BadRequest("the query text holds no query")
 
 
-def _stored_query(call: Call, *, write: bool) -> NoReturn:
+def _stored_graph(call: Call, *, write: bool) -> RemoteGraph:
+    """The server that has a stored query of the given name."""
     if call.argument("NAME") is None:
         raise BadRequest("say what to run: --query FILE, -e TEXT, or the NAME of a stored query of a server")
     scope = resolve_scope(call)
-    if isinstance(scope, ServerScope):
-        raise served(call, scope, write=write)
-    raise BadRequest("a stored query needs a server: use --server, or give the source with --query or -e")
+    if not isinstance(scope, ServerScope):
+        raise BadRequest("a stored query needs a server: use --server, or give the source with --query or -e")
+    return served_target(call, scope, write=write).remote()
 
 
 def _ambiguous(error: QueryNotFound) -> Exception:

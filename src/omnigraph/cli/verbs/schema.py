@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.consent import echo
 from omnigraph.cli.files import source_file
-from omnigraph.cli.target import read_target, write_target
+from omnigraph.cli.target import ServedTarget, read_target, write_target
 from omnigraph.cli.verbs.load import refuse_cluster_layout
 from omnigraph.compiler.catalog.steps import step_json, step_text
 
@@ -44,6 +45,9 @@ def apply(call: Call) -> None:
     target, schema = write_target(call), source_file(call.value("--schema"))
     refuse_cluster_layout(target.uri)
     echo(call, target)
+    if isinstance(target, ServedTarget):
+        _apply_served(call, target, schema)
+        return
     with target.writer() as graph:
         done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
     if call.json:
@@ -64,6 +68,20 @@ def apply(call: Call) -> None:
     output.line(f"applied: {_yes_no(done.applied)}")
     output.line(f"graph_manifest_version: {done.version}")
     output.write(_step_lines(done.plan))
+
+
+def _apply_served(call: Call, target: ServedTarget, schema: Path) -> None:
+    """The receipt of a server has the members that --json prints."""
+    with target.remote() as graph:
+        done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
+    if call.json:
+        output.document({**done, "uri": target.uri})
+        return
+    output.line(f"schema apply for {target.uri}")
+    output.line(f"supported: {_yes_no(done['supported'])}")
+    output.line(f"applied: {_yes_no(done['applied'])}")
+    output.line(f"graph_manifest_version: {done['graph_manifest_version']}")
+    output.line(f"{done['step_count']} step(s)")
 
 
 def _step_documents(steps: Plan) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.globals import ADDRESSING
-from omnigraph.cli.params import params_of
+from omnigraph.cli.params import params_of, plain_or_json
+from omnigraph.cli.rows import Envelope
 from omnigraph.cli.scope import ServerScope, resolve_scope
-from omnigraph.cli.target import served
+from omnigraph.cli.target import served_target, server_base
+from omnigraph.cli.verbs.query import print_rows
 from omnigraph.errors import BadRequest
 
 
@@ -14,7 +17,12 @@ def list_graphs(call: Call) -> None:
     """The graphs of a server; a default graph plays no role."""
     scope = resolve_scope(call)
     assert isinstance(scope, ServerScope), "a served command resolves a server scope or fails"
-    raise served(call, ServerScope(scope.server, None), write=False)
+    with server_base(call, ServerScope(scope.server, None)).remote() as server:
+        graphs = sorted(server.server_graphs(), key=lambda each: each["graph_id"])
+    if call.json:
+        output.document({"graphs": graphs})
+    else:
+        output.write("".join(f"{each['graph_id']} {each['uri']}\n" for each in graphs))
 
 
 def alias(call: Call) -> None:
@@ -32,5 +40,9 @@ def alias(call: Call) -> None:
         raise BadRequest(f"unknown alias '{name}' (defined: {known})")
     if len(arguments) > len(bound.args):
         raise BadRequest(f"alias '{name}' takes {len(bound.args)} positional arg(s), but {len(arguments)} were given")
-    params_of(call)  # what is wrong with them is said before the server is asked
-    raise served(call, ServerScope(bound.server, bound.graph), write=False)
+    given = {name: plain_or_json(value) for name, value in zip(bound.args, arguments, strict=False)}
+    params = {**bound.params, **given, **params_of(call)}
+    with served_target(call, ServerScope(bound.server, bound.graph), write=False).remote() as graph:
+        result = graph.queries.run(bound.query, params or None)
+    envelope = Envelope(result.query_name, "main", None, result.columns, result.rows(), result.commit_id)
+    print_rows(call, envelope, bound.format)

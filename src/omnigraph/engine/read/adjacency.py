@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -23,13 +24,33 @@ class Adjacency:
     """
 
     def __init__(self, offsets: Rows, neighbours: npt.NDArray[Any], edges: npt.NDArray[Any], keys: Rows | int) -> None:
-        self.offsets = offsets
-        self.neighbours = neighbours
-        self.edges = edges
-        self.keys = keys
+        self._offsets = offsets
+        self._neighbours = neighbours
+        self._edges = edges
+        self._keys = keys
 
     def __len__(self) -> int:
         return len(self.neighbours)
+
+    @property
+    def offsets(self) -> Rows:
+        """Where each list begins, and where the last one ends."""
+        return self._offsets
+
+    @property
+    def neighbours(self) -> npt.NDArray[Any]:
+        """The neighbour of each entry."""
+        return self._neighbours
+
+    @property
+    def edges(self) -> npt.NDArray[Any]:
+        """The edge of each entry."""
+        return self._edges
+
+    @property
+    def keys(self) -> Rows | int:
+        """The row ids that have lists, or the first of them when the others follow without a gap."""
+        return self._keys
 
     @property
     def nbytes(self) -> int:
@@ -38,23 +59,36 @@ class Adjacency:
 
     def expand(self, rows: Rows) -> tuple[Rows, Rows, Rows]:
         """(position in `rows`, neighbour, edge) of every entry in the lists of `rows`."""
-        start, stop = self.bounds(rows)
-        owner, entry = spread(start, stop)
-        return owner, _wide(self.neighbours[entry]), _wide(self.edges[entry])
+        owner, entry = spread(*self.bounds(rows))
+        return owner, _wide(self.neighbours_at(entry)), _wide(self.edges_at(entry))
 
     def step(self, rows: Rows) -> tuple[Rows, Rows]:
         """(position in `rows`, neighbour) of every entry, for those who do not ask which edge leads there."""
-        start, stop = self.bounds(rows)
-        owner, entry = spread(start, stop)
-        return owner, _wide(self.neighbours[entry])
+        owner, entry = spread(*self.bounds(rows))
+        return owner, _wide(self.neighbours_at(entry))
+
+    def neighbours_at(self, entries: Rows) -> npt.NDArray[Any]:
+        """The neighbours of some entries, numbered as `bounds` does."""
+        found: npt.NDArray[Any] = self.neighbours[entries]
+        return found
+
+    def edges_at(self, entries: Rows) -> npt.NDArray[Any]:
+        """The edges of some entries."""
+        found: npt.NDArray[Any] = self.edges[entries]
+        return found
+
+    @property
+    def numbered(self) -> int:
+        """One more than the largest number of an entry."""
+        return len(self)
 
     def connects(self, rows: Rows, targets: Rows) -> Mask:
         """Whether each of `rows` has the target beside it as a neighbour."""
-        if not len(self):
+        if not self.numbered:
             return np.zeros(len(rows), np.bool_)
         start, stop = self.bounds(rows)
         place = self._search(start, stop, targets, after=False)
-        found: Mask = self.neighbours[np.minimum(place, len(self) - 1)] == targets
+        found: Mask = self.neighbours_at(np.minimum(place, self.numbered - 1)) == targets
         return found & (place < stop)
 
     def edges_between(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
@@ -62,7 +96,7 @@ class Adjacency:
         start, stop = self.bounds(rows)
         first = self._search(start, stop, targets, after=False)
         owner, entry = spread(first, self._search(first, stop, targets, after=True))
-        return owner, _wide(self.edges[entry])
+        return owner, _wide(self.edges_at(entry))
 
     def bounds(self, rows: Rows) -> tuple[Rows, Rows]:
         """Where the list of each row begins and ends; unknown rows have empty lists."""
@@ -90,10 +124,36 @@ class Adjacency:
         return self.keys + len(self.offsets) - 2 if isinstance(self.keys, int) else int(self.keys[-1])
 
     @cached_property
+    def last_neighbour(self) -> int:
+        """The largest row id that is a neighbour; -1 when there is none."""
+        return int(self.neighbours.max()) if len(self) else -1
+
+    @cached_property
+    def last_edge(self) -> int:
+        """The largest row id of an edge; -1 when there is none."""
+        return int(self.edges.max()) if len(self) else -1
+
+    @cached_property
     def owners(self) -> Rows:
         """The row id that each entry belongs to."""
         slots = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         return slots + self.keys if isinstance(self.keys, int) else self.keys[slots]
+
+    def owners_of(self, entries: Rows) -> Rows:
+        """The row ids that some entries belong to."""
+        slots = np.searchsorted(self.offsets, entries, side="right") - 1
+        return slots + self.keys if isinstance(self.keys, int) else self.keys[slots]
+
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        """What only a look at every entry can tell: whether no edges are parallel, and the last row ids."""
+        return int(self.simple is self), self.last_neighbour, self.last_edge
+
+    def knowing(self, facts: Iterable[int]) -> Adjacency:
+        """Itself, spared the look: `facts` were true of the same lists before."""
+        simple, last_neighbour, last_edge = (int(fact) for fact in facts)
+        self.__dict__.update(last_neighbour=last_neighbour, last_edge=last_edge, **({"simple": self} if simple else {}))
+        return self
 
     @cached_property
     def simple(self) -> Adjacency:
@@ -118,7 +178,7 @@ class Adjacency:
         unsettled = low < high
         while unsettled.any():
             middle = (low + high) >> 1
-            seen = self.neighbours[np.where(unsettled, middle, 0)]
+            seen = self.neighbours_at(np.where(unsettled, middle, 0))
             right = unsettled & ((seen <= targets) if after else (seen < targets))
             low = np.where(right, middle + 1, low)
             high = np.where(unsettled & ~right, middle, high)

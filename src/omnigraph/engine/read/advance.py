@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,14 @@ import pyarrow as pa
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.entities import ROW_ID, Entities
 from omnigraph.engine.read.mark import CREATED, UPDATED, Mark, marks_text, parse_marks
+from omnigraph.engine.read.overlay import Overlay
 from omnigraph.engine.read.rowindex import row_ids
 from omnigraph.engine.read.topology import Ends, Topology, Triples, oriented, resolve
 
 # Beyond this share of changed edges a rebuild is as cheap and leaves nothing to doubt.
 _MOST_CHANGED = 0.2
+# Up to this share an overlay is laid over the older lists; beyond it the lists are written anew.
+_FOLD_AT = 0.05
 _FEW_IDS = 2_000
 
 
@@ -52,32 +56,47 @@ def advance(older: Topology, origin: Origin, ends: Ends) -> Topology | None:
     change = _change(older.out, origin, ends)
     if change is None:
         return None
-    kept = change.keeps(older.out)
-    if not _stay(origin.tails, ends.tails, older.out.owners[kept]):
+    if not _stay(origin.tails, ends.tails, lambda: older.out.owners[change.kept(older.out)]):
         return None
-    if not _stay(origin.heads, ends.heads, older.out.neighbours[kept]):
+    if not _stay(origin.heads, ends.heads, lambda: older.out.neighbours[change.kept(older.out)]):
         return None
-    return Topology({direction: change.apply(lists, direction) for direction, lists in older.known().items()})
+    if change.size > _FOLD_AT * len(older.out):
+        return Topology({"out": change.folded(older.out, "out")}, ends.shelf if ends.keep else None)
+    out = change.laid_over(older.out, "out")
+    return Topology({"out": out}, derive=lambda direction: change.laid_over(older.lists(direction), direction))
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Between two versions: which edges are the same (a flag per row id), and which are new."""
+    """Between two versions: which edges are the same (a flag per row id; None: all of them), and which are new."""
 
-    same: Mask
+    same: Mask | None
     news: Triples
+    size: int
 
-    def keeps(self, lists: Adjacency) -> Mask:
-        kept: Mask = self.same[lists.edges]
-        return kept
+    def kept(self, lists: Adjacency) -> Mask:
+        """Which entries are still there."""
+        return np.ones(len(lists), np.bool_) if self.same is None else self.same[lists.edges]
 
-    def apply(self, lists: Adjacency, direction: str) -> Adjacency:
+    def laid_over(self, lists: Adjacency, direction: str) -> Adjacency:
+        """The lists of one direction, with new lists for the rows that the change touches."""
+        near, far, edges = oriented(self.news, direction)
+        gone = np.empty(0, np.int64) if self.same is None else np.flatnonzero(~self.same[lists.edges])
+        if not len(edges) and not len(gone):
+            return lists
+        changed = np.unique(np.concatenate([near, lists.owners_of(gone)]))
+        at, neighbours, through = lists.expand(changed)
+        if len(gone) and self.same is not None:
+            still = self.same[through]
+            at, neighbours, through = at[still], neighbours[still], through[still]
+        parts = ((changed[at], near), (neighbours, far), (through, edges))
+        return Overlay(lists, changed, build(*(np.concatenate(part) for part in parts)))
+
+    def folded(self, lists: Adjacency, direction: str) -> Adjacency:
         """The lists of one direction with the change worked in."""
-        kept = self.keeps(lists)
+        kept = self.kept(lists)
         near, far, edges = oriented(self.news, direction)
         order = np.argsort(edges, kind="stable")
-        if kept.all() and not len(edges):
-            return lists
         older = lists.edges[kept]
         return build(
             np.concatenate([lists.owners[kept], near[order]]),
@@ -98,15 +117,18 @@ def _change(base: Adjacency, origin: Origin, ends: Ends) -> _Change | None:
     sources, targets, edges = resolve(changed, tails, heads)
     order = np.argsort(edges, kind="stable")
     news = (sources[order], targets[order], edges[order])
-    same = np.ones(_width(base.edges), np.bool_)
     touched = row_ids(changed[ROW_ID])
+    inserted = int((row_ids(changed[CREATED]) > origin.edges.version).sum())
+    gone = origin.edges.rows + inserted - handle.count_rows()
+    if not gone and (not len(touched) or int(touched.min()) > base.last_edge):
+        return _Change(None, news, len(touched))  # the usual case, and nobody has looked at every edge
+    same = np.ones(base.last_edge + 1, np.bool_)
     same[touched[touched < len(same)]] = False
     same, news = _without_repeats(base, same, news)
-    inserted = int((row_ids(changed[CREATED]) > origin.edges.version).sum())
-    if origin.edges.rows + inserted != handle.count_rows():
-        # Some are gone; which ones, only the row ids that are left can tell.
+    if gone:
+        # Which ones, only the row ids that are left can tell.
         same &= _flags(row_ids(handle.scan([ROW_ID])[ROW_ID]), len(same))
-    return _Change(same, news)
+    return _Change(same, news, len(news[2]) + abs(gone))
 
 
 def _without_repeats(base: Adjacency, same: Mask, news: Triples) -> tuple[Mask, Triples]:
@@ -116,7 +138,7 @@ def _without_repeats(base: Adjacency, same: Mask, news: Triples) -> tuple[Mask, 
     if not len(edges) or not len(rewritten):
         return same, news
     place = np.minimum(np.searchsorted(edges, base.edges[rewritten]), len(edges) - 1)
-    equal = (edges[place] == base.edges[rewritten]) & (sources[place] == base.owners[rewritten])
+    equal = (edges[place] == base.edges[rewritten]) & (sources[place] == base.owners_of(rewritten))
     equal &= targets[place] == base.neighbours[rewritten]
     same[base.edges[rewritten[equal]]] = True
     fresh = np.ones(len(edges), np.bool_)
@@ -124,12 +146,15 @@ def _without_repeats(base: Adjacency, same: Mask, news: Triples) -> tuple[Mask, 
     return same, (sources[fresh], targets[fresh], edges[fresh])
 
 
-def _stay(mark: Mark, table: Entities, rows: npt.NDArray[Any]) -> bool:
+def _stay(mark: Mark, table: Entities, rows: Callable[[], npt.NDArray[Any]]) -> bool:
     """Whether each of these nodes still has the row id it had."""
-    if table.entry.version == mark.version or not len(rows):
+    if table.entry.version == mark.version:
         return True
+    if table.handle.count_rows(f"{CREATED} <= {mark.version}") == mark.rows:
+        return True  # nobody has gone
+    wanted = rows()
     stored = table.handle.scan([ROW_ID], f"{CREATED} <= {mark.version}")
-    return bool(_flags(row_ids(stored[ROW_ID]), _width(rows))[rows].all())
+    return bool(_flags(row_ids(stored[ROW_ID]), _width(wanted))[wanted].all())
 
 
 def _width(rows: npt.NDArray[Any]) -> int:

@@ -17,8 +17,9 @@ _LOOK_AGAIN_SECONDS = 10.0
 class ByteCache(Generic[ValueT]):
     """Values under keys that name an exact version, so nothing is ever invalidated, only evicted."""
 
-    def __init__(self, capacity: int, size: Callable[[ValueT], int]) -> None:
+    def __init__(self, capacity: int, size: Callable[[ValueT], int], *, share: int = 4) -> None:
         self.capacity = capacity
+        self._share = share
         self._size = size
         self._lock = threading.Lock()
         self._held: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
@@ -35,10 +36,10 @@ class ByteCache(Generic[ValueT]):
 
     def accepts(self, size: int) -> bool:
         """Whether a value of this size would be held."""
-        return size <= self.capacity // 4
+        return size <= self.capacity // self._share
 
     def put(self, key: Hashable, value: ValueT) -> None:
-        """Hold a value; one that fills more than a quarter of the cache is not worth what it would push out."""
+        """Hold a value; one that fills more than its share of the cache is not worth what it would push out."""
         size = self._size(value)
         if not self.accepts(size):
             return

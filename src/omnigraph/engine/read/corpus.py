@@ -22,6 +22,8 @@ from omnigraph.engine.read.search_segment import Counts, Segment, merge, segment
 Scores = npt.NDArray[np.float64]
 K1 = 1.2
 B = 0.75
+# From this share of all texts on, a flag per text is faster than sorting those that were found.
+_DENSE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +115,26 @@ class Corpus:
 
     def bm25(self, query: str) -> Hits:
         """The texts that share a word with the query, and their scores."""
-        totals = [np.zeros(len(part.segment)) for part in self.parts]
-        for word in dict.fromkeys(analyze(query)):
-            postings = [part.postings(word) for part in self.parts]
-            having = sum(len(holders) for holders, _ in postings)
-            rarity = np.log1p((self.count - having + 0.5) / (having + 0.5))
-            for part, total, (holders, often) in zip(self.parts, totals, postings, strict=True):
-                length = part.segment.lengths[holders]
-                total[holders] += rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * length / self.mean_length))
-        places = [np.flatnonzero(total) for total in totals]
-        rows = [part.segment.rows[place] for part, place in zip(self.parts, places, strict=True)]
-        scores = [total[place] for total, place in zip(totals, places, strict=True)]
+        words = dict.fromkeys(analyze(query))
+        postings = [[part.postings(word) for word in words] for part in self.parts]
+        having = [sum(len(held[place][0]) for held in postings) for place in range(len(words))]
+        rarity = [np.log1p((self.count - holders + 0.5) / (holders + 0.5)) for holders in having]
+        rows: list[Rows] = []
+        scores: list[Scores] = []
+        for part, held in zip(self.parts, postings, strict=True):
+            texts, score = self._scored(part.segment.lengths, held, rarity)
+            rows.append(part.segment.rows[texts])
+            scores.append(score)
         return _joined(rows, scores)
+
+    def _scored(self, lengths: Counts, held: list[tuple[Counts, Counts]], rarity: list[float]) -> tuple[Rows, Scores]:
+        """(texts of one part that hold a word, ascending; their scores); words add up in the order of the query."""
+        found, place = _union([holders for holders, _ in held], len(lengths))
+        total = np.zeros(len(found))
+        for (holders, often), rare, at in zip(held, rarity, place, strict=True):
+            length = lengths[holders]
+            total[at] += rare * often * (K1 + 1) / (often + K1 * (1 - B + B * length / self.mean_length))
+        return found, total
 
     def replaced(self, gone: Rows | None, kept: RowIndex | None, news: Segment) -> Corpus:
         """With the texts of some rows gone, then of all rows but the kept ones, and new texts added."""
@@ -161,6 +171,18 @@ def analysed(texts: pa.Array, rows: Rows) -> Segment:
     """The inverted lists of the texts of some ascending rows; null is no text."""
     present = texts.is_valid().to_numpy(zero_copy_only=False)
     return segment(analyze_column(texts.drop_null()), rows[present])
+
+
+def _union(lists: list[Counts], width: int) -> tuple[Rows, list[Rows]]:
+    """(all numbers in lists of numbers below `width`, ascending; for each list the places of its numbers among them)."""
+    if sum(map(len, lists)) * _DENSE > width:
+        present = np.zeros(width, np.bool_)
+        for numbers in lists:
+            present[numbers] = True
+        number = np.cumsum(present) - 1
+        return np.flatnonzero(present), [number[numbers] for numbers in lists]
+    found = np.unique(np.concatenate(lists)) if lists else np.empty(0, np.int64)
+    return found.astype(np.int64), [np.searchsorted(found, numbers) for numbers in lists]
 
 
 def _joined(rows: list[Rows], scores: list[Scores]) -> Hits:

@@ -181,10 +181,14 @@ class Entities:
     def _stored_names(self, names: Iterable[str]) -> list[str]:
         return [stored for name in names if (stored := self._layout.stored[name]) is not None]
 
+    def count_read(self, table: pa.Table) -> None:
+        """Remember that these rows were read from storage."""
+        self.rows_read += table.num_rows
+        self.bytes_read += table.nbytes
+
     def _hold(self, names: list[str], table: pa.Table) -> Rows:
         rows, table = _ascending(table)
-        self.rows_read += len(rows)
-        self.bytes_read += table.nbytes
+        self.count_read(table)
         index = RowIndex(rows)
         for name in names:
             self._held.setdefault(name, []).append(Held(index, self._column(name, table)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.estimates import NEUTRAL
+from omnigraph.compiler.types import union_members
 from omnigraph.engine.view import View
 
 
@@ -21,7 +22,10 @@ class SnapshotEstimates:
         return float(max(self._count(type_name), 1))
 
     def degree(self, edge: str, direction: str) -> float:
-        """The mean over all nodes on the side where the hop starts."""
+        """The mean over all nodes on the side where the hop starts; the types of a union add up."""
+        return sum(self._degree(name, direction) for name in union_members(edge))
+
+    def _degree(self, edge: str, direction: str) -> float:
         info = self._view.catalog.edges[edge]
         ends = {"out": [info.from_type], "in": [info.to_type], "both": [info.from_type, info.to_type]}[direction]
         return sum(self._count(edge) / self.rows(end) for end in ends)
@@ -56,5 +60,5 @@ class SnapshotEstimates:
 
     def _count(self, type_name: str) -> int:
         catalog = self._view.catalog
-        found = self._view.find(catalog.nodes.get(type_name) or catalog.edges[type_name])
-        return 0 if found is None else found.row_count
+        types = (catalog.nodes.get(name) or catalog.edges[name] for name in union_members(type_name))
+        return sum(0 if (found := self._view.find(info)) is None else found.row_count for info in types)

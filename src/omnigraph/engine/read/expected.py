@@ -1,4 +1,4 @@
-"""How many rows each operator of a plan is expected to yield; what `explain` shows, and what the order was chosen by."""
+"""How many rows each operator of a plan is expected to yield: what `explain` shows and what the order follows."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from omnigraph.compiler.ir.ops import (
 # What is known about none of them: the share of rows that a condition on several variables, a `not` or grouping leaves.
 _KEPT = 0.5
 _JOINED = 0.05
+_FAR = 64
 
 Expected = Mapping[int, float]
 """Rows by the identity of the operator, which lives as long as its plan."""
@@ -77,7 +78,7 @@ def _reached(op: Expand, estimates: Estimates) -> float:
     degree = estimates.degree(link.edge, op.direction)
     most = estimates.rows(op.target_type)
     total, last = 0.0, 1.0
-    for hop in range(1, (link.max_hops or link.min_hops) + 1):
+    for hop in range(1, min(link.max_hops, _FAR) + 1):
         last *= degree
         total += last if hop >= link.min_hops else 0.0
         if last > most or total > most:
@@ -98,7 +99,7 @@ def _result(op: ResultOp, rows: float) -> float:
             return max(1.0, rows * _KEPT) if op.keys else 1.0
         case Distinct():
             return rows * _KEPT
-        case Limit(limit, offset):
+        case Limit(limit):
             return _at_most(rows, Fetch(limit, None)) if limit is not None else rows
         case _:
             return rows

@@ -1,18 +1,21 @@
-"""What a plan does and what it cost: one line per operator, with rows and time once it has run."""
+"""What a plan does and what it cost: one line per operator with the rows expected, then rows, bytes and time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
 from omnigraph.compiler.ir.format import format_operator
 from omnigraph.compiler.ir.ops import AntiJoin, LeftJoin, MatchOp, ReadPlan, ResultOp
+from omnigraph.engine.read.expected import Expected
 
 # An operator inside `not` runs many times; what it did the first times tells enough.
 _MOST_NOTES = 8
+_MOST_EXPECTED = 1e15
 
 
 @dataclass
@@ -22,15 +25,17 @@ class Step:
     op: MatchOp | ResultOp
     depth: int
     rows: int = 0
+    bytes: int = 0
     seconds: float = 0.0
     runs: int = 0
     notes: list[str] = field(default_factory=list)
 
 
 class Profile:
-    """Rows and time per operator of one execution."""
+    """Rows, bytes read and time per operator of one execution; what an operator runs inside counts for it too."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_read: Callable[[], int] = lambda: 0) -> None:
+        self.bytes_read = bytes_read
         self.steps: list[Step] = []
         self._open: list[Step] = []
         self._known: dict[int, Step] = {}
@@ -48,11 +53,12 @@ class Profile:
             step = self._known[id(op)] = Step(op, len(self._open))
             self.steps.append(step)
         self._open.append(step)
-        begin = time.perf_counter()
+        begin, already = time.perf_counter(), self.bytes_read()
         try:
             yield step
         finally:
             step.seconds += time.perf_counter() - begin
+            step.bytes += self.bytes_read() - already
             step.runs += 1
             self._open.pop()
 
@@ -73,9 +79,12 @@ class Explanation:
     plan: ReadPlan
     profile: Profile | None = None
     reads: tuple[TableReads, ...] = ()
+    expected: Expected = field(default_factory=dict)
+    search: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"{'  ' * depth}{label}" for depth, label in _labels(self.plan)]
+        lines = [f"{'  ' * depth}{format_operator(op)}{self._promise(op)}" for depth, op in _operators(self.plan)]
+        lines += self.search
         if self.profile is not None:
             lines = [self._measured(step) for step in self.profile.steps]
             lines += [f"read {read.table}: {read.rows} rows, {read.bytes} bytes" for read in self.reads]
@@ -85,13 +94,18 @@ class Explanation:
         """The same as data."""
         plan: list[dict[str, Any]]
         if self.profile is None:
-            plan = [{"depth": depth, "operator": label} for depth, label in _labels(self.plan)]
+            plan = [
+                {"depth": depth, "operator": format_operator(op), **self._estimate(op)}
+                for depth, op in _operators(self.plan)
+            ]
         else:
             plan = [
                 {
                     "depth": step.depth,
                     "operator": format_operator(step.op),
+                    **self._estimate(step.op),
                     "rows": step.rows,
+                    "bytes": step.bytes,
                     "ms": round(step.seconds * 1000, 3),
                     **({"notes": list(step.notes)} if step.notes else {}),
                 }
@@ -100,21 +114,35 @@ class Explanation:
         return {
             "operators": plan,
             "reads": [{"table": read.table, "rows": read.rows, "bytes": read.bytes} for read in self.reads],
+            **({"search": list(self.search)} if self.search else {}),
         }
 
     def _measured(self, step: Step) -> str:
-        cost = "; ".join([f"{step.rows} rows, {step.seconds * 1000:.2f} ms", *step.notes])
+        rows = f"{step.rows} rows" + (f" of ~{expected}" if (expected := self._rows(step.op)) is not None else "")
+        cost = "; ".join([f"{rows}, {step.bytes} bytes, {step.seconds * 1000:.2f} ms", *step.notes])
         return f"{'  ' * step.depth}{format_operator(step.op)}  [{cost}]"
 
+    def _promise(self, op: MatchOp | ResultOp) -> str:
+        expected = self._rows(op)
+        return "" if expected is None else f"  [~{expected} rows]"
 
-def _labels(plan: ReadPlan) -> Iterator[tuple[int, str]]:
+    def _estimate(self, op: MatchOp | ResultOp) -> dict[str, int]:
+        expected = self._rows(op)
+        return {} if expected is None else {"expected_rows": expected}
+
+    def _rows(self, op: MatchOp | ResultOp) -> int | None:
+        expected = self.expected.get(id(op))
+        return None if expected is None else ceil(min(expected, _MOST_EXPECTED))
+
+
+def _operators(plan: ReadPlan) -> Iterator[tuple[int, MatchOp | ResultOp]]:
     yield from _pipeline(plan.match, 0)
     for op in plan.result:
-        yield 0, format_operator(op)
+        yield 0, op
 
 
-def _pipeline(ops: tuple[MatchOp, ...], depth: int) -> Iterator[tuple[int, str]]:
+def _pipeline(ops: tuple[MatchOp, ...], depth: int) -> Iterator[tuple[int, MatchOp]]:
     for op in ops:
-        yield depth, format_operator(op)
+        yield depth, op
         if isinstance(op, AntiJoin | LeftJoin):
             yield from _pipeline(op.ops, depth + 1)

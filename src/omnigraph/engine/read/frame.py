@@ -67,6 +67,8 @@ class Frame:
 
     def unique(self) -> Frame:
         """Each distinct assignment once."""
+        if not self.length:
+            return self
         if len(self.bound) == 1 and self.score is None and not self.outputs:
             ((var, one),) = self.bound.items()
             rows = distinct_rows(one.rows)

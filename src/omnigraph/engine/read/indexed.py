@@ -43,6 +43,8 @@ def _lookup(
     near_rows = rows[_position(one_chunk(found[near]), ids)]
     wanted = pc.unique(found[far])
     targets = there.handle.take_ids(wanted, ["id", ROW_ID])
+    edges.count_read(found)
+    there.count_read(targets)
     place = pc.index_in(one_chunk(found[far]), value_set=one_chunk(targets["id"]))
     known = place.is_valid().to_numpy(zero_copy_only=False)
     far_rows = row_ids(targets[ROW_ID])[place.drop_null().to_numpy(zero_copy_only=False)]

@@ -38,7 +38,11 @@ def rows_with_ids(table: Entities, ids: Sequence[str], *, keep: bool) -> Rows:
     if index is not None:
         return index.find(ids)
     begin = time.perf_counter()
-    rows = np.unique(row_ids(table.handle.scan([ROW_ID], in_list("id", ids))[ROW_ID]))
+    found = table.handle.scan([ROW_ID], in_list("id", ids)) if len(ids) else None
+    if found is None:
+        return np.empty(0, np.int64)
+    table.count_read(found)
+    rows = np.unique(row_ids(found[ROW_ID]))
     _SPENT.add(table.version_key, time.perf_counter() - begin)
     return rows
 

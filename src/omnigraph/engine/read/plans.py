@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from omnigraph.compiler.compile import CompiledQuery
@@ -12,13 +13,27 @@ from omnigraph.compiler.ir.ops import Plan, ReadPlan
 from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.engine.read.estimates import SnapshotEstimates
+from omnigraph.engine.read.expected import Expected, expected_rows
 from omnigraph.engine.view import View
 
 _REMEMBERED = 512
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan and how many rows each of its operators is expected to yield."""
+
+    plan: ReadPlan
+    expected: Expected
+
+
 def plan_for(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> ReadPlan:
-    """The compiled plan in the best order for this view; parameters stay parameters, only list lengths matter."""
+    """The compiled plan in the best order for this view."""
+    return planned(view, compiled, values).plan
+
+
+def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> Planned:
+    """The same with its estimates; parameters stay parameters, only the lengths of lists matter."""
     lengths = {name: len(value) for name, value in values.items() if isinstance(value, list | tuple)}
     # The order of magnitude is enough, and every further distinction is a plan to make and to keep.
     shape = tuple(sorted((name, length.bit_length()) for name, length in lengths.items()))
@@ -26,8 +41,9 @@ def plan_for(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> 
     key = (id(compiled.plan), state, shape)
     found = _PLANS.get(key, compiled.plan)
     if found is None:
-        context = Context(SnapshotEstimates(view, lengths))
-        found = cast("ReadPlan", optimize(compiled.plan, context))
+        estimates = SnapshotEstimates(view, lengths)
+        plan = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
+        found = Planned(plan, expected_rows(plan, estimates))
         _PLANS.put(key, compiled.plan, found)
     return found
 
@@ -37,9 +53,9 @@ class _Plans:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: OrderedDict[Hashable, tuple[Plan, ReadPlan]] = OrderedDict()
+        self._held: OrderedDict[Hashable, tuple[Plan, Planned]] = OrderedDict()
 
-    def get(self, key: Hashable, compiled: Plan) -> ReadPlan | None:
+    def get(self, key: Hashable, compiled: Plan) -> Planned | None:
         with self._lock:
             held = self._held.get(key)
             if held is None or held[0] is not compiled:
@@ -47,7 +63,7 @@ class _Plans:
             self._held.move_to_end(key)
             return held[1]
 
-    def put(self, key: Hashable, compiled: Plan, plan: ReadPlan) -> None:
+    def put(self, key: Hashable, compiled: Plan, plan: Planned) -> None:
         with self._lock:
             self._held[key] = (compiled, plan)
             self._held.move_to_end(key)

@@ -16,9 +16,10 @@ from omnigraph.engine.read.execute import execute
 from omnigraph.engine.read.expand import traversal_mode
 from omnigraph.engine.read.explain import Explanation
 from omnigraph.engine.read.leaves import frame_leaf
-from omnigraph.engine.read.plans import plan_for
+from omnigraph.engine.read.plans import planned
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.search_paths import search_paths
 from omnigraph.engine.runners import spark_reader
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
@@ -56,11 +57,11 @@ def run_query(view: View, call: ReadCall) -> Result:
         return result
     compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
-    plan = plan_for(view, compiled, bindings.params)
+    found = planned(view, compiled, bindings.params)
     budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
     run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
-    table = execute(run, plan)
-    explanation = Explanation(plan, run.profile, run.reads())
+    table = execute(run, found.plan)
+    explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation)
 
 
@@ -68,4 +69,5 @@ def explain_query(view: View, call: ReadCall) -> Explanation:
     """The plan a read would run at one view; parameters are optional here."""
     compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
     values = {} if call.params is None else compiled.bind(call.params)
-    return Explanation(plan_for(view, compiled, values))
+    found = planned(view, compiled, values)
+    return Explanation(found.plan, expected=found.expected, search=search_paths(view, found.plan))

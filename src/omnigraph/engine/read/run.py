@@ -45,6 +45,9 @@ class Run:
     _tables: dict[str, Entities] = field(default_factory=dict)
     _filters: list[tuple[Rows, str]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.profile.bytes_read = lambda: sum(table.bytes_read for table in self._tables.values())
+
     def entities(self, table_key: str) -> Entities:
         """One table's values as this execution has read them so far."""
         if table_key not in self._tables:

@@ -15,6 +15,7 @@ from omnigraph.compiler.ir.walk import properties, variables
 from omnigraph.compiler.types import union_members
 from omnigraph.engine.pushdown import Pushed, push
 from omnigraph.engine.read.adjacency import Rows, build
+from omnigraph.engine.read.coverage import selective
 from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_of
 from omnigraph.engine.read.keyed import rows_by_key
@@ -27,6 +28,8 @@ from omnigraph.engine.read.unions import is_union
 _PIECE = 1 << 20
 # For more rows than this asking storage once beats reading the columns of each.
 _FEW_HITS = 1_000
+# Up to so many rows comparing a column in memory is as fast as asking an index.
+_FEW_IN_MEMORY = 100_000
 
 
 def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: bool = False) -> Frame:
@@ -68,7 +71,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     if hits is not None:
         return _found(run, op, entities, hits)
     read = [name for predicate in op.predicates for _, name in properties(predicate)]
-    if entities.at_hand(read):
+    if entities.at_hand(read) and not _indexed(entities, op):
         rows = entities.all_rows()
         return rows[run.matching(op.var, _table_key(op), rows, op.predicates)] if op.predicates else rows
     if not entities.as_named:
@@ -82,6 +85,11 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
             run.remember_filter(rows, pushed.filter)
         return rows
     return rows[run.matching(op.var, _table_key(op), rows, (pushed.rest,))]
+
+
+def _indexed(entities: Entities, op: NodeScan) -> bool:
+    """Whether an index finds the rows faster than comparing all of them in memory does."""
+    return entities.row_count > _FEW_IN_MEMORY and selective(entities, op.predicates)
 
 
 def _found(run: Run, op: NodeScan, entities: Entities, hits: Rows) -> Rows:

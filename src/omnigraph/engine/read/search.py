@@ -135,7 +135,8 @@ def _fuse(run: Run, entities: Entities, rows: Rows, call: ir.Rrf, limit: int | N
             ranked.append(matching[_best_first(entities, matching, -hits.scores[inside])])
     found, place = distinct(np.concatenate(ranked))
     shares = np.concatenate([1.0 / (k + 1 + np.arange(len(part))) for part in ranked])
-    return Hits(found, np.bincount(place, weights=shares, minlength=len(found)))
+    total: Scores = np.bincount(place, weights=shares, minlength=len(found)).astype(np.float64)
+    return Hits(found, total)
 
 
 def _best_first(entities: Entities, rows: Rows, scores: Scores) -> Rows:

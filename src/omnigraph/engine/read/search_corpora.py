@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from omnigraph.engine.arrow import PROPERTY_ID
-from omnigraph.engine.read.advance import CREATED, UPDATED, Mark
 from omnigraph.engine.read.cache import ByteCache
 from omnigraph.engine.read.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.entities import ROW_ID, Entities, one_chunk
+from omnigraph.engine.read.mark import CREATED, UPDATED, Mark
 from omnigraph.engine.read.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.search_segment import Segment
 from omnigraph.storage.derived import drop_arrays, load_arrays, names_under, save_arrays
@@ -54,7 +54,8 @@ class TextColumn:
     def identity(self) -> str:
         """Tells a property from a later one of the same name."""
         stored = self.table.handle.schema.field(self.name).metadata if self.table.as_named else None
-        return (stored or {}).get(PROPERTY_ID.encode(), b"").decode()
+        named: bytes = (stored or {}).get(PROPERTY_ID.encode(), b"")
+        return named.decode()
 
     @property
     def is_large(self) -> bool:
@@ -86,10 +87,16 @@ def corpus_at_hand(column: TextColumn) -> Corpus | None:
     if held is not None or not column.is_large:
         return held
     kept = _load(column, column.place)
-    if kept is None:
-        return CORPORA.get_or_build(column.key, lambda: made) if (made := _advanced(column)) is not None else None
-    _hold(column, kept[1])
-    return kept[1]
+    found = _advanced(column) if kept is None else kept[1]
+    if found is not None:
+        CORPORA.put(column.key, found)
+        _LINEAGES.remember(column)
+    return found
+
+
+def is_kept(column: TextColumn) -> bool:
+    """Whether the corpus of these exact texts is in memory or on disk."""
+    return CORPORA.get(column.key) is not None or _load(column, column.place) is not None
 
 
 def corpus_of(column: TextColumn) -> Corpus:
@@ -111,11 +118,6 @@ def _built(column: TextColumn) -> Corpus:
     return made
 
 
-def _hold(column: TextColumn, corpus: Corpus) -> None:
-    CORPORA.put(column.key, corpus)
-    _LINEAGES.remember(column)
-
-
 # --- advancing --------------------------------------------------------------------------------------------
 
 
@@ -124,10 +126,7 @@ def _advanced(column: TextColumn) -> Corpus | None:
     for mark, older in _older(column):
         if mark.precedes(column.table):
             made = _advance(older, mark, column)
-            if made is not None:
-                made = _tidied(column, made)
-                _LINEAGES.remember(column)
-            return made
+            return None if made is None else _tidied(column, made)
     return None
 
 
@@ -157,9 +156,11 @@ def _advance(older: Corpus, mark: Mark, column: TextColumn) -> Corpus | None:
 
 def _tidied(column: TextColumn, made: Corpus) -> Corpus:
     """Few parts: small ones are made one, and everything is once they have become a noticeable share."""
-    base = len(made.parts[0].segment) if made.parts else 0
-    changed = made.count - 2 * (len(made.parts[0]) if made.parts else 0) + base
-    if changed > _MOST_UNFOLDED * max(base, 1):
+    if not made.parts:
+        return made
+    base = made.parts[0]
+    gone, added = len(base.segment) - len(base), made.count - len(base)
+    if gone + added > _MOST_UNFOLDED * len(base.segment):
         made = made.folded(0)
         _save(column, made)
     elif len(made.parts) > _MOST_PARTS:

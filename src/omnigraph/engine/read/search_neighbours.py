@@ -13,6 +13,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.cache import Fetches
 from omnigraph.engine.read.corpus import Hits
+from omnigraph.engine.read.coverage import index_on
 from omnigraph.engine.read.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.run import Run
@@ -31,8 +32,6 @@ _LARGEST_SHARE = 8
 _WIDEN = 4
 
 _SEARCHES = Fetches()
-_INDEXES: dict[Hashable, IndexInfo | None] = {}
-_REMEMBERED_INDEXES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +121,7 @@ class NearestSearch:
 
 def vector_index(entities: Entities, name: str) -> IndexInfo | None:
     """The vector index on a column at this version, if there is one."""
-    if not entities.as_named:
-        return None
-    key = (entities.version_key, name)
-    if key not in _INDEXES:
-        if len(_INDEXES) >= _REMEMBERED_INDEXES:
-            _INDEXES.clear()
-        indexes = entities.handle.indices()
-        _INDEXES[key] = next((i for i in indexes if i.columns == (name,) and i.index_type.upper() == INDEX_TYPE), None)
-    return _INDEXES[key]
+    return index_on(entities, name, INDEX_TYPE)
 
 
 def _is_enough(hits: Hits, most: int, metric: str) -> bool:

@@ -15,7 +15,8 @@ from omnigraph.storage.layout import Root
 # Below this many edges building takes less time than looking for files.
 WORTH_KEEPING = 100_000
 _KEPT_PER_TABLE = 4
-_FORMAT = 1
+_FORMAT = 2
+_FACTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,13 @@ class Shelf:
     def load(self, direction: str) -> Adjacency | None:
         """The lists that were kept, or None when they are absent or not what they should be."""
         found = load_arrays(self.root, self._name(direction))
-        if found is None or set(found) != {"offsets", "neighbours", "edges", "keys", "origin"}:
+        if found is None or set(found) != {"offsets", "neighbours", "edges", "keys", "facts", "origin"}:
             return None
         offsets, neighbours, edges, keys = (found[part] for part in ("offsets", "neighbours", "edges", "keys"))
         whole = len(offsets) >= 2 and int(offsets[-1]) == len(neighbours) == len(edges)
-        if not whole or (keys.ndim and len(keys) != len(offsets) - 1):
+        if not whole or (keys.ndim and len(keys) != len(offsets) - 1) or len(found["facts"]) != _FACTS:
             return None
-        return Adjacency(offsets, neighbours, edges, keys if keys.ndim else int(keys))
+        return Adjacency(offsets, neighbours, edges, keys if keys.ndim else int(keys)).knowing(found["facts"])
 
     def origin(self) -> str:
         """What was said about the origin of the lists along the edges."""
@@ -67,6 +68,7 @@ class Shelf:
             "neighbours": lists.neighbours,
             "edges": lists.edges,
             "keys": np.asarray(lists.keys),
+            "facts": np.array(lists.facts, np.int64),
             "origin": np.frombuffer(origin.encode(), np.uint8),
         }
         save_arrays(self.root, self._name(direction), arrays)

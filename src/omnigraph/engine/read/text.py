@@ -16,6 +16,7 @@ from omnigraph.engine.read.frame import Frame, numpy_of
 from omnigraph.engine.read.rowindex import RowIndex, distinct
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.search_corpora import TextColumn, corpus_at_hand, corpus_of
+from omnigraph.engine.read.unions import OPTIONAL, is_union
 
 DEFAULT_DISTANCE = 2
 # From this share of a table on, analysing all of it once is worth keeping for the next query.
@@ -56,9 +57,9 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
     conditions leave (`narrowed`) of a large one whose corpus is not at hand.
     """
     calls = [call for condition in conditions if (call := searched(condition)) is not None]
-    entities = run.entities(table_key)
-    if not calls or entities.is_small:
+    if not calls or is_union(table_key) or run.entities(table_key).is_small:
         return None
+    entities = run.entities(table_key)
     found: Rows | None = None
     for call in calls:
         assert isinstance(call.field, ir.Property)
@@ -83,8 +84,11 @@ def _texts(run: Run, frame: Frame, field: ir.Expr) -> Callable[[str, int | None]
 
 
 def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable[[str, int | None], Mask]:
+    wanted, place = distinct(rows)
+    if table_key.startswith(OPTIONAL) or is_union(table_key):
+        few = _matching_rows(_corpus(run.columns(table_key).values(name, wanted), wanted), wanted)
+        return lambda query, distance: few(query, distance)[place]
     entities = run.entities(table_key)
-    wanted, _ = distinct(rows)
     column = TextColumn(entities, name, run.keep_derived)
     whole = corpus_at_hand(column)
     if whole is None and len(wanted) * _WHOLE_COLUMN_SHARE >= entities.row_count:

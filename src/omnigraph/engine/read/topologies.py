@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Hashable, Iterator
 
@@ -10,10 +11,11 @@ from omnigraph.engine.read.cache import ByteCache
 from omnigraph.engine.read.shelf import WORTH_KEEPING
 from omnigraph.engine.read.topology import Ends, Topology, build_topology
 
-_TOPOLOGY_CACHE_BYTES = 2 << 30
+_TOPOLOGY_CACHE_BYTES = max(2 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 3)
 _REMEMBERED_LINEAGES = 256
 
-TOPOLOGIES: ByteCache[Topology] = ByteCache(_TOPOLOGY_CACHE_BYTES, lambda topology: topology.nbytes)
+# One topology may fill all of it: without it every traversal would build it again.
+TOPOLOGIES: ByteCache[Topology] = ByteCache(_TOPOLOGY_CACHE_BYTES, lambda topology: topology.nbytes, share=1)
 
 
 def topology_at_hand(ends: Ends) -> Topology | None:
@@ -37,16 +39,18 @@ def _make(ends: Ends) -> Topology:
     if ends.edges.row_count < WORTH_KEEPING:
         return build_topology(ends)
     made = _advanced(ends)
+    if made is not None and not made.stands_alone:
+        return made  # the next version is advanced from the same older one again
     if made is None:
         made = build_topology(ends)
-        if ends.keep:
-            ends.shelf.save("out", made.out, Origin.of(ends).text())
+    if ends.keep:
+        ends.shelf.save("out", made.out, Origin.of(ends).text())
     _LINEAGES.remember(ends)
     return made
 
 
 def _advanced(ends: Ends) -> Topology | None:
-    """Advanced lists are not written: the next process advances from the same older ones again."""
+    """An older topology with a small overlay, or with so many changes worked in that it stands alone again."""
     found = (advance(older, origin, ends) for origin, older in _older(ends))
     return next((made for made in found if made is not None), None)
 
@@ -59,7 +63,7 @@ def _older(ends: Ends) -> Iterator[tuple[Origin, Topology]]:
         kept = shelf.load("out")
         origin = Origin.parse(shelf.origin())
         if kept is not None and origin is not None:
-            yield origin, Topology({"out": kept}, shelf)
+            yield origin, Topology({"out": kept}, shelf, saves=ends.keep)
 
 
 def _hold(ends: Ends, held: Topology) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -46,9 +46,19 @@ class Ends:
 class Topology:
     """Neighbour lists by source (`out`), by target (`in`) and by either end (`both`), each on demand."""
 
-    def __init__(self, lists: Mapping[str, Adjacency], shelf: Shelf | None = None) -> None:
+    def __init__(
+        self,
+        lists: Mapping[str, Adjacency],
+        shelf: Shelf | None = None,
+        *,
+        saves: bool = True,
+        derive: Callable[[str], Adjacency] | None = None,
+    ) -> None:
         self._lists = dict(lists)
         self._shelf = shelf
+        self._saves = saves
+        self._derive = derive or self._derived
+        self.stands_alone = derive is None  # not an overlay over an older one
         self._lock = threading.Lock()
 
     @property
@@ -64,13 +74,13 @@ class Topology:
     @cached_property
     def span(self) -> int:
         """One more than the largest row id of a linked node."""
-        return max(self.out.last_owner, int(self.out.neighbours.max())) + 1 if len(self.out) else 0
+        return max(self.out.last_owner, self.out.last_neighbour) + 1 if len(self.out) else 0
 
     def lists(self, direction: str) -> Adjacency:
         """Neighbour lists along the edges (`out`), against them (`in`) or regardless of direction (`both`)."""
         with self._lock:
             if direction not in self._lists:
-                self._lists[direction] = self._kept(direction) or self._derived(direction)
+                self._lists[direction] = self._kept(direction) or self._derive(direction)
             return self._lists[direction]
 
     def known(self) -> dict[str, Adjacency]:
@@ -87,7 +97,7 @@ class Topology:
     def _derived(self, direction: str) -> Adjacency:
         triples = (self.out.owners, self.out.neighbours.astype(np.int64), self.out.edges.astype(np.int64))
         lists = build(*oriented(triples, direction))
-        if self._shelf is not None:
+        if self._shelf is not None and self._saves:
             self._shelf.save(direction, lists)
         return lists
 

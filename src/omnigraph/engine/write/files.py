@@ -51,6 +51,15 @@ def is_remote(path: str) -> bool:
     return path.startswith("s3://")
 
 
+def written_at(path: str) -> str:
+    """When a file was written last, as far as its store tells."""
+    system, place = _located(path)
+    try:
+        return str(system.get_file_info(place).mtime_ns)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
 def open_input(path: str) -> pa.NativeFile:
     """The bytes of a file with random access, as they are stored."""
     system, place = _located(path)

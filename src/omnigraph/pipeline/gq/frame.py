@@ -54,7 +54,7 @@ Output: TypeAlias = str | NodeColumns
 class Rows:
     """Assignments as a frame. None for `frame` is the one empty row that every pipeline starts from."""
 
-    frame: Frame | None
+    frame: Frame
     columns: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (variable, property) → column
     kinds: Mapping[str, PropType] = field(default_factory=dict)  # column → type
     order: tuple[Order, ...] = ()

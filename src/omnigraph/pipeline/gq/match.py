@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import count
 
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Link, MatchOp, NodeScan
+from omnigraph.compiler.ir.ops import (
+    AntiJoin,
+    Expand,
+    ExpandTest,
+    Filter,
+    LeftJoin,
+    Link,
+    MatchOp,
+    NodeScan,
+    ShortestPath,
+)
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.engine.arrow import TableType, row_schema
 from omnigraph.engine.view import View
-from omnigraph.errors import BadRequest
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
-from omnigraph.pipeline.gq.scan import Scan, kind_of, scan_frame
+from omnigraph.pipeline.gq.scan import Scan, kind_of, node_type, not_on_spark, scan_frame
 
 Conditions = tuple[ir.Condition, ...]
+_FEW_HOPS = 3
 
 
 class Matcher:
@@ -50,8 +61,10 @@ class Matcher:
                 return self.low.keep(rows, (condition,))
             case AntiJoin():
                 return self._anti_join(rows, op)
-            case _:
-                raise BadRequest(f"'{type(op).__name__}' cannot run on Spark; use runner='inline'")
+            case LeftJoin():
+                return self._left_join(rows, op)
+            case ShortestPath():
+                raise not_on_spark("a shortest path")
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -72,7 +85,7 @@ class Matcher:
         return self.low.keep(rows, tuple(condition for condition in conditions if _ranks(condition)))
 
     def _scan(self, rows: Rows, op: NodeScan) -> Rows:
-        nodes = self._entities(self.view.catalog.nodes[op.type_name], op.var, op.predicates)
+        nodes = self._entities(node_type(self.view.catalog, op.type_name), op.var, op.predicates)
         if rows.frame is None:
             return self.low.keep(nodes, op.joins)
         pairs = [pair for condition in op.joins if (pair := _equality(condition, op.var)) is not None]
@@ -90,7 +103,7 @@ class Matcher:
         hops = self._hops(rows, link, op.source, op.edge_predicates)
         near, far = hops.columns["", "near"], hops.columns["", "far"]
         wider = _joined(rows, hops, [(rows.id(op.source), near)], "inner")
-        info = self.view.catalog.nodes[op.target_type]
+        info = node_type(self.view.catalog, op.target_type)
         nodes = self._entities(info, op.target, op.predicates)
         found = _joined(wider, nodes, [(far, nodes.id(op.target))], "inner")
         return _without(found, [("", "near"), ("", "far")])
@@ -105,6 +118,8 @@ class Matcher:
 
     def _hops(self, rows: Rows, link: Link, source: str, edge_predicates: Conditions) -> Rows:
         """(near, far) pairs of a link seen from one end: each pair once, or one row per edge when edges are bound."""
+        if link.ways:
+            raise not_on_spark("a traversal over several edge types, or between unions of types,")
         if link.edge_var is not None:
             return self._bound_edges(link, source, edge_predicates)
         pairs = self._pairs(link, source)
@@ -156,20 +171,27 @@ class Matcher:
         start = rows.id(source)
         frontier = self.low.hold(rows.frame.select(_as(start, "start"), _as(start, "node")).distinct())
         seen, found = frontier, []
-        for hop in range(1, link.max_hops + 1):
+        for hop in count(1):
+            # A long walk ends where nothing new is found.
+            if hop > link.max_hops or (link.max_hops > _FEW_HOPS and hop > link.min_hops and frontier.isEmpty()):
+                break
             steps = frontier.join(edges, F.col("node") == F.col("a")).select("start", _as("b", "node")).distinct()
             known = seen.select(_as("start", "s"), _as("node", "n"))
             same = (F.col("start") == F.col("s")) & (F.col("node") == F.col("n"))
-            fresh = self.low.hold(steps.join(known, same, "left_anti"))
+            fresh = self._settled(steps.join(known, same, "left_anti"), link)
             if hop >= link.min_hops:
                 found += [frontier.join(loops, F.col(at_head) == F.col("loop"), "left_semi"), fresh]
-            seen, frontier = self.low.hold(seen.unionByName(fresh)), fresh
+            seen, frontier = self._settled(seen.unionByName(fresh), link), fresh
         reached = found[0]
         for more in found[1:]:
             reached = reached.unionByName(more)
         near, far = self.low.names.fresh(), self.low.names.fresh()
         frame = reached.distinct().select(_as("start", near), _as("node", far))
         return Rows(frame, {("", "near"): near, ("", "far"): far}, {near: ir.STRING, far: ir.STRING})
+
+    def _settled(self, frame: Frame, link: Link) -> Frame:
+        """What later hops read again; plans that hold each other double with every hop, so long walks forget them."""
+        return frame.localCheckpoint() if link.max_hops > _FEW_HOPS else self.low.hold(frame)
 
     # --- not -------------------------------------------------------------------------------------
 
@@ -179,12 +201,28 @@ class Matcher:
         if not ids:
             found = self.match(Rows(None), op.ops)
             return rows if found.frame.isEmpty() else rows.with_frame(rows.frame.limit(0))
-        kept = {key: column for key, column in rows.columns.items() if key[0] in op.outer}
-        outer = rows.frame.select(*kept.values()).dropDuplicates(ids)
-        inner = self.match(Rows(outer, kept, {name: rows.kinds[name] for name in kept.values()}), op.ops)
+        inner = self.match(self._distinct(rows, op.outer), op.ops)
         aliases = {column: self.low.names.fresh() for column in ids}
         gone = inner.frame.select(*(_as(column, alias) for column, alias in aliases.items())).distinct()
-        return rows.with_frame(rows.frame.join(gone, _all_equal(list(aliases.items())), "left_anti"))
+        return rows.with_frame(rows.frame.join(gone, _all_same(aliases), "left_anti"))
+
+    def _left_join(self, rows: Rows, op: LeftJoin) -> Rows:
+        """Extend each row by what the inner pipeline finds for it, or by null."""
+        if rows.frame is None:
+            raise not_on_spark("'optional' before anything is matched")
+        inner = self.match(self._distinct(rows, op.outer) if op.outer else Rows(None), op.ops)
+        aliases = {rows.id(var): self.low.names.fresh() for var in op.outer}
+        bound = {key: column for key, column in inner.columns.items() if key[0] in op.binds}
+        found = inner.frame.select(*(_as(column, alias) for column, alias in aliases.items()), *bound.values())
+        frame = rows.frame.join(found, _all_same(aliases), "left").drop(*aliases.values())
+        kinds = {**rows.kinds, **{column: inner.kinds[column] for column in bound.values()}}
+        return replace(rows, frame=frame, columns={**rows.columns, **bound}, kinds=kinds)
+
+    def _distinct(self, rows: Rows, variables: Iterable[str]) -> Rows:
+        """Each assignment of some variables once."""
+        kept = {key: column for key, column in rows.columns.items() if key[0] in variables}
+        frame = rows.frame.select(*kept.values()).dropDuplicates([rows.id(var) for var in variables])
+        return Rows(frame, kept, {name: rows.kinds[name] for name in kept.values()})
 
 
 def _joined(left: Rows, right: Rows, pairs: list[tuple[str, str]] | None, how: str) -> Rows:
@@ -207,6 +245,14 @@ def _all_equal(pairs: list[tuple[str, str]]) -> Frame:
     condition = F.lit(True)
     for left, right in pairs:
         condition = condition & (F.col(left) == F.col(right))
+    return condition
+
+
+def _all_same(aliases: Mapping[str, str]) -> Frame:
+    """Equal ids, where a variable without a value is equal to itself."""
+    condition = F.lit(True)
+    for left, right in aliases.items():
+        condition = condition & F.col(left).eqNullSafe(F.col(right))
     return condition
 
 

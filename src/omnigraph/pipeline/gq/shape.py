@@ -13,12 +13,11 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Aggregate, Distinct, Limit, Project, Rank, ResultOp, Sort
+from omnigraph.compiler.ir.ops import Aggregate, Distinct, Having, Limit, Project, Rank, ResultOp, Sort
 from omnigraph.compiler.ir.ops import Output as OutputColumn
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import INTEGER
 from omnigraph.engine.read.run import Run
-from omnigraph.errors import BadRequest
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
 from omnigraph.pipeline.gq.rank import fuse, ranked
 
@@ -44,12 +43,12 @@ class Shaper:
                 return self._project(rows, columns)
             case Aggregate():
                 return self._aggregate(rows, op)
+            case Having(condition):
+                return self.low.keep(rows, (condition,))
             case Distinct():
                 return self._distinct(rows)
             case Limit(limit, offset):
                 return self._limit(rows, self.run.row_number(limit, "limit"), self.run.row_number(offset, "offset"))
-            case _:
-                raise BadRequest(f"'{type(op).__name__}' cannot run on Spark; use runner='inline'")
 
     def _fused(self, rows: Rows, exprs: Sequence[ir.Expr]) -> Rows:
         calls = [part for expr in exprs for part in expressions(expr) if isinstance(part, ir.Rrf)]
@@ -75,24 +74,25 @@ class Shaper:
         rows = self._fused(rows, given)
         rows, found = self.low.computed(rows, given)
         arguments = dict(zip(map(id, given), found, strict=True))
+        order = _ascending(rows)
         folds, kinds, outputs = [], dict(rows.kinds), dict(rows.outputs)
         for column in calls:
             call, name = column.expr, self.low.names.fresh()
             assert isinstance(call, ir.AggregateCall)
             argument = None if call.arg is None else arguments[id(call.arg)]
-            folds.append(_fold(call, argument, kinds).alias(name))
+            folds.append(_fold(call, argument, order).alias(name))
             kinds[name], outputs[column.name] = call.type, name
-        rows, first = self._first_of_group(rows)
-        folds += first
+        if order:
+            # Groups come in the order of their first rows: the smallest of what rows are ordered by stands for it.
+            folds.append(F.min(F.struct(*(part.alias(f"k{at}") for at, part in enumerate(order)))).alias("first"))
         frame = self._grouped(rows, folds) if op.keys else rows.frame.agg(*folds)
-        order = (Order("first"),) if first else ()
         return replace(
             rows,
             frame=frame,
             columns={},
             kinds=kinds,
             outputs={column.name: outputs[column.name] for column in op.columns},
-            order=order,
+            order=(Order("first"),) if order else (),
             score=None,
         )
 
@@ -105,16 +105,6 @@ class Shaper:
                 carried += [column for column in output.columns.values() if column != output.id]
         kept = [F.first(F.col(column)).alias(column) for column in dict.fromkeys(carried) if column not in keys]
         return rows.frame.groupBy(*dict.fromkeys(keys)).agg(*folds, *kept)
-
-    def _first_of_group(self, rows: Rows) -> tuple[Rows, list[Any]]:
-        """Groups come in the order of their first rows: the smallest of what rows are ordered by stands for it."""
-        if not rows.order:
-            return rows, []
-        parts = [-F.col(each.column) if each.descending else F.col(each.column) for each in rows.order]
-        for each in rows.order:
-            if each.descending and rows.kinds.get(each.column) != ir.FLOAT64:
-                raise ir.IllTyped("rows are grouped after a descending order of something that is no score")
-        return rows, [F.min(F.struct(*(part.alias(f"k{at}") for at, part in enumerate(parts)))).alias("first")]
 
     # --- distinct, limit -------------------------------------------------------------------------
 
@@ -141,12 +131,30 @@ def _key(output: Output) -> str:
     return output if isinstance(output, str) else output.id
 
 
-def _fold(call: ir.AggregateCall, column: str | None, kinds: dict[str, Any]) -> Any:
-    if column is None or (isinstance(call.arg, ir.Node) and not call.distinct):
+def _ascending(rows: Rows) -> list[Any]:
+    """What rows are ordered by as columns that all ascend."""
+    for each in rows.order:
+        if each.descending and rows.kinds.get(each.column) != ir.FLOAT64:
+            raise ir.IllTyped("rows are grouped after a descending order of something that is no score")
+    return [-F.col(each.column) if each.descending else F.col(each.column) for each in rows.order]
+
+
+def _collected(value: Any, order: Sequence[Any], *, distinct: bool) -> Any:
+    """The values of a group in the order of its rows, without null; of equal ones the first if they are distinct."""
+    placed = F.struct(*(part.alias(f"k{at}") for at, part in enumerate(order)), value.alias("value"))
+    gathered = F.sort_array(F.collect_list(F.when(value.isNotNull(), placed)))
+    values = F.transform(gathered, lambda each: each["value"])
+    return F.array_distinct(values) if distinct else values
+
+
+def _fold(call: ir.AggregateCall, column: str | None, order: Sequence[Any]) -> Any:
+    if column is None:
         return F.count(F.lit(1))
     assert call.arg is not None
     value, kind = F.col(column), value_kind(call.arg)
     floating = kind.scalar in ("F32", "F64") and not kind.list and kind.dim is None
+    if call.function == "collect":
+        return _collected(value, order, distinct=call.distinct)
     if call.distinct:
         # -0.0 and 0.0 are one number.
         return F.count_distinct(value + F.lit(0.0) if floating else value)
@@ -162,4 +170,4 @@ def _fold(call: ir.AggregateCall, column: str | None, kinds: dict[str, Any]) -> 
             exact = value.cast("decimal(20,0)") if kind.scalar in INTEGER else value.cast("double")
             total = F.sum(exact).cast("double")
             return total if call.function == "sum" else total / F.count(value)
-    raise BadRequest(f"the aggregate '{call.function}' cannot run on Spark; use runner='inline'")
+    raise ir.IllTyped(f"aggregate {call.function!r}")

@@ -275,13 +275,13 @@ ANSWERS: dict[str, Shape] = {
         after=ref("ChangeImageOutput"),
     ),
     "GraphBatchDeclarationOutput": record("Entities loaded of one type.", name=TEXT, entities_loaded=COUNT),
-    "GraphBatchLoadOutput": record("What a batch did.", **_LOADED),
+    "GraphBatchLoadOutput": record("What a batch did.", (), **_LOADED),
     "GraphInfo": record("A served graph.", graph_id=TEXT, uri=TEXT),
     "GraphListResponse": record("The served graphs.", graphs=listed(ref("GraphInfo"))),
     "HealthOutput": record(
         "Alive.", ("source_version",), status=TEXT, version=TEXT, internal_schema_version=COUNT, source_version=TEXT
     ),
-    "IngestOutput": record("What a load did.", uri=TEXT, **_LOADED),
+    "IngestOutput": record("What a load did.", (), uri=TEXT, **_LOADED),
     "InvokeStoredQueryResponse": {"anyOf": [ref("ReadOutput"), ref("ChangeOutput")]},
     "ParamDescriptor": record(
         "A parameter of a stored query.",

@@ -13,8 +13,10 @@ from typing import Any, BinaryIO, cast
 from starlette.responses import Response
 
 from omnigraph.engine.feed.baseline import capture_baseline
-from omnigraph.engine.feed.block import DEFAULT_CHANGES, MAX_CHANGES
-from omnigraph.engine.feed.scope import KINDS, OPS, change_scope
+from omnigraph.engine.feed.block import DEFAULT_CHANGES, MAX_CHANGES, Budget
+from omnigraph.engine.feed.page import commit_changes_page
+from omnigraph.engine.feed.poll import Cursor, FeedPosition, PageToken, Start, poll_feed
+from omnigraph.engine.feed.scope import ChangeScope, change_scope
 from omnigraph.errors import (
     BadRequest,
     BranchNotFound,
@@ -90,7 +92,8 @@ async def commit_changes(exchange: Exchange) -> Response:
         raise missing from None
     if not exchange.decide(Action.READ, branch=commit.manifest_branch or MAIN).allowed:
         raise missing
-    page = await exchange.read(lambda _: graph.commits.changes(commit, **scope, page_token=token, limit=limit))
+    core = exchange.graph.core
+    page = await exchange.read(lambda _: commit_changes_page(core, commit, scope, Budget(limit), token))
     return answer(changes_output(page))
 
 
@@ -102,8 +105,8 @@ async def poll(exchange: Exchange) -> Response:
     exchange.allow(Action.READ, branch=branch)
     position = feed_position(exchange)
     scope, limit = change_filter(exchange), _limit(exchange)
-    graph = exchange.graph.bound(bound_branch(branch))
-    page = await exchange.read(lambda _: graph.changes.poll(**position, **scope, limit=limit))
+    core, bound = exchange.graph.core, bound_branch(branch)
+    page = await exchange.read(lambda _: poll_feed(core, bound, position, scope, Budget(limit)))
     return answer(feed_output(page))
 
 
@@ -126,25 +129,21 @@ async def baseline(exchange: Exchange) -> Response:
     return await streamed(exchange, produce)
 
 
-def feed_position(exchange: Exchange) -> dict[str, str]:
+def feed_position(exchange: Exchange) -> FeedPosition:
     """Where a poll continues; by default it starts now."""
     given = {name: value for name in _POSITIONS if (value := exchange.value(name)) is not None}
     if len(given) > 1:
         raise bad_request("give one of cursor, start and page_token")
-    start = given.get("start")
-    if start is not None and start not in ("now", "beginning") and not start.partition("after:")[2]:
-        raise bad_request("start is 'now', 'beginning' or 'after:<commit id>'")
-    return given
+    if "cursor" in given:
+        return Cursor(given["cursor"])
+    if "page_token" in given:
+        return PageToken(given["page_token"])
+    return Start(given.get("start", "now"))
 
 
-def change_filter(exchange: Exchange) -> dict[str, list[str]]:
+def change_filter(exchange: Exchange) -> ChangeScope:
     """Which changes are asked for."""
-    kinds, ops = exchange.values("kind"), exchange.values("op")
-    for name, values, known in (("kind", kinds, KINDS), ("op", ops, OPS)):
-        for value in values:
-            if value not in known:
-                raise bad_request(f"unknown {name} '{value}' (expected {', '.join(known)})")
-    return {"kinds": kinds, "types": exchange.values("type"), "ops": ops}
+    return change_scope(exchange.values("kind"), exchange.values("type"), exchange.values("op"))
 
 
 def _limit(exchange: Exchange) -> int:

@@ -10,7 +10,9 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from omnigraph.engine.feed.poll import FeedPage
+from omnigraph.engine.feed.block import Budget
+from omnigraph.engine.feed.poll import Cursor, FeedPage, FeedPosition, PageToken, poll_feed
+from omnigraph.engine.feed.scope import ChangeScope
 from omnigraph.errors import OmnigraphError
 from omnigraph.policy.actions import Action
 from omnigraph.server.answers import compact
@@ -33,7 +35,7 @@ async def stream(exchange: Exchange) -> Response:
     position = feed_position(exchange)
     resumed = exchange.request.headers.get("last-event-id")
     if resumed:
-        position = {"cursor": resumed}
+        position = Cursor(resumed)
     feed = _Feed(exchange, branch, change_filter(exchange))
     first = await feed.poll(position)  # a bad position is refused before anything is promised
     return _Events(feed, first)
@@ -42,15 +44,16 @@ async def stream(exchange: Exchange) -> Response:
 class _Feed:
     """Polls one branch, whole commits at a time."""
 
-    def __init__(self, exchange: Exchange, branch: str, scope: dict[str, list[str]]) -> None:
+    def __init__(self, exchange: Exchange, branch: str, scope: ChangeScope) -> None:
         self.exchange = exchange
         self.branch = branch
         self.scope = scope
 
-    async def poll(self, position: dict[str, str]) -> FeedPage:
-        graph = self.exchange.graph.bound(bound_branch(self.branch))
+    async def poll(self, position: FeedPosition) -> FeedPage:
+        core, bound = self.exchange.graph.core, bound_branch(self.branch)
+        # Nobody may listen for a disconnection here: the response itself does.
         pools = self.exchange.server.pools
-        return await pools.write(lambda: graph.changes.poll(**position, **self.scope))
+        return await pools.read(lambda _: poll_feed(core, bound, position, self.scope, Budget()), None)
 
     async def events(self, page: FeedPage) -> AsyncIterator[bytes]:
         """Events for ever; a commit whose changes fill several pages is several events, the last with an id."""
@@ -105,11 +108,11 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-def _next(page: FeedPage) -> dict[str, str]:
+def _next(page: FeedPage) -> FeedPosition:
     if page.next_page_token is not None:
-        return {"page_token": page.next_page_token}
+        return PageToken(page.next_page_token)
     assert page.cursor is not None
-    return {"cursor": page.cursor}
+    return Cursor(page.cursor)
 
 
 def _event(kind: str, document: Any, cursor: str | None = None) -> bytes:

@@ -62,8 +62,8 @@ async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
 
 
 async def _run(exchange: Exchange, data: bytes, mode: str, branch: str, base: str | None) -> LoadResult:
-    graph = exchange.graph.bound(bound_branch(branch), exchange.actor)
+    graph, embedder = exchange.graph.bound(bound_branch(branch), exchange.actor), exchange.graph.embedder
     try:
-        return await exchange.write(lambda: graph.load(data, mode=mode, from_=base, runner="inline"))
+        return await exchange.write(lambda: graph.load(data, mode=mode, from_=base, runner="inline", embedder=embedder))
     except UnicodeError as error:
         raise BadRequest("the records are not UTF-8") from error

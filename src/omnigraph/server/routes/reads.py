@@ -103,13 +103,14 @@ async def run_read(exchange: Exchange, asked: Asked, target: ReadTarget, snapsho
     """Execute a read that has passed every gate."""
     wanted = preferences(exchange.request)
     limits = wanted.limits(exchange.server.settings.limits)
-    core = exchange.graph.core
+    core, embedder = exchange.graph.core, exchange.graph.embedder
+    keep = not core.read_only
     echoed = {"branch": None if snapshot is not None else target.branch, "snapshot": snapshot}
 
     def run(cancel: threading.Event) -> Response:
         started = time.perf_counter()
         call = ReadCall(
-            asked.source, asked.name, asked.params, limits=limits, cancel=cancel, keep_derived=not core.read_only
+            asked.source, asked.name, asked.params, limits=limits, embedder=embedder, cancel=cancel, keep_derived=keep
         )
         result = run_query(target.view(core), call)
         _note_slow(exchange, result, time.perf_counter() - started)

@@ -47,7 +47,9 @@ async def run_write(exchange: Exchange, asked: Asked, branch: str | None, expect
     where = named_branch(branch)
     exchange.allow(Action.CHANGE, branch=where)
     core, bound = exchange.graph.core, bound_branch(where)
-    call = MutationCall(asked.source, asked.name, asked.params, bound, exchange.actor, expected)
+    call = MutationCall(
+        asked.source, asked.name, asked.params, bound, exchange.actor, expected, exchange.graph.embedder
+    )
 
     def run() -> MutationResult:
         core.require_change(exchange.actor, bound)

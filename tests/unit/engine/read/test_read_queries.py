@@ -285,9 +285,9 @@ def test_explain_shows_the_plan_and_the_result_what_it_cost(huts: og.Graph) -> N
     text = "query q($c: String) { match { $h: Hut { code: $c } not { $w guards $h } } return { $h.name } }"
     plan = str(huts.explain(text))
     assert plan.splitlines()[:3] == [
-        "scan $h: Hut where $h.code = :c keeping $h.name",
-        "anti-join on $h",
-        "  expand $h in Guards $w: Warden",
+        "scan $h: Hut where $h.code = :c keeping $h.name  [~1 rows]",
+        "anti-join on $h  [~1 rows]",
+        "  expand $h in Guards $w: Warden  [~1 rows]",
     ]
     ran = huts.query(text, params={"c": "h3"}).explanation.to_dict()
     assert [(step["depth"], step["rows"]) for step in ran["operators"]] == [(0, 1), (0, 1), (1, 0), (0, 1), (0, 1)]

@@ -36,9 +36,7 @@ def covered(place: Path, records: list[Record], coverage: str) -> og.Graph:
     return graph
 
 
-@settings(
-    max_examples=8, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate]
-)
+@settings(max_examples=8, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(graphs(), st.lists(queries(searching=True), min_size=6, max_size=8))
 def test_coverage_never_shows_in_an_answer(records: list[Record], texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, indexes_are_used():
@@ -170,3 +168,12 @@ def test_vectors_without_a_direction_train_no_cosine_index(tmp_path: Path, monke
     assert graph.ensure_indices() == []
     text = "query q() { match { $s: Spot } return { $s.code } order { nearest($s.v, [1.0, 0.0]) } limit 1 }"
     assert [row["s.code"] for row in graph.query(text).rows()] == ["a"]
+
+
+def test_an_explanation_names_the_index_and_what_it_covers(spots: dict[str, og.Graph]) -> None:
+    lines = {coverage: str(graph.explain(nearest("l2"))).splitlines()[-1] for coverage, graph in spots.items()}
+    assert lines["none"] == "nearest Spot.l2: exact, there is no index"
+    assert lines["full"].startswith(f"nearest Spot.l2: index l2_vec covers {COUNT} of {COUNT} rows")
+    assert lines["partial"].startswith(f"nearest Spot.l2: index l2_vec covers {COUNT // 2 - 100} of {COUNT} rows")
+    told = spots["full"].explain('query q() { match { $s: Spot search($s.code, "x") } return { $s.code } }').to_dict()
+    assert told["search"] == [f"text Spot.code: corpus of {COUNT} rows, analysed in memory"]

@@ -1,0 +1,117 @@
+"""Commands of the data pipeline: analytics, importers, inference and declared pipelines."""
+
+from __future__ import annotations
+
+from omnigraph.cli.commands import shared
+from omnigraph.cli.commands.shared import BRANCH, DIRECT_SCOPE, JSON, URI
+from omnigraph.cli.model import Argument, Capability, Command, Option
+
+_ACTOR = frozenset({"--as"})
+_RUNNER = Option("--runner", "where the work runs", "RUNNER", choices=("auto", "inline", "spark"), default="auto")
+_CONFIG = Option("--config", "the directory that holds cluster.yaml", "DIR", default=".")
+_PIPELINE = Argument("NAME", "a pipeline of cluster.yaml", required=True)
+ALGORITHMS = ("pagerank", "components", "labels", "triangles", "degree", "distances")
+IMPORTS = ("neo4j-csv", "neo4j-json", "graphml", "ntriples", "kuzu")
+
+ANALYTICS = (
+    Command(
+        ("analyze",),
+        Capability.DIRECT,
+        "Compute a value for every node from the whole graph",
+        "analyze.analyze",
+        DIRECT_SCOPE | _ACTOR,
+        (Argument("ALGORITHM", "what to compute", required=True, choices=ALGORITHMS), URI),
+        (
+            Option("--edge", "an edge type to follow", "TYPE", repeats=True, required=True),
+            Option("--source", "distances: where to start", "ID", repeats=True),
+            Option("--source-type", "distances: the node type of the sources", "TYPE"),
+            Option("--direction", "which way edges are followed", "WAY", choices=("out", "in", "both")),
+            Option("--depth", "distances: how far to go", "N", number=True),
+            Option("--weight", "pagerank: a numeric edge property", "PROPERTY"),
+            Option("--damping", "pagerank: the chance to follow an edge", "P"),
+            Option("--iterations", "pagerank, labels: at most this many rounds", "N", number=True),
+            Option("--top", "print this many nodes, largest values first", "N", number=True, default="20"),
+            Option("--write-to", "write the values: Type.property, or edge:Type", "PLACE"),
+            BRANCH,
+            _RUNNER,
+            shared.FORMAT,
+            JSON,
+        ),
+        (("--format", "--json"),),
+    ),
+)
+
+INTAKE = (
+    Command(
+        ("infer",),
+        Capability.LOCAL,
+        "Propose a schema and a mapping for files",
+        "infer.infer_files",
+        arguments=(Argument("FILE", "CSV, Parquet, ORC, JSON or Lance", required=True, repeats=True),),
+        options=(
+            Option("--out", "write schema.pg and mapping.yaml into this directory", "DIR"),
+            Option("--no-enums", "never propose an enum"),
+            JSON,
+        ),
+    ),
+    Command(
+        ("import",),
+        Capability.LOCAL,
+        "Import a graph of another system as one commit",
+        "imports.import_graph",
+        _ACTOR,
+        (Argument("SOURCE", "files, directories or a database", required=True, repeats=True),),
+        (
+            Option("--from", "what it is", "FORMAT", choices=IMPORTS, required=True),
+            Option("--into", "the graph: a new place, or one that has fitting types", "URI"),
+            Option("--schema-only", "print the schema that it needs and write nothing"),
+            Option(
+                "--mode", "how rows are written", "MODE", choices=("append", "merge", "overwrite"), default="append"
+            ),
+            BRANCH,
+            _RUNNER,
+            JSON,
+        ),
+        either=("--into", "--schema-only"),
+    ),
+)
+
+PIPELINES = (
+    Command(
+        ("pipeline", "list"),
+        Capability.CONTROL,
+        "List the pipelines of cluster.yaml",
+        "pipeline.list_pipelines",
+        options=(_CONFIG, JSON),
+    ),
+    Command(
+        ("pipeline", "validate"),
+        Capability.CONTROL,
+        "Check pipelines, their mappings and their checks",
+        "pipeline.validate",
+        options=(_CONFIG, JSON),
+    ),
+    Command(
+        ("pipeline", "run"),
+        Capability.CONTROL,
+        "Load on a branch, check it, merge it",
+        "pipeline.run",
+        _ACTOR,
+        (_PIPELINE,),
+        (
+            _CONFIG,
+            Option("--dry-run", "check the data and write nothing"),
+            Option("--force", "run even when the same input was taken in before"),
+            Option("--rejects", "a directory for the bad records", "DIR"),
+            JSON,
+        ),
+    ),
+    Command(
+        ("pipeline", "history"),
+        Capability.CONTROL,
+        "List the runs of pipelines, newest first",
+        "pipeline.show_history",
+        arguments=(Argument("NAME", "only this pipeline"),),
+        options=(_CONFIG, Option("--limit", "at most this many runs", "N", number=True), JSON),
+    ),
+)

@@ -1,0 +1,62 @@
+"""How the searches of a plan would run at one view: which indexes and corpora there are, and what they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Expand, NodeScan, ReadPlan
+from omnigraph.compiler.ir.walk import expressions
+from omnigraph.engine.read.entities import Entities
+from omnigraph.engine.read.search_corpora import TextColumn, is_kept
+from omnigraph.engine.read.search_neighbours import EXACT_COLD, vector_index
+from omnigraph.engine.view import View
+
+
+def search_paths(view: View, plan: ReadPlan) -> tuple[str, ...]:
+    """One line for each property that the plan searches, in the order of the plan."""
+    return tuple(dict.fromkeys(_lines(view, plan)))
+
+
+def _lines(view: View, plan: ReadPlan) -> Iterator[str]:
+    types = dict(_types(plan))
+    for part in expressions(plan):
+        match part:
+            case ir.Nearest(var=var, name=name) if types.get(var) in view.catalog.nodes:
+                yield f"nearest {types[var]}.{name}: {_vectors(_entities(view, types[var]), name)}"
+            case ir.Bm25(var=var, name=name) | ir.TextMatch(field=ir.Property(var=var, name=name)) if (
+                types.get(var) in view.catalog.nodes
+            ):
+                yield f"text {types[var]}.{name}: {_texts(_entities(view, types[var]), name)}"
+
+
+def _types(plan: ReadPlan) -> Iterator[tuple[str, str]]:
+    for part in expressions(plan):
+        match part:
+            case NodeScan(var=var, type_name=type_name):
+                yield var, type_name
+            case Expand():
+                yield part.target, part.target_type
+
+
+def _entities(view: View, type_name: str) -> Entities:
+    return Entities(view, view.catalog.nodes[type_name])
+
+
+def _vectors(entities: Entities, name: str) -> str:
+    index = vector_index(entities, name)
+    if index is None:
+        return "exact, there is no index"
+    covered = entities.handle.count_rows(fragments=index.fragments & entities.handle.fragment_ids())
+    return (
+        f"index {index.name} covers {covered} of {entities.row_count} rows, the others are looked at one by one; "
+        f"exact for up to {EXACT_COLD} candidates"
+    )
+
+
+def _texts(entities: Entities, name: str) -> str:
+    column = TextColumn(entities, name)
+    if not column.is_large:
+        return f"corpus of {entities.row_count} rows, analysed in memory"
+    state = "kept" if is_kept(column) else "advanced from an older version, or built, when it is needed"
+    return f"corpus of {entities.row_count} rows, {state}"

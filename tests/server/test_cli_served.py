@@ -1,0 +1,187 @@
+"""The command line against a real server: every data command by --server, profiles, aliases and tokens."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from served_people import STORED, copies
+from server_process import ServerProcess, serving
+
+from cli_runner import Desk
+
+NAMES = "query names() { match { $p: Person } return { $p.name as name } order { name } }"
+LISTS = """
+version: 1
+groups: {ops: [ada]}
+rules: [{id: list, allow: {actors: {group: ops}, actions: [graph_list]}}]
+"""
+ALL = """
+version: 1
+groups: {ops: [ada]}
+rules:
+  - id: everything
+    allow: {actors: {group: ops}, actions: [read, export, change, branch_create, branch_delete, branch_merge, invoke_query]}
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(tmp_path, template, monkeypatch)
+
+
+@pytest.fixture
+def at(open_server: ServerProcess, fresh_names: Iterator[str]) -> list[str]:
+    """How a command addresses a graph of its own."""
+    return ["--server", open_server.url, "--graph", next(fresh_names)]
+
+
+@pytest.fixture(scope="module")
+def guarded(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Two graphs that only ada may use, and a server that tells her which there are."""
+    places = copies(template, tmp_path_factory.mktemp("guarded-cli"), ["default", "second"])
+    graphs = {name: {"uri": uri, "queries": STORED, "policy": ALL} for name, uri in places.items()}
+    with serving({"graphs": graphs, "server_policy": LISTS, "tokens": {"ada": "secret-ada"}}) as server:
+        yield server
+
+
+def test_rows_and_their_commit_come_from_the_server(desk: Desk, at: list[str]) -> None:
+    found = desk.run("query", *at, "-e", NAMES, "--json").json
+    assert [row["name"] for row in found["rows"]] == ["Alice", "Bob", "Carol", "Dan"]
+    assert found["target"] == {"branch": "main", "snapshot": None}
+    head = desk.run("commit", "list", *at, "--json").json["commits"][0]["graph_commit_id"]
+    assert found["graph_commit_id"] == head
+    assert desk.run("commit", "show", *at, head, "--json").json["graph_commit_id"] == head
+    assert json.loads(desk.run("get", *at, "Person", "Alice").stdout)["age"] == 30
+
+
+def test_a_write_on_a_branch_is_merged_through_the_server(desk: Desk, at: list[str]) -> None:
+    created = desk.run("branch", "create", *at, "review/x")
+    assert (created.code, created.stdout) == (0, "created branch review/x from main\n")
+    assert "(served)" in created.stderr
+    desk.write("more.jsonl", '{"type":"Person","data":{"name":"Eve"}}\n')
+    done = desk.run("load", *at, "--data", "more.jsonl", "--mode", "append", "--branch", "review/x", "--json")
+    assert done.code == 0, done.stderr
+    loaded = done.json
+    assert (loaded["total_entities"], loaded["runner"]) == (1, "server")
+    insert = 'query q() { insert Person { name: "Fay" } }'
+    assert desk.run("mutate", *at, "-e", insert, "--branch", "review/x", "--json").json["affected_nodes"] == 1
+    assert desk.run("branch", "list", *at).stdout == "main\nreview/x\n"
+    merged = desk.run("branch", "merge", *at, "review/x", "--delete-branch", "--json").json
+    assert (merged["outcome"], merged["branch_deleted"]) == ("fast_forward", True)
+    assert "Fay" in desk.run("export", *at, "--type", "Person").stdout
+    polled = desk.run("changes", "poll", *at, "--start", "beginning", "--json").json
+    assert polled["caught_up"] is True
+    changed = desk.run("commit", "changes", *at, polled["blocks"][-1]["cause"]["graph_commit_id"], "--json").json
+    assert {change["id"] for change in changed["changes"]} == {"Eve", "Fay"}
+
+
+def test_a_baseline_and_its_cursor(desk: Desk, at: list[str]) -> None:
+    done = desk.run("changes", "baseline", *at, "--out", "all.jsonl", "--json").json
+    lines = (desk.place / "all.jsonl").read_text().splitlines()
+    assert all("baseline" not in json.loads(line) for line in lines)
+    assert desk.run("changes", "poll", *at, "--cursor", done["resume_cursor"], "--json").json["caught_up"]
+
+
+def test_schema_and_snapshot(desk: Desk, at: list[str]) -> None:
+    assert "node Person" in desk.run("schema", "show", *at).stdout
+    seen = desk.run("snapshot", *at, "--json").json
+    assert {each["type_name"]: each["entity_count"] for each in seen["datasets"]}["Person"] == 4
+    assert "graph_branch: main" in desk.run("snapshot", *at).stdout
+    wider = desk.write("wider.pg", desk.run("schema", "show", *at).stdout + "\nnode City { name: String @key }\n")
+    assert desk.run("schema", "apply", *at, "--schema", wider, "--json").json["applied"] is True
+
+
+def test_a_condition_that_no_longer_holds_is_exit_code_4(desk: Desk, at: list[str]) -> None:
+    head = desk.run("commit", "list", *at, "--json").json["commits"][0]["graph_commit_id"]
+    insert = ["mutate", *at, "-e", "query q($n: String) { insert Person { name: $n } }", "--if-commit", head]
+    assert desk.run(*insert, "-p", "n=Gil").code == 0
+    late = desk.run(*insert, "-p", "n=Hal")
+    assert late.code == 4
+    assert head in late.stderr
+
+
+def test_what_a_server_lacks_is_said(desk: Desk, at: list[str]) -> None:
+    refused = desk.run("diff", *at, "main", "main")
+    assert refused.code == 1
+    assert "'diff' needs the storage itself" in refused.stderr
+    preview = desk.run("branch", "merge", *at, "main", "--preview")
+    assert "a server has no such option" in preview.stderr
+    asked = desk.run("mutate", *at, "--as", "eve", "-e", 'query q() { delete Person where name = "Dan" }')
+    assert "`--as` is not allowed on a served write" in asked.stderr
+
+
+def test_destroying_on_a_server_needs_consent(desk: Desk, at: list[str]) -> None:
+    desk.run("branch", "create", *at, "old")
+    assert "without --yes" in desk.run("branch", "delete", *at, "old").stderr
+    assert desk.run("branch", "delete", *at, "old", "--yes").code == 0
+
+
+def test_stored_queries_and_aliases(desk: Desk, guarded: ServerProcess) -> None:
+    desk.config(
+        f"servers: {{prod: {{url: '{guarded.url}'}}}}\n"
+        "profiles: {work: {server: prod, default_graph: second}}\n"
+        "aliases: {who: {server: prod, graph: second, query: everybody, format: jsonl}}\n"
+    )
+    desk.env["OMNIGRAPH_TOKEN_PROD"] = "secret-ada"
+    assert desk.run("mutate", "add", "--profile", "work", "-p", "name=Abe", "-p", "age=3", "--json").json[
+        "affected_nodes"
+    ]
+    rows = desk.run("query", "everybody", "--profile", "work", "--json").json["rows"]
+    assert rows[0] == {"p.name": "Abe"}
+    assert desk.run("alias", "who").stdout.splitlines()[1] == '{"p.name":"Abe"}'
+    wrong = desk.run("query", "add", "--profile", "work", "-p", "name=B", "-p", "age=3")
+    assert (wrong.code, "mutation" in wrong.stderr) == (1, True)
+
+
+def test_graphs_are_listed_for_those_who_may(desk: Desk, guarded: ServerProcess) -> None:
+    desk.env["OMNIGRAPH_BEARER_TOKEN"] = "secret-ada"
+    found = desk.run("graphs", "list", "--server", guarded.url, "--json").json["graphs"]
+    assert [each["graph_id"] for each in found] == ["default", "second"]
+    desk.env["OMNIGRAPH_BEARER_TOKEN"] = "wrong"
+    refused = desk.run("graphs", "list", "--server", guarded.url)
+    assert (refused.code, refused.stderr) == (1, "error: invalid bearer token\n")
+
+
+@pytest.mark.parametrize("case", [pytest.param(None, id="cli-63")])
+def test_a_server_with_several_graphs_wants_one_named(desk: Desk, guarded: ServerProcess, case: None) -> None:
+    desk.env["OMNIGRAPH_BEARER_TOKEN"] = "secret-ada"
+    refused = desk.run("query", "--server", guarded.url, "-e", NAMES)
+    assert refused.code == 1
+    for said in ("default", "second", "--graph <id>"):
+        assert said in refused.stderr
+
+
+@pytest.mark.parametrize("case", [pytest.param(None, id="cli-38")])
+def test_an_older_server_refuses_a_condition_instead_of_ignoring_it(desk: Desk, case: None) -> None:
+    asked: list[str] = []
+
+    class Older(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.requestline)
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Older)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}"
+        insert = 'query q() { insert Person { name: "x" } }'
+        done = desk.run("mutate", "--server", url, "--graph", "legacy", "--if-commit", "I", "-e", insert)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert asked == ["POST /graphs/legacy/mutate/if-graph-commit HTTP/1.1"]
+    assert done.code == 1
+    assert "404" in done.stderr

@@ -1,0 +1,124 @@
+"""Servers that boot from an applied cluster: when they start, when they refuse, and what they then serve."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+from graph_api import Api
+from served_people import FIND, SCHEMA
+from server_process import running
+
+from omnigraph.cluster.apply import apply
+from omnigraph.cluster.refresh import import_state
+from omnigraph.server.main import main
+
+pytestmark = pytest.mark.xdist_group("http")
+
+CONFIG = """
+version: 1
+graphs:
+  healthy: {schema: people.pg, queries: find.gq}
+  broken: {schema: people.pg}
+"""
+POLICY = "version: 1\ngroups: {g: [ada]}\nrules: [{id: r, allow: {actors: {group: g}, actions: [%s]}}]\n"
+
+
+def case(*names: str) -> pytest.MarkDecorator:
+    """Puts the number of a specification case into the id of its test."""
+    return pytest.mark.parametrize("case", [pytest.param(name, id=name) for name in names])
+
+
+def declare(place: Path, config: str = CONFIG) -> Path:
+    place.mkdir()
+    (place / "cluster.yaml").write_text(config)
+    (place / "people.pg").write_text(SCHEMA)
+    (place / "find.gq").write_text(FIND)
+    (place / "graph.yaml").write_text(POLICY % "read")
+    (place / "server.yaml").write_text(POLICY % "graph_list")
+    assert import_state(place)["ok"]
+    assert apply(place)["converged"]
+    return place
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return declare(tmp_path_factory.mktemp("booting") / "config")
+
+
+@pytest.fixture
+def place(template: Path, tmp_path: Path) -> Path:
+    shutil.copytree(template, tmp_path / "config")
+    return tmp_path / "config"
+
+
+def refused(place: Path, capsys: pytest.CaptureFixture[str], *flags: str, **environ: str) -> str:
+    """What a server says that does not start."""
+    assert main(["--cluster", str(place), "--bind", "127.0.0.1:0", *flags], environ) == 1
+    return capsys.readouterr().err
+
+
+@case("auth-1_auth-2")
+def test_a_server_that_nothing_guards_does_not_start(
+    place: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "--unauthenticated" in refused(place, capsys)
+    assert "--unauthenticated" in refused(place, capsys, OMNIGRAPH_UNAUTHENTICATED="0")
+
+
+@case("auth-2_cluster-50")
+def test_a_damaged_graph_does_not_take_the_others_down(
+    place: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(place / "graphs" / "broken.omni" / "__manifest")
+    message = refused(place, capsys, "--require-all-graphs", "--unauthenticated")
+    assert "broken" in message
+    command = ["-m", "omnigraph.server", "--cluster", str(place), "--bind", "127.0.0.1:0"]
+    with running(command, {"OMNIGRAPH_UNAUTHENTICATED": "1"}) as server, server.client() as client:
+        assert Api(client, "healthy").get("/snapshot").status_code == 200
+        assert Api(client, "healthy").post("/queries/find", {"params": {"name": "x"}}).status_code == 200
+        assert Api(client, "broken").get("/snapshot").content.replace(b"broken", b"") == (
+            Api(client, "never").get("/snapshot").content.replace(b"never", b"")
+        )
+        assert Api(client, "broken").get("/snapshot").status_code == 404
+
+
+@case("auth-4")
+@pytest.mark.parametrize("flags", [(), ("--unauthenticated",)])
+def test_a_policy_without_tokens_refuses_to_start(
+    tmp_path: Path, case: str, flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bound = CONFIG + "policies: {base: {file: graph.yaml, applies_to: [healthy]}}\n"
+    assert "no bearer tokens" in refused(declare(tmp_path / "config", bound), capsys, *flags)
+
+
+@case("auth-7_auth-8")
+def test_bad_token_settings_refuse_to_start(place: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "same token" in refused(place, capsys, OMNIGRAPH_SERVER_BEARER_TOKENS_JSON='{"a":"x","b":"x"}')
+    message = refused(place, capsys, OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET="x", OMNIGRAPH_SERVER_BEARER_TOKEN="t")
+    assert "AWS SDK" in message
+
+
+@case("auth-3_auth-15")
+def test_the_applied_policies_are_the_ones_in_force(tmp_path: Path, case: str) -> None:
+    bound = (
+        CONFIG
+        + "policies: {base: {file: graph.yaml, applies_to: [healthy]}, top: {file: server.yaml, applies_to: [cluster]}}\n"
+    )
+    place = declare(tmp_path / "config", bound)
+    (place / "graph.yaml").write_text("version: 1\n")  # declared, not applied
+    tokens = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps({"ada": "a", "bob": "b"})}
+    command = ["-m", "omnigraph.server", "--cluster", str(place), "--bind", "127.0.0.1:0"]
+    with running(command, tokens) as server, server.client("a") as ada, server.client("b") as bob:
+        assert [graph["graph_id"] for graph in ada.get("/graphs").json()["graphs"]] == ["broken", "healthy"]
+        assert bob.get("/graphs").status_code == 403
+        assert ada.get("/graphs/healthy/snapshot").status_code == 200
+        assert bob.get("/graphs/healthy/snapshot").status_code == 403
+        assert bob.get("/graphs/broken/snapshot").status_code == 200, "a graph without a bundle can be read"
+        denied = ada.post("/graphs/broken/branches", json={"name": "x"})
+        assert denied.status_code == 403
+        assert "default-deny" in denied.json()["error"]
+        assert httpx.get(f"{server.url}/graphs/healthy/snapshot").status_code == 401

@@ -1,0 +1,164 @@
+"""The process: how it starts, from which cluster, how it follows a new revision, and how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from graph_api import Api
+from served_people import ADD, COUNT, SCHEMA, copies
+from server_process import ServerProcess, running, serving
+
+from omnigraph.cluster.apply import apply
+from omnigraph.cluster.refresh import import_state
+
+pytestmark = pytest.mark.xdist_group("http-process")
+
+MODULE = ["-m", "omnigraph.server", "--bind", "127.0.0.1:0"]
+TOKENS = '{"ada": "token-of-ada", "bob": "token-of-bob"}'
+CLUSTER = """
+version: 1
+graphs:
+  people: { schema: people.pg, queries: people.gq }
+policies:
+  team: { file: team.yaml, applies_to: [people] }
+"""
+TEAM = """
+version: 1
+groups: { team: [ada] }
+rules: [ { id: all, allow: { actors: { group: team }, actions: [read, change, invoke_query, export] } } ]
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An applied cluster of one graph, one stored query and one policy."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    (folder / "people.pg").write_text(SCHEMA)
+    (folder / "people.gq").write_text(ADD)
+    (folder / "team.yaml").write_text(TEAM)
+    assert import_state(folder)["ok"]
+    applied = apply(folder)
+    assert applied["ok"], applied
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Path) -> Iterator[ServerProcess]:
+    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": TOKENS, "OMNIGRAPH_RELOAD_MS": "100"}
+    with running([*MODULE, "--cluster", str(cluster)], environ) as found:
+        yield found
+
+
+def test_a_cluster_is_served_under_its_policy(server: ServerProcess) -> None:
+    with server.client("token-of-ada") as client:
+        api = Api(client, "people")
+        assert api.post("/queries/add", {"params": {"name": "Eve"}}).json()["actor_id"] == "ada"
+        assert api.query(COUNT).json()["rows"] == [{"n": 1}]
+        assert api.post("/branches", {"name": "x"}).status_code == 403
+    with server.client("token-of-bob") as client:
+        answer = Api(client, "people").query(COUNT)
+        assert (answer.status_code, "unknown actor" in answer.json()["error"]) == (403, True)
+
+
+def test_a_new_revision_is_served_without_a_restart(server: ServerProcess, cluster: Path) -> None:
+    (cluster / "people.gq").write_text(f"{ADD}\n{COUNT}\n")
+    (cluster / "team.yaml").write_text(TEAM.replace("[ada]", "[ada, bob]"))
+    with server.client("token-of-bob") as bob, server.client("token-of-ada") as ada:
+        assert Api(bob, "people").post("/queries/total").status_code == 404
+        failed = []
+        stop = threading.Event()
+
+        def ask() -> None:
+            while not stop.is_set():
+                status = Api(ada, "people").query(COUNT).status_code
+                if status != 200:
+                    failed.append(status)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        applied = apply(cluster)
+        assert applied["ok"], applied
+        deadline = time.monotonic() + 20
+        while (answer := Api(bob, "people").post("/queries/total")).status_code != 200:
+            assert time.monotonic() < deadline, answer.text
+            time.sleep(0.05)
+        stop.set()
+        asking.join()
+        assert failed == []
+
+
+def test_a_revision_that_cannot_be_served_changes_nothing(server: ServerProcess, cluster: Path) -> None:
+    state = cluster / "__cluster" / "state.json"
+    kept = state.read_text()
+    try:
+        state.write_text("{")
+        time.sleep(0.5)
+        with server.client("token-of-ada") as client:
+            assert Api(client, "people").query(COUNT).status_code == 200
+        assert any("the last one stays" in line["message"] for line in server.logged())
+    finally:
+        state.write_text(kept)
+
+
+REFUSALS = [
+    pytest.param([], {}, "boots from a cluster", 64, id="no cluster"),
+    pytest.param(["--cluster", "/nowhere"], {}, "cluster", 1, id="no such cluster"),
+    pytest.param(["--cluster", "{cluster}"], {}, "BEARER_TOKENS", 1, id="a policy without tokens"),
+    pytest.param(["--cluster", "{cluster}", "--bind", "x"], {}, "host:port", 1, id="no address"),
+    pytest.param(["--cluster", "x"], {"OMNIGRAPH_BODY_TIMEOUT_MS": "soon"}, "BODY_TIMEOUT", 1, id="no number"),
+]
+
+
+@pytest.mark.parametrize(("flags", "environ", "said", "status"), REFUSALS)
+def test_a_refusal_to_start_says_why(
+    cluster: Path, flags: list[str], environ: dict[str, str], said: str, status: int
+) -> None:
+    flags = [flag.format(cluster=cluster) for flag in flags]
+    command = [sys.executable, "-m", "omnigraph.server", *flags]
+    done = subprocess.run(command, env={"PATH": "", **environ}, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_request_in_flight_ends_before_the_server_does(template: Path, tmp_path: Path) -> None:
+    places = copies(template, tmp_path, ["default"])
+    slow = {"OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:1.0"}
+    with serving({"graphs": {"default": {"uri": places["default"]}}}, slow) as server, server.client() as client:
+        answers: list[httpx.Response] = []
+        writing = threading.Thread(
+            target=lambda: answers.append(Api(client, "default").mutate(ADD, params={"name": "Eve"}))
+        )
+        writing.start()
+        time.sleep(0.4)
+        assert server.stop() == 0
+        writing.join()
+        assert answers[0].status_code == 200
+
+
+def test_workers_share_an_address_and_a_graph(template: Path, tmp_path: Path) -> None:
+    place = copies(template, tmp_path, ["default"])["default"]
+    command = ["-m", "omnigraph.cli", "serve", "--store", place, "--bind", "127.0.0.1:0", "--workers", "2"]
+    with running(command) as server:
+        token = server.extra["OMNIGRAPH_TOKEN"]
+        assert httpx.get(f"{server.url}/graphs/default/branches").status_code == 401
+        for number in range(4):
+            with server.client(token) as client:  # a connection each, so that both workers get some
+                assert Api(client, "default").mutate(ADD, params={"name": f"n{number}"}).status_code == 200
+                assert Api(client, "default").query(COUNT).json()["rows"] == [{"n": 5 + number}]
+                assert client.get("/graphs").json()["graphs"][0]["graph_id"] == "default"
+
+
+def test_a_development_server_stays_on_this_machine(template: Path) -> None:
+    command = [sys.executable, "-m", "omnigraph.cli", "serve", "--store", str(template), "--bind", "0.0.0.0:0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "loopback" in done.stderr

@@ -1,0 +1,129 @@
+"""`analyze`, `infer`, `import`, `export --format` and `pipeline …` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli_runner import Desk, desk, template  # noqa: F401  fixtures
+
+CLUSTER = """\
+version: 1
+graphs: {people: {schema: F.pg}}
+pipelines:
+  nightly: {graph: people, mapping: people.yaml, branch: "in/{run}", checks: checks.gq, merge_into: main, mode: merge}
+"""
+
+
+@pytest.fixture
+def cluster(desk: Desk) -> Desk:  # noqa: F811
+    desk.write("cluster.yaml", CLUSTER)
+    desk.write("people.yaml", "sources: {p: {path: p.csv}}\nnodes: {Person: {from: p}}\n")
+    desk.write("p.csv", "name,age\nEve,44\n")
+    desk.write("checks.gq", 'query nobody() { match { $p: Person { name: "Nobody" } } return { $p.name } }\n')
+    (desk.place / "graphs").mkdir()
+    desk.graph("graphs/people.omni")
+    return desk
+
+
+def test_analyze_prints_the_largest_values(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    done = desk.run("analyze", "degree", "g", "--edge", "Knows", "--top", "2", "--format", "csv")
+    assert (done.code, done.stdout) == (0, "type,id,degree\nPerson,Alice,2\nPerson,Bob,2\n")
+    far = desk.run("analyze", "distances", "--store", "g", "--edge", "Knows", "--source", "Alice", "--json").json
+    assert far["rows"][0] == {"type": "Person", "id": "Diana", "distance": 2}
+    assert (far["node_count"], far["runner"]) == (4, "inline")
+
+
+def test_analyze_writes_values_as_a_commit(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    done = desk.run(
+        "analyze", "components", "g", "--edge", "Knows", "--write-to", "Person.age", "--as", "ann", "--json"
+    )
+    assert done.json["commit"]["actor_id"] == "ann"
+    assert json.loads(desk.run("get", "Person", "Diana", "--uri", "g").stdout)["age"] == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("degree", "g"), "--edge"),
+        (("fame", "g", "--edge", "Knows"), "invalid value 'fame'"),
+        (("degree", "g", "--edge", "Knows", "--weight", "w"), "--weight does not apply to degree"),
+        (("degree", "g", "--edge", "Knows", "--source", "x"), "--source does not apply to degree"),
+        (("distances", "g", "--edge", "Knows"), "pass --source"),
+        (("pagerank", "g", "--edge", "Knows", "--damping", "much"), "takes a number"),
+        (("pagerank", "g", "--edge", "Likes"), "no edge type 'Likes'"),
+    ],
+)
+def test_analyze_says_what_is_wrong(desk: Desk, args: tuple[str, ...], told: str) -> None:  # noqa: F811
+    desk.graph()
+    done = desk.run("analyze", *args)
+    assert done.code != 0
+    assert told in done.stderr
+
+
+def test_infer_writes_what_init_and_load_take(desk: Desk) -> None:  # noqa: F811
+    desk.write("raw/people.csv", "id,name,boss_id\n1,Ada,\n2,Bob,1\n")
+    done = desk.run("infer", "raw/people.csv", "--out", "made")
+    assert (done.code, done.stdout.splitlines()[0]) == (0, "wrote made/schema.pg and made/mapping.yaml")
+    assert desk.run("init", "--schema", "made/schema.pg", "n").code == 0
+    loaded = desk.run("load", "n", "--mapping", "made/mapping.yaml", "--mode", "append", "--json").json
+    assert loaded["total_entities"] == 3
+    again = desk.run("infer", "raw/people.csv", "--out", "made")
+    assert (again.code, "does not overwrite" in again.stderr) == (1, True)
+    shown = desk.run("infer", "raw/people.csv")
+    assert shown.stdout.startswith(
+        "node Person {\n  name: String\n}\n\nedge Boss: Person -> Person\n\n# mapping.yaml\n"
+    )
+
+
+def test_a_mapping_can_be_rehearsed_with_a_preview(cluster: Desk) -> None:
+    done = cluster.run("load", "graphs/people.omni", "--mapping", "people.yaml", "--mode", "merge", "--dry-run")
+    assert done.stdout.splitlines()[1:] == ["Person from p.csv:", '  {"name":"Eve","age":44}']
+    neither = cluster.run("load", "graphs/people.omni", "--mode", "merge")
+    assert (neither.code, "--data <FILE> or --mapping <YAML>" in neither.stderr) == (2, True)
+    both = cluster.run("load", "g", "--mode", "merge", "--data", "x", "--mapping", "y")
+    assert (both.code, "cannot be used with" in both.stderr) == (2, True)
+
+
+def test_an_export_becomes_a_graph_again(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    assert desk.run("export", "g", "--format", "graphml", "--out", "g.graphml").code == 0
+    needed = desk.run("import", "g.graphml", "--from", "graphml", "--schema-only")
+    assert "edge WorksAt: Person -> Company" in needed.stdout
+    done = desk.run("import", "g.graphml", "--from", "graphml", "--into", "copy", "--as", "ann", "--json")
+    assert (done.json["total_entities"], done.json["commit"]["actor_id"]) == (11, "ann")
+    text = desk.run("import", "g.graphml", "--from", "graphml", "--into", "copy", "--mode", "merge")
+    assert text.stdout == "imported 6 nodes and 5 edges of 2 node types and 2 edge types into copy\n"
+    nowhere = desk.run("export", "g", "--format", "csv")
+    assert (nowhere.code, "name one with --out" in nowhere.stderr) == (1, True)
+    assert desk.run("import", "g.graphml", "--from", "graphml").code == 2
+
+
+def test_a_pipeline_is_listed_run_and_remembered(cluster: Desk) -> None:
+    listed = cluster.run("pipeline", "list")
+    assert listed.stdout == "nightly: merge people.yaml → people via in/{run} into main\n"
+    assert cluster.run("pipeline", "validate").stdout == "1 pipelines are fine: nightly\n"
+    assert cluster.run("pipeline", "run", "nightly", "--dry-run", "--json").json["status"] == "rehearsed"
+    done = cluster.run("pipeline", "run", "nightly", "--as", "cron", "--json")
+    assert (done.code, done.json["status"], done.json["actor_id"]) == (0, "merged", "cron")
+    assert "unchanged" in cluster.run("pipeline", "run", "nightly").stdout
+    runs = cluster.run("pipeline", "history", "--json").json["runs"]
+    assert [each["run_id"] for each in runs] == [done.json["run_id"]]
+    assert "nightly merged, 1 entities, into main" in cluster.run("pipeline", "history", "nightly").stdout
+
+
+def test_a_check_that_finds_something_is_exit_one(cluster: Desk) -> None:
+    cluster.write("p.csv", "name,age\nNobody,1\n")
+    done = cluster.run("pipeline", "run", "nightly")
+    assert (done.code, "nobody returned 1 rows" in done.stdout) == (1, True)
+
+
+def test_what_is_wrong_with_a_declaration_is_told(cluster: Desk) -> None:
+    assert "no pipeline 'x' (declared: nightly)" in cluster.run("pipeline", "run", "x").stderr
+    assert "config_dir_not_found" in cluster.run("pipeline", "list", "--config", "nowhere").stderr
+    Path(cluster.place / "people.yaml").unlink()
+    done = cluster.run("pipeline", "validate")
+    assert (done.code, "pipelines.nightly.mapping: there is no mapping" in done.stderr) == (1, True)

@@ -1,0 +1,405 @@
+"""Optional blocks, open bounds, shortest paths, alternation, unions, having and collect, in both traversal modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.read.budget import Limits
+from omnigraph.errors import ResourceLimitExceeded
+from omnigraph.testing.huts import RECORDS, SCHEMA
+
+PLACES = """
+interface Place { name: String  height: I32? }
+interface Unused { name: String }
+node Peak implements Place { name: String @key  height: I32?  snow: Bool? }
+node Lake implements Place { name: String @key  height: I32?  depth: I32? }
+edge Sees: Peak -> Lake
+edge Ridge: Peak -> Peak { hours: I32? }
+edge Feeds: Lake -> Peak { hours: I32? }
+"""
+PLACE_RECORDS = [
+    {"type": "Peak", "data": {"name": "a", "height": 3000, "snow": True}},
+    {"type": "Peak", "data": {"name": "b", "height": 2500}},
+    {"type": "Peak", "data": {"name": "same"}},
+    {"type": "Lake", "data": {"name": "l", "height": 1500, "depth": 40}},
+    {"type": "Lake", "data": {"name": "same", "height": 900}},
+    {"edge": "Sees", "from": "a", "to": "l"},
+    {"edge": "Sees", "from": "a", "to": "same"},
+    {"edge": "Ridge", "from": "a", "to": "b", "data": {"hours": 2}},
+    {"edge": "Ridge", "from": "b", "to": "same", "data": {"hours": 3}},
+    {"edge": "Feeds", "from": "l", "to": "same", "data": {"hours": 9}},
+]
+
+
+@pytest.fixture(scope="module")
+def hut_graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    graph = og.init(tmp_path_factory.mktemp("huts") / "g.omni", schema=SCHEMA)
+    graph.load(RECORDS.strip().splitlines())
+    return graph
+
+
+@pytest.fixture(scope="module")
+def place_graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    graph = og.init(tmp_path_factory.mktemp("places") / "g.omni", schema=PLACES)
+    graph.load(PLACE_RECORDS)
+    return graph
+
+
+@pytest.fixture(params=["csr", "indexed"])
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def huts(hut_graph: og.Graph, mode: str) -> og.Graph:
+    return hut_graph
+
+
+@pytest.fixture
+def places(place_graph: og.Graph, mode: str) -> og.Graph:
+    return place_graph
+
+
+def rows(graph: og.Graph, body: str, **params: Any) -> list[tuple[Any, ...]]:
+    declared = ", ".join(f"${name}: String" for name in params)
+    found = graph.query(f"query q({declared}) {{ {body} }}", params=params or None)
+    return [tuple(row.values()) for row in found.rows()]
+
+
+GUARDED = "$h: Hut optional { $w guards $h }"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            f"match {{ {GUARDED} }} return {{ $h.code, $w.badge }}",
+            [("h1", "w1"), ("h2", "w1"), ("h2", "w2"), ("h3", None), ("h4", None)],
+            id="a row without a solution stays, with null",
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} }} return {{ $h.code, $w }} order {{ $h.code desc }} limit 1",
+            [("h4", None)],
+            id="a whole node may be null",
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} $w is null }} return {{ $h.code }}", [("h3",), ("h4",)], id="a node is tested for null"
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} $w is not null $w.age < 35 }} return {{ $h.code }}", [("h2",)], id="filters come after"
+        ),
+        pytest.param(
+            "match { $h: Hut optional { $w guards $h $w.age > 35 } } return { $h.code, $w.badge }",
+            [("h1", "w1"), ("h2", "w1"), ("h3", None), ("h4", None)],
+            id="conditions inside only decide what is found",
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} }} return {{ $h.code, count($w) as n, count(*) as rows, avg($w.age) as age }}",
+            [("h1", 1, 1, 40.0), ("h2", 2, 2, 35.0), ("h3", 0, 1, None), ("h4", 0, 1, None)],
+            id="aggregates skip null",
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} }} return {{ count(distinct $w) as n }}", [(2,)], id="null is not counted as a node"
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} }} return {{ $w, count(*) as n }} order {{ n desc }} limit 1",
+            [(None, 2)],
+            id="null is one group",
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} }} return distinct {{ $w.badge as b }}",
+            [("w1",), ("w2",), (None,)],
+            id="null is one distinct value",
+        ),
+        pytest.param(
+            f"match {{ {GUARDED} }} return {{ $h.code }} order {{ $w.age desc, $h.code }}",
+            [("h1",), ("h2",), ("h2",), ("h3",), ("h4",)],
+            id="null comes last when descending",
+        ),
+        pytest.param(
+            "match { $h: Hut optional { $h path $x } optional { $w guards $x } } return { $h.code, $x.code, $w.badge }",
+            [
+                ("h1", "h4", None),
+                ("h1", "h2", "w1"),
+                ("h1", "h2", "w2"),
+                ("h2", "h3", None),
+                ("h3", "h1", "w1"),
+                ("h4", "h4", None),
+            ],
+            id="a block may start from what another one found",
+        ),
+        pytest.param(
+            "match { $h: Hut optional { $h path $x optional { $w guards $x } } not { $w.age > 35 } } return { $h.code }",
+            [("h1",), ("h1",), ("h2",), ("h4",)],
+            id="blocks nest, and negation reads them",
+        ),
+        pytest.param(
+            "match { $w: Warden not { $w: Warden optional { $w guards $h } $h is null } } return { $w.badge }",
+            [("w1",), ("w2",)],
+            id="an optional block inside a negation",
+        ),
+        pytest.param(
+            'match { optional { $h: Hut { code: "none" } } } return { $h.code, count(*) as n }',
+            [(None, 1)],
+            id="nothing else is matched",
+        ),
+        pytest.param(
+            f'match {{ {GUARDED} search($w.name, "bruno") = false }} return {{ $h.code }}',
+            [("h1",), ("h2",), ("h3",), ("h4",)],
+            id="a missing text matches nothing",
+        ),
+        pytest.param(
+            f'match {{ {GUARDED} }} return {{ $h.code, $w.badge }} order {{ bm25($w.name, "bruno") }}',
+            [("h2", "w2")],
+            id="a rank drops what is null",
+        ),
+    ],
+)
+def test_an_optional_block_keeps_every_row(huts: og.Graph, body: str, expected: list[tuple[Any, ...]]) -> None:
+    assert rows(huts, body) == expected
+
+
+def test_a_result_knows_that_optional_columns_may_be_null(hut_graph: og.Graph) -> None:
+    found = hut_graph.query(
+        'query q() { match { $h: Hut { code: "x" } optional { $w guards $h } } return { $w.badge, $w } }'
+    )
+    assert found.to_arrow().schema.field("w.badge").type == pa.utf8()
+    assert len(found) == 0
+
+
+H1 = '$h: Hut { code: "h1" }'
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(f"{H1} $h path{{1,}} $x", ["h2", "h3", "h4"], id="any number of hops"),
+        pytest.param(f"{H1} $h path{{2,}} $x", ["h3", "h4"], id="at least two: one of them round a loop"),
+        pytest.param(f"{H1} $h path{{3,}} $x", [], id="the way back to the start is never taken"),
+        pytest.param(f"{H1} $x path{{1,}} $h", ["h2", "h3"], id="against the direction"),
+        pytest.param("$h: Hut not { $h path{1,} $y $y guards $_ } $h path{1,1} $x", ["h4"], id="inside a negation"),
+    ],
+)
+def test_an_open_upper_bound_reaches_everything(huts: og.Graph, body: str, expected: list[str]) -> None:
+    assert [code for (code,) in rows(huts, f"match {{ {body} }} return {{ $x.code }}")] == expected
+
+
+def test_an_open_upper_bound_stops_at_the_hop_limit(huts: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"match {{ {H1} $h path{{1,}} $x }} return {{ $x.code }}"
+    monkeypatch.setenv("OMNIGRAPH_QUERY_MAX_HOPS", "2")
+    with pytest.raises(ResourceLimitExceeded, match="query_hops"):
+        rows(huts, body)
+    monkeypatch.setenv("OMNIGRAPH_QUERY_MAX_HOPS", "3")
+    assert len(rows(huts, body)) == 3
+    with pytest.raises(ResourceLimitExceeded, match="query_hops"):
+        huts.query(
+            f"query q() {{ match {{ {H1} shortest $p: $h path $x }} return {{ $p.length }} }}", limits=Limits(hops=1)
+        )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            f"{H1} shortest $p: $h path $x",
+            [("h2", 1, ["h1", "h2"]), ("h3", 2, ["h1", "h2", "h3"]), ("h4", 1, ["h1", "h4"])],
+            id="from one node to all it reaches",
+        ),
+        pytest.param(
+            f'{H1} $x: Hut {{ code: "h3" }} shortest $p: $h path{{1,9}} $x',
+            [("h3", 2, ["h1", "h2", "h3"])],
+            id="both ends",
+        ),
+        pytest.param(f'{H1} $x: Hut {{ code: "h3" }} shortest $p: $h path{{1,1}} $x', [], id="out of reach"),
+        pytest.param(
+            f"{H1} shortest $p: $h <path> $x",
+            [("h2", 1, ["h1", "h2"]), ("h3", 1, ["h1", "h3"]), ("h4", 1, ["h1", "h4"])],
+            id="without direction",
+        ),
+        pytest.param(
+            f"{H1} shortest $p: $h path{{2,}} $x",
+            [("h3", 2, ["h1", "h2", "h3"]), ("h4", 2, ["h1", "h4", "h4"])],
+            id="a loop makes up for a missing hop",
+        ),
+        pytest.param(
+            '$h: Hut { code: "h4" } shortest $p: $h path $x',
+            [("h4", 1, ["h4", "h4"])],
+            id="a loop is a path of one hop",
+        ),
+        pytest.param(
+            "$w guards $h $w.age > 35 shortest $p: $h path $x $p.length > 1",
+            [("h3", 2, ["h1", "h2", "h3"]), ("h1", 2, ["h2", "h3", "h1"]), ("h4", 3, ["h2", "h3", "h1", "h4"])],
+            id="its length can be tested",
+        ),
+        pytest.param(
+            "$w: Warden shortest $p: $w guards|path $x $p.length > 2",
+            [("h1", 3, ["w2", "h2", "h3", "h1"]), ("h4", 4, ["w2", "h2", "h3", "h1", "h4"])],
+            id="over several edge types",
+        ),
+        pytest.param(
+            '$w: Warden { badge: "w2" } shortest $p: $w guards $x', [("h2", 1, ["w2", "h2"])], id="between types"
+        ),
+    ],
+)
+def test_a_shortest_path_has_a_length_and_nodes(huts: og.Graph, body: str, expected: list[tuple[Any, ...]]) -> None:
+    assert rows(huts, f"match {{ {body} }} return {{ $x.id, $p.length, $p.nodes }}") == expected
+
+
+def test_lengths_alone_agree_with_paths_from_either_end(huts: og.Graph) -> None:
+    lengths = rows(huts, 'match { $x: Hut { code: "h3" } shortest $p: $h path $x } return { $h.code, $p.length }')
+    assert lengths == [("h1", 2), ("h2", 1)]
+    paths = rows(huts, 'match { $x: Hut { code: "h3" } shortest $p: $h path $x } return { $h.code, $p.nodes }')
+    assert [(start, len(nodes) - 1) for start, nodes in paths] == lengths
+
+
+def test_of_equal_paths_the_one_with_the_smallest_ids_is_taken(
+    tmp_path_factory: pytest.TempPathFactory, mode: str
+) -> None:
+    graph = og.init(tmp_path_factory.mktemp("grid") / "g.omni", "node N { k: String @key }\nedge E: N -> N")
+    names = ["s", "z1", "a2", "m1", "b2", "t"]
+    edges = [("s", "z1"), ("s", "m1"), ("z1", "a2"), ("m1", "b2"), ("a2", "t"), ("b2", "t")]
+    graph.load([{"type": "N", "data": {"k": name}} for name in names])
+    graph.load([{"edge": "E", "from": source, "to": target} for source, target in edges])
+    query = 'match { $a: N { k: "s" } $b: N { k: "t" } shortest $p: $a e $b } return { $p.nodes }'
+    assert rows(graph, query) == [(["s", "m1", "b2", "t"],)]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            "match { $x: Place } return { $x.name, $x.height }",
+            [("a", 3000), ("b", 2500), ("l", 1500), ("same", 900), ("same", None)],
+            id="every type that implements the interface, by id and then by type",
+        ),
+        pytest.param("match { $x: Unused } return { $x.name }", [], id="an interface that nothing implements"),
+        pytest.param(
+            "match { $x: Place $x.height > 1000 } return { $x } order { $x.height } limit 1",
+            [({"id": "l", "@type": "Lake", "height": 1500, "name": "l"},)],
+            id="a node says which type it is of",
+        ),
+        pytest.param(
+            "match { $x: Place } return { count(distinct $x) as n }", [(5,)], id="equal ids are different nodes"
+        ),
+        pytest.param(
+            "match { $x: Peak|Lake $y: Place $x = $y $x.height is null } return { $x.name, $y.name }",
+            [("same", "same")],
+            id="identity between unions",
+        ),
+        pytest.param(
+            'match { $x: Place $y: Lake { name: "same" } $x = $y } return { $x.height }',
+            [(900,)],
+            id="and with one type",
+        ),
+        pytest.param(
+            "match { $x: Place $x sees $y } return { $x.name, $y.name }",
+            [("a", "l"), ("a", "same")],
+            id="an edge picks",
+        ),
+        pytest.param(
+            'match { $x: Peak { name: "a" } $x sees|ridge $y } return { $y.name, $y }',
+            [
+                ("b", {"id": "b", "@type": "Peak", "height": 2500, "name": "b"}),
+                ("l", {"id": "l", "@type": "Lake", "height": 1500, "name": "l"}),
+                ("same", {"id": "same", "@type": "Lake", "height": 900, "name": "same"}),
+            ],
+            id="one step over two edge types",
+        ),
+        pytest.param(
+            'match { $x: Peak { name: "a" } $x sees|ridge{2,2} $y } return { $y.id, $y.height }',
+            [("same", None)],
+            id="edge types chain",
+        ),
+        pytest.param(
+            "match { $x $e:ridge|feeds $y } return { $x.name, $e.hours, $y.name } order { $e.hours }",
+            [("a", 2, "b"), ("b", 3, "same"), ("l", 9, "same")],
+            id="an edge of either type",
+        ),
+        pytest.param(
+            "match { $x: Place optional { $x sees $y } $y is null } return { $x.name, $y.name }",
+            [("b", None), ("l", None), ("same", None), ("same", None)],
+            id="optional over a union",
+        ),
+        pytest.param(
+            'match { $x: Place search($x.name, "same") } return { $x.height }',
+            [(900,), (None,)],
+            id="text over a union",
+        ),
+        pytest.param(
+            "match { $x: Place } return { $x, count(*) as n } order { n } limit 2",
+            [
+                ({"id": "a", "@type": "Peak", "height": 3000, "name": "a"}, 1),
+                ({"id": "b", "@type": "Peak", "height": 2500, "name": "b"}, 1),
+            ],
+            id="a node of a union as a group",
+        ),
+    ],
+)
+def test_a_union_behaves_like_one_type(places: og.Graph, body: str, expected: list[tuple[Any, ...]]) -> None:
+    assert rows(places, body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            "return { $h.grade as g, count(*) as n } having { g is not null }",
+            [("a", 1), ("b", 1), ("c", 1)],
+            id="keys",
+        ),
+        pytest.param(
+            "return { $h.alt as alt, count(*) as n } having { n > 1 or alt < 1500 } order { alt }",
+            [(1200, 1), (1800, 2)],
+            id="aggregates",
+        ),
+        pytest.param(
+            "return { $h.alt as alt, count(*) as n } having { n * 2 >= 4 alt is not null }", [(1800, 2)], id="conjuncts"
+        ),
+        pytest.param(
+            "return { $h.code as c, $h.alt + 1 as up } having { up > 1500 } order { c desc } limit 1",
+            [("h4", 1801)],
+            id="without groups, before the limit",
+        ),
+        pytest.param("return { count(*) as n } having { n > 99 }", [], id="the one group can go, too"),
+        pytest.param(
+            'return { $h.alt as alt, collect($h.code) as codes } having { codes contains "h4" }',
+            [(1800, ["h2", "h4"])],
+            id="lists",
+        ),
+    ],
+)
+def test_having_filters_result_rows(huts: og.Graph, body: str, expected: list[tuple[Any, ...]]) -> None:
+    assert rows(huts, f"match {{ $h: Hut }} {body}") == expected
+
+
+def test_having_filters_by_a_score(huts: og.Graph) -> None:
+    found = rows(huts, 'match { $h: Hut } return { $h.code, bm25($h.name, "alpin rest") as s } having { s > 0.0 }')
+    assert [code for code, _ in found] == ["h2"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        pytest.param("collect($h.alt) as a", [([1200, 1800, 1800],)], id="null is left out"),
+        pytest.param("collect(distinct $h.alt) as a", [([1200, 1800],)], id="each value once"),
+        pytest.param(
+            "$h.open, collect($h.code) as c", [(True, ["h1", "h4"]), (False, ["h2"]), (None, ["h3"])], id="groups"
+        ),
+        pytest.param(
+            "$h.open, collect($h.built) as d", [(True, []), (False, []), (None, [])], id="no values, no items"
+        ),
+    ],
+)
+def test_collect_lists_values_in_the_order_of_rows(
+    huts: og.Graph, returned: str, expected: list[tuple[Any, ...]]
+) -> None:
+    assert rows(huts, f"match {{ $h: Hut }} return {{ {returned} }}") == expected
+
+
+def test_collecting_from_no_rows_gives_one_empty_list(huts: og.Graph) -> None:
+    assert rows(huts, 'match { $h: Hut { code: "x" } } return { collect($h.alt) as a }') == [([],)]

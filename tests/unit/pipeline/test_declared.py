@@ -1,0 +1,185 @@
+"""Declared pipelines: what may be declared, and what a run does and leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import BadRequest, ValueViolation
+from omnigraph.pipeline.declared import Pipeline, parse_pipelines
+from omnigraph.pipeline.execute import RunOptions, run_pipeline
+from omnigraph.pipeline.runs import history
+
+SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
+MAPPING = "sources: {people: {path: people.csv}}\nnodes: {Person: {from: people}}\n"
+CHECKS = "query too_old() { match { $p: Person  $p.age > 150 } return { $p.name } }\n"
+NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
+NIGHTLY = {
+    "graph": "people",
+    "mapping": "people.yaml",
+    "branch": "ingest/{date}",
+    "checks": "checks.gq",
+    "merge_into": "main",
+    "mode": "merge",
+    "schedule": "0 2 * * *",
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "people.yaml").write_text(MAPPING)
+    (tmp_path / "checks.gq").write_text(CHECKS)
+    (tmp_path / "people.csv").write_text("name,age\nada,36\n")
+    return tmp_path
+
+
+@pytest.fixture
+def graph(place: Path) -> Iterator[og.Graph]:
+    og.init(place / "g.omni", SCHEMA).close()
+    with og.open(place / "g.omni", actor="nightly-bot") as opened:
+        yield opened
+
+
+def declared(place: Path, **changes: Any) -> Pipeline:
+    given = {key: value for key, value in (NIGHTLY | changes).items() if value is not None}
+    return parse_pipelines({"nightly": given}, place)["nightly"]
+
+
+def run(pipeline: Pipeline, graph: og.Graph, **options: Any) -> Any:
+    return run_pipeline(pipeline, graph, RunOptions(now=NOON, **options))
+
+
+def test_a_run_loads_on_a_branch_checks_and_merges(place: Path, graph: og.Graph) -> None:
+    before = len(graph.commits.list())
+    done = run(declared(place), graph)
+    assert (done.status, done.merged_into, dict(done.nodes)) == ("merged", "main", {"Person": 1})
+    assert (done.actor_id, done.runner, dict(done.checks)) == ("nightly-bot", "inline", {"too_old": 0})
+    assert done.commit_id == graph.refresh()
+    assert graph.branches.list() == ["main"], "the branch is gone once it is merged"
+    assert len(graph.commits.list()) == before + 1
+    assert graph.get("Person", "ada") == {"id": "ada", "name": "ada", "age": 36}
+    kept = history(graph._core, "nightly")
+    assert kept == [done]
+    assert kept[0].inputs[0].bytes == 16
+    assert kept[0].started_at == "2026-01-02T12:00:00.000Z"
+
+
+def test_the_same_input_is_taken_in_once(place: Path, graph: og.Graph) -> None:
+    pipeline = declared(place)
+    first = run(pipeline, graph)
+    again = run(pipeline, graph)
+    assert (again.status, again.commit_id) == ("unchanged", first.commit_id)
+    assert first.run_id in again.message
+    assert len(history(graph._core, "nightly")) == 1
+    assert run(pipeline, graph, force=True).status == "merged"
+    (place / "people.csv").write_text("name,age\nada,37\nbob,1\n")
+    assert run(pipeline, graph).status == "merged"
+    (place / "people.yaml").write_text(MAPPING + "# another word\n")
+    assert run(pipeline, graph).status == "merged", "a changed definition is other work"
+    assert [each.status for each in history(graph._core, "nightly")] == ["merged"] * 4
+
+
+def test_a_check_that_finds_rows_keeps_the_data_out(place: Path, graph: og.Graph) -> None:
+    (place / "people.csv").write_text("name,age\nmethuselah,969\n")
+    done = run(declared(place), graph)
+    assert (done.status, done.ok, dict(done.checks)) == ("rejected", False, {"too_old": 1})
+    assert "too_old returned 1 rows; the data waits on branch 'ingest/2026-01-02'" in done.message
+    assert graph.get("Person", "methuselah") is None
+    assert graph.branch("ingest/2026-01-02").get("Person", "methuselah") is not None
+    again = run(declared(place), graph)
+    assert (again.status, again.branch) == ("rejected", "ingest/2026-01-02-2"), "what is rejected was not taken in"
+
+
+def test_without_a_target_the_branch_waits_for_review(place: Path, graph: og.Graph) -> None:
+    pipeline = declared(place, merge_into=None)
+    done = run(pipeline, graph)
+    assert (done.status, done.branch, done.ok) == ("review", "ingest/2026-01-02", True)
+    assert graph.get("Person", "ada") is None
+    assert run(pipeline, graph).status == "unchanged"
+
+
+def test_without_a_branch_the_load_goes_straight_in(place: Path, graph: og.Graph) -> None:
+    done = run(declared(place, branch=None, checks=None, merge_into=None), graph)
+    assert (done.status, done.branch) == ("loaded", None)
+    assert graph.get("Person", "ada") is not None
+
+
+def test_a_dry_run_leaves_nothing_behind(place: Path, graph: og.Graph) -> None:
+    head = graph.refresh()
+    done = run(declared(place), graph, dry_run=True)
+    assert (done.status, dict(done.nodes)) == ("rehearsed", {"Person": 1})
+    assert (graph.refresh(), graph.branches.list(), history(graph._core, "nightly")) == (head, ["main"], [])
+
+
+def test_bad_rows_are_on_record_too(place: Path, graph: og.Graph) -> None:
+    (place / "people.csv").write_text("name,age\nada,36\nbob,old\n")
+    with pytest.raises(ValueViolation):
+        run(declared(place), graph)
+    failed = history(graph._core, "nightly")[0]
+    assert failed.status == "failed"
+    assert "old" in (failed.message or "")
+    assert graph.branches.list() == ["main"], "a branch that holds nothing is not left behind"
+    done = run(declared(place, on_error="skip"), graph, rejects=str(place / "rejects"))
+    assert (done.status, dict(done.nodes), sum(done.rejected.values())) == ("merged", {"Person": 1}, 1)
+    assert list((place / "rejects").iterdir())
+
+
+def test_a_contradiction_with_the_target_is_left_for_a_person(
+    place: Path, graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph.load([{"type": "Person", "data": {"name": "ada", "age": 1}}])
+    load = og.Graph.load
+
+    def meanwhile(self: og.Graph, *given: Any, **options: Any) -> Any:
+        done = load(self, *given, **options)
+        load(graph, [{"type": "Person", "data": {"name": "ada", "age": 99}}], mode="merge")
+        return done
+
+    monkeypatch.setattr(og.Graph, "load", meanwhile)
+    done = run(declared(place), graph)
+    assert (done.status, done.ok, done.branch) == ("conflict", False, "ingest/2026-01-02")
+    assert graph.get("Person", "ada")["age"] == 99  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"graph": None}, r"pipelines\.nightly\.graph: is missing"),
+        ({"mapping": None}, r"nightly\.mapping: is missing"),
+        ({"mapping": "no.yaml"}, r"nightly\.mapping: there is no mapping"),
+        ({"mapping": "checks.gq"}, r"nightly\.mapping: "),
+        ({"checks": "no.gq"}, r"nightly\.checks: .* cannot be read"),
+        ({"checks": 3}, r"nightly\.checks: a path, or a list"),
+        ({"branch": "x/{day}"}, r"unknown placeholder '\{day\}' \(known: \{date\}"),
+        ({"branch": "x/{"}, r"nightly\.branch: .* is no template"),
+        ({"branch": None}, r"nightly\.checks: needs a branch"),
+        ({"branch": "main"}, r"cannot be merged into itself"),
+        ({"mode": "replace"}, r"nightly\.mode: unknown load mode"),
+        ({"schedule": "every night"}, r"no cron expression"),
+        ({"runner": "dask"}, r"nightly\.runner: unknown value 'dask'"),
+        ({"max_errors": -1}, r"whole number"),
+        ({"notify": "me"}, r"nightly\.notify: unknown member"),
+        ({"graph": ["a"]}, r"nightly\.graph: text is expected"),
+    ],
+)
+def test_what_cannot_be_declared_is_told_with_its_place(place: Path, changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadRequest, match=told):
+        declared(place, **changes)
+
+
+def test_checks_cannot_have_parameters(place: Path) -> None:
+    (place / "checks.gq").write_text("query q($n: String) { match { $p: Person { name: $n } } return { $p.age } }")
+    with pytest.raises(BadRequest, match=r"check 'q' of .* has parameters"):
+        declared(place)
+
+
+@pytest.mark.parametrize("section", [["a"], {"a b": {}}, {"a": "x"}])
+def test_the_section_has_one_shape(place: Path, section: Any) -> None:
+    with pytest.raises(BadRequest, match="pipelines"):
+        parse_pipelines(section, place)
+    assert parse_pipelines(None, place) == {}
