@@ -16,6 +16,7 @@ TABLES = {
     "storage": (r"S{}", 50),
     "writes": (r"W{}", 62),
     "versioning": (r"V{}", 70),
+    "operations": (r"ops-{}", 68),
     "schema language": (r"schema-{}", 64),
     "query language": (r"query-{}", 86),
 }
@@ -24,7 +25,7 @@ TABLES = {
 @pytest.fixture(scope="module")
 def collected() -> str:
     """The id of every test that carries case numbers, one per line."""
-    folders = ["conformance", "crash", "integration", "merge"]
+    folders = ["conformance", "crash", "integration", "merge", "unit/embeddings"]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, *folders], cwd=TESTS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

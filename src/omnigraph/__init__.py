@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.result import LoadResult, MutationResult
     from omnigraph.engine.tags_api import Tags
     from omnigraph.engine.transaction import Transaction
+    from omnigraph.pipeline import importers
+    from omnigraph.pipeline.infer import infer
     from omnigraph.storage.commits import GraphCommit
     from omnigraph.storage.settings import Settings
     from omnigraph.storage.tags import Tag
@@ -67,6 +69,8 @@ __all__ = [
     "Transaction",
     "connect",
     "errors",
+    "importers",
+    "infer",
     "init",
     "open",
 ]
@@ -99,12 +103,18 @@ _HOMES = {
     "Tags": "omnigraph.engine.tags_api",
     "Transaction": "omnigraph.engine.transaction",
     "connect": "omnigraph.client.graph",
+    "infer": "omnigraph.pipeline.infer",
     "init": "omnigraph.engine.graph",
     "open": "omnigraph.engine.graph",
 }
 
 
+_MODULES = {"importers": "omnigraph.pipeline.importers"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")

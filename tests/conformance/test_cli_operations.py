@@ -19,7 +19,7 @@ ALICE = '{"type":"Person","data":{"id":"Alice","age":30,"name":"Alice"}}'
 # --- 28–30: export ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(28, id="28")])
+@pytest.mark.parametrize("number", [pytest.param(28, id="ops-28")])
 def test_export_order_and_spelling(desk: Desk, number: int) -> None:
     desk.graph()
     found = desk.run("export", "g").stdout.splitlines()
@@ -28,7 +28,7 @@ def test_export_order_and_spelling(desk: Desk, number: int) -> None:
     assert found[7] == ALICE
 
 
-@pytest.mark.parametrize("number", [pytest.param(29, id="29")])
+@pytest.mark.parametrize("number", [pytest.param(29, id="ops-29")])
 def test_export_round_trips_byte_for_byte(desk: Desk, number: int) -> None:
     desk.graph()
     first = desk.run("export", "g").stdout
@@ -38,7 +38,7 @@ def test_export_round_trips_byte_for_byte(desk: Desk, number: int) -> None:
     assert desk.run("export", "h").stdout == first
 
 
-@pytest.mark.parametrize("number", [pytest.param(30, id="30")])
+@pytest.mark.parametrize("number", [pytest.param(30, id="ops-30")])
 def test_a_branch_is_exported_on_its_own(desk: Desk, number: int) -> None:
     desk.graph()
     more = [{"type": "Person", "data": {"name": "Eve"}}, {"edge": "Knows", "from": "Eve", "to": "Bob"}]
@@ -59,15 +59,15 @@ def test_a_branch_is_exported_on_its_own(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize(
     ("mode", "text", "token"),
     [
-        pytest.param("merge", "\n\n// note\n", "invalid strict JSON at line 3", id="36"),
-        pytest.param("merge", '{"type":"Person","data":{"name":"A","age":"old"}}\n', "expects", id="43"),
-        pytest.param("append", '{"type":"Person","data":{"name":"Alice"}}\n', "already has this id", id="45"),
-        pytest.param("overwrite", '{"type":"Person","data":{"name":"Zed"}}\n', "not found in Person", id="48"),
-        pytest.param("append", '{"edge":"Knows","from":"Alice","to":"Missing"}\n', "dst 'Missing' not found", id="49"),
+        pytest.param("merge", "\n\n// note\n", "invalid strict JSON at line 3", id="ops-36"),
+        pytest.param("merge", '{"type":"Person","data":{"name":"A","age":"old"}}\n', "expects", id="ops-43"),
+        pytest.param("append", '{"type":"Person","data":{"name":"Alice"}}\n', "already has this id", id="ops-45"),
+        pytest.param("overwrite", '{"type":"Person","data":{"name":"Zed"}}\n', "not found in Person", id="ops-48"),
+        pytest.param("append", '{"edge":"Knows","from":"Alice","to":"Missing"}\n', "dst 'Missing' not found", id="ops-49"),
         pytest.param(
-            "merge", '{"type":"Person","data":{"name":"A"}}\n' * 2, "@unique violation on Person.name", id="51"
+            "merge", '{"type":"Person","data":{"name":"A"}}\n' * 2, "@unique violation on Person.name", id="ops-51"
         ),
-        pytest.param("merge", '{\n"type":"Person",\n"data":{"name":"A"}}\n', "invalid strict JSON at line 1", id="56"),
+        pytest.param("merge", '{\n"type":"Person",\n"data":{"name":"A"}}\n', "invalid strict JSON at line 1", id="ops-56"),
     ],
 )
 def test_bad_records_are_refused_whole(desk: Desk, mode: str, text: str, token: str) -> None:
@@ -80,7 +80,7 @@ def test_bad_records_are_refused_whole(desk: Desk, mode: str, text: str, token: 
     assert desk.head() == before
 
 
-@pytest.mark.parametrize("number", [pytest.param(35, id="35")])
+@pytest.mark.parametrize("number", [pytest.param(35, id="ops-35")])
 def test_external_blobs_are_not_allowed(desk: Desk, number: int) -> None:
     desk.write("b.pg", "node Doc { slug: String @key\n content: Blob? }")
     assert desk.run("init", "--schema", "b.pg", "b").code == 0
@@ -90,7 +90,7 @@ def test_external_blobs_are_not_allowed(desk: Desk, number: int) -> None:
     assert desk.run("export", "b").stdout == ""
 
 
-@pytest.mark.parametrize("number", [pytest.param(53, id="53")])
+@pytest.mark.parametrize("number", [pytest.param(53, id="ops-53")])
 def test_an_empty_file_is_an_empty_commit(desk: Desk, number: int) -> None:
     desk.graph()
     before = desk.head()
@@ -99,7 +99,7 @@ def test_an_empty_file_is_an_empty_commit(desk: Desk, number: int) -> None:
     assert done.json["commit"]["parent_commit_id"] == before
 
 
-@pytest.mark.parametrize("number", [pytest.param(54, id="54")])
+@pytest.mark.parametrize("number", [pytest.param(54, id="ops-54")])
 def test_a_failed_load_leaves_the_branch_it_created(desk: Desk, number: int) -> None:
     desk.graph()
     before = desk.head()
@@ -146,7 +146,7 @@ def embedded(desk: Desk) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("number", [pytest.param(61, id="61")])
+@pytest.mark.parametrize("number", [pytest.param(61, id="ops-61")])
 def test_embed_fills_missing_vectors(seeded: Desk, number: int) -> None:
     done = seeded.shell("embed", "--seed", "seed.yaml", "--json")
     assert done.code == 0, done.stderr
@@ -171,7 +171,7 @@ def test_embed_fills_missing_vectors(seeded: Desk, number: int) -> None:
     assert words == expected
 
 
-@pytest.mark.parametrize("number", [pytest.param(62, id="62")])
+@pytest.mark.parametrize("number", [pytest.param(62, id="ops-62")])
 def test_embed_replaces_selected_vectors(seeded: Desk, number: int) -> None:
     done = seeded.run("embed", "--seed", "seed.yaml", "--json", "--select", "Decision:slug=dec-beta")
     assert (done.json["mode"], done.json["embedded_records"]) == ("reembed_selected", 1)
@@ -180,7 +180,7 @@ def test_embed_replaces_selected_vectors(seeded: Desk, number: int) -> None:
     assert len(second["data"]["embedding"]) == 4
 
 
-@pytest.mark.parametrize("number", [pytest.param(63, id="63")])
+@pytest.mark.parametrize("number", [pytest.param(63, id="ops-63")])
 def test_clean_needs_no_key(seeded: Desk, number: int) -> None:
     seeded.env["OMNIGRAPH_EMBED_PROVIDER"] = ""
     done = seeded.run("embed", "--seed", "seed.yaml", "--json", "--clean", "--select", "Decision:slug=dec-beta")
@@ -188,7 +188,7 @@ def test_clean_needs_no_key(seeded: Desk, number: int) -> None:
     assert "embedding" not in embedded(seeded)[1]["data"]
 
 
-@pytest.mark.parametrize("number", [pytest.param(64, id="64")])
+@pytest.mark.parametrize("number", [pytest.param(64, id="ops-64")])
 def test_edges_pass_through(seeded: Desk, number: int) -> None:
     edge = {"edge": "About", "from": "dec-alpha", "to": "dec-beta"}
     seeded.write("seed.jsonl", lines([*DECISIONS, edge]))
@@ -200,16 +200,16 @@ def test_edges_pass_through(seeded: Desk, number: int) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "token"),
     [
-        pytest.param([], 1, "--input is required", id="64-nothing"),
-        pytest.param(["--seed", "a", "--input", "b"], 2, "cannot be used with", id="64-seed-and-input"),
-        pytest.param(["--seed", "a", "--clean", "--reembed-all"], 2, "cannot be used with", id="64-two-modes"),
-        pytest.param(["--seed", "s.yaml"], 1, "sources.raw_seed", id="64-no-source"),
-        pytest.param(["--seed", "t.yaml"], 1, "embeddings", id="64-no-spec"),
-        pytest.param(["--seed", "u.yaml"], 1, "seed input does not exist", id="64-no-input"),
-        pytest.param(["--seed", "v.yaml"], 1, "line 2 is not valid JSON", id="64-bad-line"),
-        pytest.param(["--seed", "w.yaml"], 1, "missing object field 'data'", id="64-no-data"),
-        pytest.param(["--seed", "seed.yaml", "--select", "slug"], 1, "--select", id="64-no-value"),
-        pytest.param(["--seed", "seed.yaml", "--select", "T:=x"], 1, "names no field", id="64-no-field"),
+        pytest.param([], 1, "--input is required", id="ops-64-nothing"),
+        pytest.param(["--seed", "a", "--input", "b"], 2, "cannot be used with", id="ops-64-seed-and-input"),
+        pytest.param(["--seed", "a", "--clean", "--reembed-all"], 2, "cannot be used with", id="ops-64-two-modes"),
+        pytest.param(["--seed", "s.yaml"], 1, "sources.raw_seed", id="ops-64-no-source"),
+        pytest.param(["--seed", "t.yaml"], 1, "embeddings", id="ops-64-no-spec"),
+        pytest.param(["--seed", "u.yaml"], 1, "seed input does not exist", id="ops-64-no-input"),
+        pytest.param(["--seed", "v.yaml"], 1, "line 2 is not valid JSON", id="ops-64-bad-line"),
+        pytest.param(["--seed", "w.yaml"], 1, "missing object field 'data'", id="ops-64-no-data"),
+        pytest.param(["--seed", "seed.yaml", "--select", "slug"], 1, "--select", id="ops-64-no-value"),
+        pytest.param(["--seed", "seed.yaml", "--select", "T:=x"], 1, "names no field", id="ops-64-no-field"),
     ],
 )
 def test_embed_refuses(seeded: Desk, args: list[str], code: int, token: str) -> None:
@@ -233,10 +233,10 @@ def test_embed_refuses(seeded: Desk, args: list[str], code: int, token: str) -> 
 @pytest.mark.parametrize(
     ("stamp", "token"),
     [
-        pytest.param("3", "load --mode overwrite", id="67-older"),
-        pytest.param("5", "upgrade omnigraph before opening this graph", id="67-newer"),
-        pytest.param("x", "'x'", id="67-unreadable"),
-        pytest.param(None, "no internal-schema stamp", id="67-absent"),
+        pytest.param("3", "load --mode overwrite", id="ops-67-older"),
+        pytest.param("5", "upgrade omnigraph before opening this graph", id="ops-67-newer"),
+        pytest.param("x", "'x'", id="ops-67-unreadable"),
+        pytest.param(None, "no internal-schema stamp", id="ops-67-absent"),
     ],
 )
 def test_a_graph_of_another_format_is_refused(desk: Desk, stamp: str | None, token: str) -> None:
@@ -249,7 +249,7 @@ def test_a_graph_of_another_format_is_refused(desk: Desk, stamp: str | None, tok
         assert token in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(68, id="68")])
+@pytest.mark.parametrize("number", [pytest.param(68, id="ops-68")])
 def test_init_never_overwrites_a_graph(desk: Desk, number: int) -> None:
     desk.graph()
     root = desk.place / "g"

@@ -67,7 +67,7 @@ def exported(core: Core, **options: Any) -> list[dict[str, Any]]:
 
 def case(number: int, *names: str) -> Any:
     """Marks a test with the number of the case it proves."""
-    return pytest.mark.parametrize("number", [pytest.param(number, id="-".join([f"O{number}", *names]))])
+    return pytest.mark.parametrize("number", [pytest.param(number, id="-".join([f"ops-{number}", *names]))])
 
 
 # --- export ------------------------------------------------------------------------------------------
@@ -177,70 +177,70 @@ def test_blobs_are_exported_as_they_were_given(tmp_path: Path, number: int) -> N
 BLOB = SCHEMA + "node B { content: Blob? }"
 VECTOR = SCHEMA + "node V { v: Vector(3)? }"
 REFUSED = [
-    pytest.param(BLOB, '{"type":"B","data":{"content":"s3://x/y"}}', "is not allowed", "W002", id="O35"),
+    pytest.param(BLOB, '{"type":"B","data":{"content":"s3://x/y"}}', "is not allowed", "W002", id="ops-35"),
     pytest.param(
-        SCHEMA, '{"type":"Company","data":{"name":"a"}}\n\n// note', "invalid strict JSON at line 3", "W019", id="O36"
+        SCHEMA, '{"type":"Company","data":{"name":"a"}}\n\n// note', "invalid strict JSON at line 3", "W019", id="ops-36"
     ),
     pytest.param(
-        SCHEMA, '{"type":"Person","data":{"name":"A","x":{"k":1,"k":2}}}', "duplicate JSON member 'k'", "W019", id="O38"
+        SCHEMA, '{"type":"Person","data":{"name":"A","x":{"k":1,"k":2}}}', "duplicate JSON member 'k'", "W019", id="ops-38"
     ),
     pytest.param(
         SCHEMA,
         '{"type":"Person","data":{"name":"A"}} {"type":"Person","data":{"name":"B"}}',
         "invalid strict JSON at line 1",
         "W019",
-        id="O39-two-objects",
+        id="ops-39-two-objects",
     ),
-    pytest.param(SCHEMA, '[{"type":"Person"}]', "must be one JSON object", "W019", id="O39-array"),
+    pytest.param(SCHEMA, '[{"type":"Person"}]', "must be one JSON object", "W019", id="ops-39-array"),
     pytest.param(
         SCHEMA,
         '{"type":"Person","edge":"Knows","from":"a","to":"b"}',
         "exactly one of 'type' or 'edge'",
         "W019",
-        id="O40",
+        id="ops-40",
     ),
     pytest.param(
         SCHEMA,
         '{"type":"Person","branch":"main"}',
         "unknown top-level graph batch field 'branch'",
         "W019",
-        id="O41-unknown",
+        id="ops-41-unknown",
     ),
-    pytest.param(SCHEMA, '{"type":"Person","_rowid":7}', "reserved physical state", "W018", id="O41-reserved"),
+    pytest.param(SCHEMA, '{"type":"Person","_rowid":7}', "reserved physical state", "W018", id="ops-41-reserved"),
     pytest.param(
         SCHEMA,
         '{"type":"Person","data":{"name":"A","nickname":"x"}}',
         "unknown input field 'nickname'",
         "W017",
-        id="O42-unknown",
+        id="ops-42-unknown",
     ),
-    pytest.param(SCHEMA, '{"type":"Person","data":{"name":"A","id":7}}', "must be a string", "W019", id="O42-id-type"),
+    pytest.param(SCHEMA, '{"type":"Person","data":{"name":"A","id":7}}', "must be a string", "W019", id="ops-42-id-type"),
     pytest.param(
         SCHEMA,
         '{"type":"Person","data":{"id":"person-1","name":"Alice"}}',
         "canonical @key id 'Alice'",
         "W016",
-        id="O42-id-value",
+        id="ops-42-id-value",
     ),
-    pytest.param(SCHEMA, '{"type":"Person","data":{"name":"A","age":"old"}}', "expects", "W002", id="O43"),
+    pytest.param(SCHEMA, '{"type":"Person","data":{"name":"A","age":"old"}}', "expects", "W002", id="ops-43"),
     pytest.param(
         SCHEMA,
         '{"edge":"Knows","from":"Alice","to":"Bob","data":{"src":"Alice"}}',
         "reserved structural state",
         "W018",
-        id="O44",
+        id="ops-44",
     ),
     pytest.param(
         SCHEMA,
         ndjson([person("Alice"), knows("Alice", "Missing")]),
         "dst 'Missing' not found in Person",
         "W013",
-        id="O49",
+        id="ops-49",
     ),
-    pytest.param(VECTOR, '{"type":"V","data":{"v":[1,null,3]}}', "elements must be numeric", "W005", id="O55-null"),
-    pytest.param(VECTOR, '{"type":"V","data":{"v":[1,2]}}', "expects 3 dimensions, got 2", "W005", id="O55-length"),
-    pytest.param(VECTOR, '{"type":"V","data":{"v":[1,2,1e39]}}', "Float32 range", "W004", id="O55-range"),
-    pytest.param(SCHEMA, '{"type":"Person",\n"data":{"name":"A"}}', "invalid strict JSON at line 1", "W019", id="O56"),
+    pytest.param(VECTOR, '{"type":"V","data":{"v":[1,null,3]}}', "elements must be numeric", "W005", id="ops-55-null"),
+    pytest.param(VECTOR, '{"type":"V","data":{"v":[1,2]}}', "expects 3 dimensions, got 2", "W005", id="ops-55-length"),
+    pytest.param(VECTOR, '{"type":"V","data":{"v":[1,2,1e39]}}', "Float32 range", "W004", id="ops-55-range"),
+    pytest.param(SCHEMA, '{"type":"Person",\n"data":{"name":"A"}}', "invalid strict JSON at line 1", "W019", id="ops-56"),
     pytest.param(SCHEMA, "{not json}", "invalid strict JSON at line 1", "W019", id="bad-json"),
     pytest.param(SCHEMA, '{"data":{}}', "exactly one of 'type' or 'edge'", "W019", id="neither-type-nor-edge"),
     pytest.param(SCHEMA, '{"type":7}', "field 'type' must be a string", "W019", id="type-not-text"),
@@ -344,9 +344,9 @@ def test_overwrite_refuses_to_drop_a_node_that_an_edge_still_needs(g: Core, numb
 @pytest.mark.parametrize(
     ("mode", "total"),
     [
-        pytest.param("append", 8_193, id="O50-append"),
-        pytest.param("merge", 8_193, id="O50-merge"),
-        pytest.param("overwrite", 8_193, id="O50-overwrite"),
+        pytest.param("append", 8_193, id="ops-50-append"),
+        pytest.param("merge", 8_193, id="ops-50-merge"),
+        pytest.param("overwrite", 8_193, id="ops-50-overwrite"),
     ],
 )
 def test_no_mode_has_a_ceiling(mode: LoadMode, total: int, tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_no_mode_has_a_ceiling(mode: LoadMode, total: int, tmp_path: Path) -> No
     assert len(exported(core)) == total
 
 
-@pytest.mark.parametrize("mode", [pytest.param(m, id=f"O51-{m}") for m in ("append", "merge", "overwrite")])
+@pytest.mark.parametrize("mode", [pytest.param(m, id=f"ops-51-{m}") for m in ("append", "merge", "overwrite")])
 def test_a_key_twice_in_one_file_is_a_violation_in_every_mode(mode: LoadMode, tmp_path: Path) -> None:
     core = graph(tmp_path / "g")
     with pytest.raises(ValueViolation, match=r"@unique violation on Person\.name: value 'Alice'") as refused:

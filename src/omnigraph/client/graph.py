@@ -132,8 +132,11 @@ class RemoteGraph:
         rows = self.query(source, params={"id": entity_id}, branch=branch, snapshot=at).rows()
         return rows[0]["x"] if rows else None
 
-    def export(self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None) -> int:
+    def export(
+        self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None, **beyond: Any
+    ) -> int:
         """Write every entity, or those of some types, as JSON lines; returns the number of bytes."""
+        _only_embedded("export", beyond, format="jsonl")
         body = members(branch=branch or self.branch_name, type_names=list(types) or None)
         asked = Request("POST", "/export", lambda _: None, json=body)
         with self._transport.stream(asked) as pieces:

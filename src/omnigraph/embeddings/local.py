@@ -28,7 +28,7 @@ _PACKAGE = "wordllama"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
-_NUMBERS = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+_NUMBERS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
 _BATCH = 256
 
 Matrix = npt.NDArray[Any]

@@ -57,6 +57,7 @@ class Blame:
 
 def blame(core: Core, branch: str | None, type_name: str, entity_id: str) -> Blame:
     """The origin of every value that an entity has on a branch now; NotFound when it does not exist."""
+    core.require_everything_visible("blame")
     view = core.view(branch)
     info = type_named(view, type_name)
     row = _row(view, info, entity_id)

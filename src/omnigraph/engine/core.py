@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.catalog.accepted import Accepted
+from omnigraph.engine.restrict import restricted
 from omnigraph.engine.schemas import Schemas
 from omnigraph.engine.view import OpenTables, View
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, PermissionDenied
 from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine, PolicyRequest
 from omnigraph.policy.gate import require_allowed
+from omnigraph.policy.visibility import Visibility
 from omnigraph.storage import manifest
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.manifest import ManifestState
@@ -26,6 +28,7 @@ class Core:
     tables: OpenTables
     read_only: bool
     policy: PolicyEngine | None = None
+    visibility: Visibility | None = None
     closed: bool = field(default=False)
     # Private branches of running transactions → the branch whose rights decide about writing to them.
     standing_for: dict[str, str] = field(default_factory=dict)
@@ -42,7 +45,17 @@ class Core:
     def view_of(self, state: ManifestState, accepted: Accepted | None = None) -> View:
         """A view of one state; with `accepted`, read under another schema than the one it was written under."""
         schema = accepted if accepted is not None else self.schemas.of(state)
-        return View(state.snapshot, schema.catalog, state.effective_head, self.tables)
+        view = View(state.snapshot, schema.catalog, state.effective_head, self.tables)
+        return view if self.visibility is None else restricted(view, self.visibility)
+
+    def seen_with(self, visibility: Visibility | None) -> Core:
+        """The same graph for a reader who may not see all of it."""
+        return self if visibility == self.visibility else replace(self, visibility=visibility)
+
+    def require_everything_visible(self, what: str) -> None:
+        """Refuse what could only be answered from everything that is stored."""
+        if self.visibility is not None:
+            raise PermissionDenied(f"{what} needs the right to read every type and property of this graph")
 
     def view_in(self, txn: Txn) -> View:
         """The view that a write attempt has captured."""

@@ -85,6 +85,7 @@ class Difference:
 
 def difference(core: Core, before: ManifestState, after: ManifestState, scope: ChangeScope) -> Difference:
     """What changed from one state to another one, on whatever branches they are."""
+    core.require_everything_visible("a comparison")
     parts = []
     pairs = sorted(changed_pairs(before.snapshot, after.snapshot), key=_order)
     for pair in pairs:

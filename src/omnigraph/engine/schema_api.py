@@ -24,12 +24,13 @@ class Schema:
     @property
     def source(self) -> str:
         """The text, exactly as it was accepted."""
+        self._core.require_everything_visible("the schema text")
         return self._core.schemas.of(self._core.state(self._branch)).source
 
     @property
     def catalog(self) -> Catalog:
         """The compiled types."""
-        return self._core.schemas.of(self._core.state(self._branch)).catalog
+        return self._core.view(self._branch).catalog
 
     @property
     def hash(self) -> str:
@@ -41,6 +42,7 @@ class Schema:
 
         `print(plan)` is for people, `plan.to_json()` for programs.
         """
+        self._core.require_everything_visible("a schema plan")
         return plan_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss)
 
     def apply(self, desired: StrPath, *, allow_data_loss: bool = False) -> SchemaApplied:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.model import Catalog
@@ -64,6 +65,7 @@ class View:
     catalog: Catalog
     head: str | None
     tables: OpenTables
+    masked: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def branch(self) -> str | None:
@@ -97,4 +99,9 @@ class View:
         found: dict[str, str | None] = {name: name for name in row_schema(info).names if name not in info.properties}
         for name in property_names(info):
             found[name] = by_identity.get(str(info.property_ids[name]).encode())
-        return found
+        # A masked property is read like one that did not exist yet: as null, by every operator, from no index.
+        return {**found, **dict.fromkeys(self.masks(info))}
+
+    def masks(self, info: TableType) -> frozenset[str]:
+        """The properties of a type that are empty at this view, whatever is stored."""
+        return self.masked.get(info.name, frozenset())

@@ -34,6 +34,7 @@ from omnigraph.pipeline.draft import (
 )
 
 _KEY_NAMES = ("id", "key", "uuid", "guid", "code", "slug", "handle", "login", "username", "email", "isbn", "name")
+_UNNAMED = len(_KEY_NAMES) + 2
 _TAILS = ("_id", "id", "_key", "_code", "_ref", "_uuid")
 _TAIL_ENDS = ("from", "src", "source", "start", "tail", "a", "subject", "parent")
 _HEAD_ENDS = ("to", "dst", "target", "end", "head", "b", "object", "child")
@@ -136,12 +137,12 @@ def _read(path: str, relative_to: str | os.PathLike[str] | None, *, enums: bool,
 
 
 def _directory_format(path: str) -> str:
-    names = os.listdir(path)
-    for form, endings in SUFFIXES.items():
-        if any(
-            name.endswith(tuple(end + packed for end in endings for packed in ("", ".gz", ".zst"))) for name in names
-        ):
-            return form
+    plain = {form for form in map(format_of, os.listdir(path)) if form != "csv"}
+    known = plain | ({"csv"} if any(".csv" in name or ".tsv" in name for name in os.listdir(path)) else set())
+    if len(known) == 1:
+        return known.pop()
+    if known:
+        raise BadRequest(f"'{path}' holds files of several formats ({', '.join(sorted(known))}); name them one by one")
     raise BadRequest(f"'{path}' holds no files of a known format ({', '.join(SUFFIXES)})")
 
 
@@ -167,19 +168,25 @@ def _key(table: _Table) -> str | None:
         and _base(column) not in linking
     ]
     distinct = [column for column in fitting if pc.count_distinct(table.columns[column]).as_py() == table.rows]
-    mine = table.type.lower()
-    ranked = sorted(distinct, key=lambda column: _key_rank(column.lower(), mine))
-    return ranked[0] if ranked and _key_rank(ranked[0].lower(), mine)[0] < len(_KEY_NAMES) + 2 else None
+    mine, first = table.type.lower(), next(iter(table.kinds))
+    ranks = {column: _key_rank(column.lower(), mine) for column in distinct}
+    # A first column of distinct texts is a name whatever it is called.
+    named = [column for column in distinct if ranks[column] < _UNNAMED or (column == first and _is_text(table, column))]
+    return min(named, key=lambda column: ranks[column], default=None)
 
 
-def _key_rank(column: str, type_lower: str) -> tuple[int, ...]:
+def _key_rank(column: str, type_lower: str) -> int:
     plain = column.replace("_", "")
     if plain in (f"{type_lower}id", f"{type_lower}key", f"{type_lower}code"):
-        return (0,)
+        return 0
     if column in _KEY_NAMES:
-        return (1 + _KEY_NAMES.index(column),)
+        return 1 + _KEY_NAMES.index(column)
     ends = column.endswith(("_id", "_key", "_code", "_uuid")) or plain == type_lower
-    return (len(_KEY_NAMES) + (1 if ends else 2),)
+    return _UNNAMED - 1 if ends else _UNNAMED
+
+
+def _is_text(table: _Table, column: str) -> bool:
+    return table.kinds[column].scalar == "String"
 
 
 def _references(table: _Table, tables: Sequence[_Table]) -> dict[str, _Table]:

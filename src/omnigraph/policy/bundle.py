@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -13,6 +13,10 @@ from omnigraph.policy.fields import FieldRejected, Fields
 from omnigraph.policy.strict_yaml import YamlRejected, load_yaml
 
 _Named = TypeVar("_Named", bound=StrEnum)
+
+
+_ALLOW = ("actors", "actions", "branch_scope", "target_branch_scope", "types", "mask")
+_READING = (Action.READ, Action.EXPORT)
 
 
 class BranchScope(StrEnum):
@@ -32,6 +36,12 @@ class Rule:
     actions: tuple[Action, ...]
     branch_scope: BranchScope | None = None
     target_branch_scope: BranchScope | None = None
+    types: tuple[str, ...] | None = None
+    mask: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def restricts_reading(self) -> bool:
+        return self.types is not None or bool(self.mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +100,17 @@ def _members(value: Any, path: str) -> tuple[str, ...]:
 
 def _rule(value: Any, path: str) -> Rule:
     rule = Fields(value, path, ("id", "allow"))
-    allow = Fields(
-        rule.required("allow"), rule.at("allow"), ("actors", "actions", "branch_scope", "target_branch_scope")
-    )
+    allow = Fields(rule.required("allow"), rule.at("allow"), _ALLOW)
     actors = Fields(allow.required("actors"), allow.at("actors"), ("group",))
     actions = tuple(_member(Action, name, path) for name, path in _named(allow, "actions"))
     return Rule(
-        rule.text("id"), actors.text("group"), actions, _scope(allow, "branch_scope"), _scope(allow, About.TARGET.value)
+        rule.text("id"),
+        actors.text("group"),
+        actions,
+        _scope(allow, "branch_scope"),
+        _scope(allow, About.TARGET.value),
+        tuple(text for text, _ in _named(allow, "types")) if allow.declares("types") else None,
+        {name: _members(value, path) for name, value, path in allow.members("mask")},
     )
 
 
@@ -160,5 +174,24 @@ def _rule_problems(rule: Rule, bundle: Bundle) -> Iterator[str]:
         for action in rule.actions if scope is not None else ():
             if ABOUT[action] is not about:
                 yield f"{about.value} does not apply to the action '{action}' (it takes {ABOUT[action].value})"
+    yield from _reading_problems(rule)
     if len({kind_of(action) for action in rule.actions}) > 1:
         yield "mixes server actions and graph actions; split it into two rules"
+
+
+def _reading_problems(rule: Rule) -> Iterator[str]:
+    if not rule.restricts_reading:
+        return
+    for action in rule.actions:
+        if action not in _READING:
+            yield f"types and mask apply to read and export only, not to '{action}'"
+    if rule.types is not None and not rule.types:
+        yield "shows no type; name some, or leave types out"
+    named = [*(rule.types or ()), *rule.mask, *(name for names in rule.mask.values() for name in names)]
+    if any(not name.strip() for name in named):
+        yield "names a blank type or property"
+    for name, properties in rule.mask.items():
+        if not properties:
+            yield f"masks no property of '{name}'"
+        if rule.types is not None and name not in rule.types:
+            yield f"masks properties of '{name}', which it does not show"

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from omnigraph.policy.actions import Action
 from omnigraph.policy.bundle import Bundle, check_kind
 from omnigraph.policy.cedar import CompiledPolicy
+from omnigraph.policy.visibility import Visibility, visibility_of
+
+# Whoever may not see everything must not learn it by what a write does or refuses to do.
+_REVEALING = frozenset({Action.CHANGE, Action.SCHEMA_APPLY, Action.BRANCH_MERGE, Action.ADMIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +41,42 @@ class PolicyEngine:
         self.known_actors = bundle.known_actors
         self._policy = CompiledPolicy(bundle, graph_id)
         # Conditions read only the two classes, so a few dozen answers per actor are all there are.
-        self._answers: dict[tuple[str, Action, str, str], tuple[bool, str | None]] = {}
+        self._answers: dict[tuple[str, Action, str, str], tuple[str, ...]] = {}
+        self._rules = {rule.id: rule for rule in bundle.rules}
+        self._restricts = any(rule.restricts_reading for rule in bundle.rules)
 
     def decide(self, actor: str, request: PolicyRequest) -> PolicyDecision:
         """The decision; PolicyFailed when the policy cannot be evaluated."""
         if actor not in self.known_actors:
             return PolicyDecision(False, None, f"policy denied action '{request.action}' for unknown actor '{actor}'")
+        rules = self._matching(actor, request)
+        if not rules:
+            return PolicyDecision(False, None, _message(actor, request, allowed=False))
+        if self._restricts and request.action in _REVEALING and self._reads_in_part(actor, request):
+            denied = _message(actor, request, allowed=False)
+            return PolicyDecision(False, None, f"{denied}, because reading is restricted for this actor")
+        return PolicyDecision(True, rules[0], _message(actor, request, allowed=True))
+
+    def visibility(self, actor: str, request: PolicyRequest) -> Visibility | None:
+        """What this actor gets to see of what it may read or export; None when that is everything."""
+        if not self._restricts:
+            return None
+        return visibility_of(self._rules[name] for name in self._matching(actor, request))
+
+    def _reads_in_part(self, actor: str, request: PolicyRequest) -> bool:
+        reads = [PolicyRequest(Action.READ, branch) for branch in (request.branch, request.target)]
+        return any(self._matching(actor, each) and self.visibility(actor, each) is not None for each in reads)
+
+    def _matching(self, actor: str, request: PolicyRequest) -> tuple[str, ...]:
+        """The ids of the rules that allow it, sorted."""
         classes = self._class_of(request.branch), self._class_of(request.target)
         key = (actor, request.action, *classes)
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = self._answers[key] = self._ask(actor, request, *classes)
-        allowed, rule = answer
-        return PolicyDecision(allowed, rule, _message(actor, request, allowed=allowed))
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = self._ask(actor, request, *classes)
+        return found
 
-    def _ask(self, actor: str, request: PolicyRequest, branch_class: str, target_class: str) -> tuple[bool, str | None]:
+    def _ask(self, actor: str, request: PolicyRequest, branch_class: str, target_class: str) -> tuple[str, ...]:
         context = {
             "branch": request.branch or "",
             "branch_class": branch_class,
@@ -59,7 +84,7 @@ class PolicyEngine:
             "target_class": target_class,
         }
         allowed, rules = self._policy.matching_rules(actor, request.action, context)
-        return allowed, rules[0] if allowed and rules else None
+        return tuple(rules) if allowed else ()
 
     def _class_of(self, branch: str | None) -> str:
         if branch is None:

@@ -86,7 +86,7 @@ CODES: dict[str, tuple[str, str]] = {
     "T33": ("A name is a parameter and a variable at once.", "Rename the variable."),
     "T34": ("A column beside an aggregate cannot be grouped by.", "Return a property, a node or a parameter there."),
     "T35": ("An optional block binds nothing.", "Bind a variable in it, or leave optional out."),
-    "T36": ("A path is used as something else, or lacks a name.", "Name the path and both ends; read .length or .nodes."),
+    "T36": ("A path is used as something else, or lacks a name.", "Name it and both ends; read .length or .nodes."),
     "T37": ("A match reads a type that an earlier statement of the query writes.", "Put it first, or split the query."),
     # Parameters and running.
     "P001": ("Parameters are not an object of names and values.", "Send an object."),

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Link, SortKey
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import SortKey
 from omnigraph.compiler.query.checked import (
     Bind,
     Checked,

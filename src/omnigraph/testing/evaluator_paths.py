@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from omnigraph.compiler.ir.ops import Link, Way
+from omnigraph.compiler.ir.link import Link, Way
 from omnigraph.testing.evaluator_values import Assignment, Entity
 
 Who: TypeAlias = tuple[str, str]

@@ -121,8 +121,24 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """`property op number`, from the row as it was; null stays null."""
+
+    property: str
+    op: str
+    number: int
+
+    def of(self, row: Row) -> Any:
+        """The value for one row."""
+        old = row[self.property]
+        if old is None:
+            return None
+        return {"+": old + self.number, "-": old - self.number, "*": old * self.number}[self.op]
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
-    """`update Type set { … } where …`."""
+    """`update Type set { … } where …`; a value may be Computed."""
 
     type_name: str
     values: Mapping[str, Any]
@@ -137,7 +153,20 @@ class Delete:
     where: Where
 
 
-Statement: TypeAlias = Insert | Update | Delete
+@dataclass(frozen=True, slots=True)
+class Along:
+    """`match { $a: Person { name: … } $a edge $b }`, then `update $b set { … }`, or `delete $b` without values.
+
+    A Computed value reads the person at the start.
+    """
+
+    edge: str
+    start: str
+    type_name: str
+    values: Mapping[str, Any] | None
+
+
+Statement: TypeAlias = Insert | Update | Delete | Along
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +232,7 @@ def copy_image(image: Image) -> Image:
 
 def mutate(catalog: Catalog, before: Image, statements: Sequence[Statement], mint: Placeholders) -> Outcome:
     """Run statements in order, then validate once; Refused leaves nothing behind."""
-    if len({isinstance(statement, Delete) for statement in statements}) > 1:
+    if len({_deletes(statement) for statement in statements}) > 1:
         raise Refused("T28", "W022")
     after = copy_image(before)
     counts: Counter[bool] = Counter()
@@ -218,8 +247,20 @@ def mutate(catalog: Catalog, before: Image, statements: Sequence[Statement], min
             case Update(_, values, where):
                 matched = [row for row in after[kind.table_key].values() if holds(where, _visible(row)) is True]
                 for row in matched:
-                    after[kind.table_key][row["id"]] = {**row, **values}
+                    after[kind.table_key][row["id"]] = {**row, **_computed(values, row)}
                 counts[is_edge] += len(matched)
+            case Along(edge, start, _, values):
+                ends = {row["dst"] for row in after[f"edge:{edge}"].values() if row["src"] == start}
+                counts[False] += len(ends)
+                if values is None:
+                    for end in ends:
+                        del after[kind.table_key][end]
+                    assert isinstance(kind, NodeType)
+                    counts[True] += _cascade(catalog, after, kind, ends)
+                    continue
+                given = _computed(values, before["node:Person"].get(start, {})) if ends else {}
+                for end in ends:
+                    after[kind.table_key][end] = {**after[kind.table_key][end], **given}
             case Delete(_, where):
                 matched = [row for row in after[kind.table_key].values() if holds(where, _visible(row)) is True]
                 for row in matched:
@@ -229,6 +270,14 @@ def mutate(catalog: Catalog, before: Image, statements: Sequence[Statement], min
                     counts[True] += _cascade(catalog, after, kind, {row["id"] for row in matched})
     validate(catalog, before, after)
     return Outcome(after, counts[False], counts[True])
+
+
+def _deletes(statement: Statement) -> bool:
+    return isinstance(statement, Delete) or (isinstance(statement, Along) and statement.values is None)
+
+
+def _computed(values: Mapping[str, Any], row: Row) -> Row:
+    return {name: value.of(row) if isinstance(value, Computed) else value for name, value in values.items()}
 
 
 def load(catalog: Catalog, before: Image, mode: str, records: Sequence[Record], mint: Placeholders) -> Outcome:

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.compiler.types import PropType
 from omnigraph.testing.image import (
+    Along,
     Among,
     Both,
+    Computed,
     Delete,
     Either,
     Insert,
@@ -57,6 +59,7 @@ _EDGE_IDS = st.sampled_from(["e1", "e2", "e3", "e4", "e5", "e6"])
 _NODES = ("Person", "Note")
 _EDGES = ("Knows", "Wrote", "Keeps")
 _ORDERED = ("=", "!=", "<", "<=", ">", ">=")
+_COMPUTABLE = ("age", "weight")
 
 
 def _mostly(usual: Sequence[Any], rare: Sequence[Any] = ()) -> st.SearchStrategy[Any]:
@@ -121,13 +124,15 @@ class Known:
 
 
 def constructive(known: Known) -> st.SearchStrategy[list[Statement]]:
-    """Inserts and updates."""
-    return st.lists(st.one_of(inserts(known), updates(known), updates(known)), min_size=1, max_size=3)
+    """Inserts and updates; sometimes one update that a match drives."""
+    plain = st.lists(st.one_of(inserts(known), updates(known), updates(known)), min_size=1, max_size=3)
+    return st.one_of(plain, plain, plain, driven_updates(known).map(lambda statement: [statement]))
 
 
 def destructive(known: Known) -> st.SearchStrategy[list[Statement]]:
-    """Deletes."""
-    return st.lists(deletes(known), min_size=1, max_size=2)
+    """Deletes; sometimes one that a match drives."""
+    plain = st.lists(deletes(known), min_size=1, max_size=2)
+    return st.one_of(plain, plain, plain, driven_deletes(known).map(lambda statement: [statement]))
 
 
 def mixtures(known: Known) -> st.SearchStrategy[list[Statement]]:
@@ -150,11 +155,33 @@ def inserts(draw: st.DrawFn, known: Known) -> Insert:
 
 @st.composite
 def updates(draw: st.DrawFn, known: Known) -> Update:
-    """New constants for some properties of the matching entities."""
+    """New constants, or computations with old values, for some properties of the matching entities."""
     type_name = draw(st.sampled_from(("Person", "Person", "Note", "Knows", "Keeps")))
     settable = {name: values for name, values in _VALUES[type_name].items() if (type_name, name) != ("Person", "name")}
     names = draw(st.lists(st.sampled_from(sorted(settable)), min_size=1, max_size=2, unique=True))
-    return Update(type_name, {name: draw(settable[name]) for name in names}, draw(wheres(type_name, known)))
+    values = {name: draw(settable[name]) for name in names}
+    values |= {name: draw(_computations(name)) for name in names if name in _COMPUTABLE and draw(st.booleans())}
+    return Update(type_name, values, draw(wheres(type_name, known)))
+
+
+@st.composite
+def driven_updates(draw: st.DrawFn, known: Known) -> Along:
+    """Everybody a person knows, or every note of hers, gets a constant or a number computed from her."""
+    edge, type_name, name = draw(st.sampled_from([("Knows", "Person", "age"), ("Wrote", "Note", "stars")]))
+    # A number of stars is never negative.
+    value = draw(_computations("age", "+-*" if edge == "Knows" else "+*") | _VALUES[type_name][name])
+    return Along(edge, draw(st.sampled_from(known.people or NAMES)), type_name, {name: value})
+
+
+@st.composite
+def driven_deletes(draw: st.DrawFn, known: Known) -> Along:
+    """What a person wrote, or everybody she knows."""
+    edge, type_name = draw(st.sampled_from([("Wrote", "Note"), ("Wrote", "Note"), ("Knows", "Person")]))
+    return Along(edge, draw(st.sampled_from(known.people or NAMES)), type_name, None)
+
+
+def _computations(name: str, operators: str = "+-*") -> st.SearchStrategy[Computed]:
+    return st.builds(Computed, st.just(name), st.sampled_from(operators), st.integers(0, 3))
 
 
 @st.composite
@@ -244,9 +271,21 @@ class Writer:
                 return f"update {name} set {{ {self._assigns(kind, values)} }} where {self._where(kind, where)}"
             case Delete(name, where):
                 return f"delete {name} where {self._where(kind, where)}"
+            case Along(edge, start, _, values):
+                person = self._value(PropType("String"), start)
+                match_ = f"match {{ $a: Person {{ name: {person} }} $a {edge.lower()} $b }}"
+                if values is None:
+                    return f"{match_} delete $b"
+                return f"{match_} update $b set {{ {self._assigns(kind, values, '$a.')} }}"
 
-    def _assigns(self, kind: NodeType | EdgeType, values: Mapping[str, Any]) -> str:
-        return ", ".join(f"{name}: {self._value(_type_of(kind, name), value)}" for name, value in values.items())
+    def _assigns(self, kind: NodeType | EdgeType, values: Mapping[str, Any], row: str = "") -> str:
+        texts = (
+            f"{name}: {row}{value.property} {value.op} {value.number}"
+            if isinstance(value, Computed)
+            else f"{name}: {self._value(_type_of(kind, name), value)}"
+            for name, value in values.items()
+        )
+        return ", ".join(texts)
 
     def _where(self, kind: NodeType | EdgeType, where: Where) -> str:
         match where:

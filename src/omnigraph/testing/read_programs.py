@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
 from typing import Any
 
 from hypothesis import strategies as st
@@ -16,6 +13,8 @@ from omnigraph.compiler.compile import compile_query, compile_schema
 from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.image import Record, empty_image
+from omnigraph.testing.read_returns import grouped_return, plain_return, rank_key
+from omnigraph.testing.read_scope import LITERALS, Scope, ants_in, fresh, operand, other_operand, text_test
 
 SCHEMA = """
 interface Named { s: String? }
@@ -50,26 +49,6 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
     "Meets": {"w": _FLOATS},
     "Feeds": {"s": _TEXTS},
 }  # fmt: skip
-# Scalar properties by type of owner and kind of value; numbers of every width compare with each other.
-_SCALARS = {
-    "Ant": {"number": ["n", "f"], "text": ["s", "k", "id", "x"], "bool": ["b"], "date": ["d"], "instant": ["at"]},
-    "Bee": {"number": ["n", "g"], "text": ["s", "k", "id"]},
-    "Walks": {"number": ["w"], "text": ["s"]},
-    "Meets": {"number": ["w"]},
-    "Feeds": {"text": ["s"]},
-    "Named": {"text": ["s", "id"]},
-    "Ant|Bee": {"text": ["k", "s", "id"]},
-    "Mixed": {"text": ["id"]},
-    "path": {"number": ["length"]},
-}
-_LITERALS = {
-    "number": ["-1", "0", "1", "2", "2.0", "0.5", "1.5", "99999999999"],
-    "text": ['""', '"a"', '"ab"', '"a1"', '"ä"', '"zz"'],
-    "bool": ["true", "false"],
-    "date": ['date("2020-02-29")', 'date("2021-01-01")'],
-    "instant": ['datetime("2020-02-29T00:00:00Z")', "now()"],
-}
-_QUERIES = ["stone", "huts", "old rest", "the", "", "ston"]
 
 
 @st.composite
@@ -118,33 +97,6 @@ def _values(draw: DrawFn, kind: str) -> dict[str, Any]:
 # --- queries ---------------------------------------------------------------------------------
 
 
-@dataclass
-class _Scope:
-    """Variables bound so far, by name; `cost` counts what the naive evaluator must multiply.
-
-    `names` is shared with `not` blocks: a name bound later in the outer list would mean that variable there.
-    """
-
-    nodes: dict[str, str] = field(default_factory=dict)
-    edges: dict[str, str] = field(default_factory=dict)  # and paths: what has properties but no identity
-    cost: int = 0
-    names: Iterator[int] = field(default_factory=count)
-    maybe: dict[str, str] = field(default_factory=dict)  # bound in optional blocks
-
-    def all(self) -> dict[str, str]:
-        return {**self.nodes, **self.edges, **self.maybe}
-
-    def whole(self) -> dict[str, str]:
-        """What can stand for a node as a whole."""
-        return {var: kind for var, kind in {**self.nodes, **self.maybe}.items() if var.startswith("p")}
-
-    def block(self) -> _Scope:
-        """Inside a block everything bound so far, be it null, is as good as anything else."""
-        nodes = {**self.nodes, **self.whole()}
-        edges = {var: kind for var, kind in self.all().items() if var not in nodes}
-        return _Scope(nodes, edges, max(self.cost, 2), self.names)
-
-
 def queries(*, searching: bool = False) -> st.SearchStrategy[str]:
     """One read over the schema above; with `searching`, mostly one that ranks.
 
@@ -168,12 +120,12 @@ def _catalog() -> Catalog:
 
 @st.composite
 def _texts(draw: DrawFn, *, searching: bool = False) -> str:
-    scope = _Scope()
+    scope = Scope()
     clauses = [_first(draw, scope)]
     clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 3)))]
     order, tail = "", ""
-    returned, keys = draw(st.sampled_from([_plain_return, _grouped_return]))(draw, scope)
-    rank = _rank(draw, scope) if "count(" not in returned and (searching or draw(st.integers(0, 4)) == 0) else None
+    returned, keys = draw(st.sampled_from([plain_return, grouped_return]))(draw, scope)
+    rank = rank_key(draw, scope) if "count(" not in returned and (searching or draw(st.integers(0, 4)) == 0) else None
     if rank is not None:
         more = [] if rank.startswith("nearest") else keys[:1]
         order = f"order {{ {', '.join([rank, *more])} }}"
@@ -186,13 +138,13 @@ def _texts(draw: DrawFn, *, searching: bool = False) -> str:
     return f"query q() {{ match {{ {' '.join(clauses)} }} return {returned} {order} {tail} }}"
 
 
-def _first(draw: DrawFn, scope: _Scope) -> str:
+def _first(draw: DrawFn, scope: Scope) -> str:
     if draw(st.integers(0, 4)) == 0:
         return _traversal(draw, scope, anchored=False)
     return _binding(draw, scope)
 
 
-def _clause(draw: DrawFn, scope: _Scope, depth: int) -> str:
+def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
     kinds = ["traversal", "traversal", "mixed", "filter", "filter", "rebind", "text"]
     kinds += ["not", "not", "optional", "optional"] if depth else []
     kinds += ["binding"] if scope.cost < 2 else []
@@ -211,14 +163,14 @@ def _clause(draw: DrawFn, scope: _Scope, depth: int) -> str:
         case "not":
             return _negation(draw, scope, depth)
         case "text" if scope.whole():
-            return _text_test(draw, scope)
+            return text_test(draw, scope)
         case _:
             return _condition(draw, scope, depth=1)
 
 
-def _binding(draw: DrawFn, scope: _Scope) -> str:
+def _binding(draw: DrawFn, scope: Scope) -> str:
     kind = draw(st.sampled_from(["Ant", "Ant", "Ant", "Bee", "Named", "Ant|Bee"]))
-    var = _fresh(scope)
+    var = fresh(scope)
     scope.nodes[var] = kind
     scope.cost += 1
     return f"${var}: {kind} {_inline(draw, kind)}"
@@ -227,16 +179,16 @@ def _binding(draw: DrawFn, scope: _Scope) -> str:
 def _inline(draw: DrawFn, kind: str) -> str:
     if draw(st.integers(0, 2)):
         return ""
-    options = {"s": _LITERALS["text"][:3]}
+    options = {"s": LITERALS["text"][:3]}
     if kind in ("Ant", "Bee"):
-        options |= {"n": _LITERALS["number"][:5]}
+        options |= {"n": LITERALS["number"][:5]}
     if kind == "Ant":
-        options |= {"b": _LITERALS["bool"], "tags": ['"a"', '"ab"'], "d": _LITERALS["date"]}
+        options |= {"b": LITERALS["bool"], "tags": ['"a"', '"ab"'], "d": LITERALS["date"]}
     name = draw(st.sampled_from(sorted(options)))
     return f"{{ {name}: {draw(st.sampled_from(options[name]))} }}"
 
 
-def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
+def _traversal(draw: DrawFn, scope: Scope, *, anchored: bool) -> str:
     edge = draw(st.sampled_from(["walks", "walks", "meets"]))
     ends = {"walks": ("Ant", "Ant"), "meets": ("Ant", "Bee")}[edge]
     if anchored and not any(kind in ends for kind in scope.nodes.values()):
@@ -253,7 +205,7 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
             names.append(draw(st.sampled_from(known)))
             continue
         hidden = bool(scope.nodes or names) and "_" not in names and draw(st.integers(0, 4)) == 0
-        name = "_" if hidden else _fresh(scope)
+        name = "_" if hidden else fresh(scope)
         names.append(name)
         scope.cost += 1
     for name, kind in zip(names, kinds, strict=True):
@@ -264,7 +216,7 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
     undirected = edge == "walks" and draw(st.integers(0, 3)) == 0
     bound, hops = "", ""
     if draw(st.integers(0, 3)) == 0 and scope.cost < 4:
-        var = _fresh(scope, "e")
+        var = fresh(scope, "e")
         scope.edges[var] = {"walks": "Walks", "meets": "Meets"}[edge]
         scope.cost += 1
         bound = f"${var}:"
@@ -275,7 +227,7 @@ def _traversal(draw: DrawFn, scope: _Scope, *, anchored: bool) -> str:
     return f"{path}${names[0]} {bound}{word}{hops} ${names[1]}"
 
 
-def _mixed_traversal(draw: DrawFn, scope: _Scope) -> str:
+def _mixed_traversal(draw: DrawFn, scope: Scope) -> str:
     """Several edge types in one step, or one edge type at a variable over several node types."""
     start = draw(st.sampled_from(sorted(scope.nodes)))
     united = scope.nodes[start] in ("Named", "Ant|Bee")
@@ -286,11 +238,11 @@ def _mixed_traversal(draw: DrawFn, scope: _Scope) -> str:
     if bool(others) and draw(st.booleans()):
         end = draw(st.sampled_from(others))
     else:
-        end = _fresh(scope)
+        end = fresh(scope)
         scope.cost += 1
         scope.nodes[end] = _reached(word, scope.nodes[start])
     if word == "walks|meets" and draw(st.integers(0, 3)) == 0 and scope.cost < 4:
-        var = _fresh(scope, "e")
+        var = fresh(scope, "e")
         scope.edges[var] = "Mixed"
         scope.cost += 1
         return f"${start} ${var}:{word} ${end}"
@@ -315,15 +267,15 @@ def _hops(draw: DrawFn) -> str:
     return f"{{{low},{high}}}"
 
 
-def _path(draw: DrawFn, scope: _Scope) -> str:
+def _path(draw: DrawFn, scope: Scope) -> str:
     if draw(st.integers(0, 3)):
         return ""
-    var = _fresh(scope, "l")
+    var = fresh(scope, "l")
     scope.edges[var] = "path"
     return f"shortest ${var}: "
 
 
-def _optional(draw: DrawFn, scope: _Scope, depth: int) -> str:
+def _optional(draw: DrawFn, scope: Scope, depth: int) -> str:
     """A block that binds something; what it binds is in scope afterwards, except as an end of further steps."""
     inner = scope.block()
     step = _mixed_traversal if draw(st.integers(0, 2)) == 0 else _traversal
@@ -336,14 +288,14 @@ def _optional(draw: DrawFn, scope: _Scope, depth: int) -> str:
     return f"optional {{ {' '.join(clauses)} }}"
 
 
-def _negation(draw: DrawFn, scope: _Scope, depth: int) -> str:
+def _negation(draw: DrawFn, scope: Scope, depth: int) -> str:
     inner = scope.block()
     clauses = [_traversal(draw, inner, anchored=True) if draw(st.booleans()) else _condition(draw, scope, depth=1)]
     clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 2)))]
     return f"not {{ {' '.join(clauses)} }}"
 
 
-def _condition(draw: DrawFn, scope: _Scope, depth: int) -> str:
+def _condition(draw: DrawFn, scope: Scope, depth: int) -> str:
     if depth and draw(st.integers(0, 4)) == 0:
         word = draw(st.sampled_from([" or ", " and "]))
         return word.join(_condition(draw, scope, depth - 1) for _ in range(2))
@@ -354,123 +306,17 @@ def _condition(draw: DrawFn, scope: _Scope, depth: int) -> str:
     maybe = sorted(var for var in scope.maybe if var in scope.whole())
     if maybe and draw(st.integers(0, 3)) == 0:
         return f"${draw(st.sampled_from(maybe))} is {draw(st.sampled_from(['null', 'not null']))}"
-    left, family = _operand(draw, scope)
+    left, family = operand(draw, scope)
     match draw(st.sampled_from(["compare", "compare", "compare", "null", "in", "text", "list"])):
         case "null":
             return f"{left} is {draw(st.sampled_from(['null', 'not null']))}"
         case "in" if family in ("number", "text"):
-            items = draw(st.lists(st.sampled_from(_LITERALS[family]), min_size=1, max_size=3))
+            items = draw(st.lists(st.sampled_from(LITERALS[family]), min_size=1, max_size=3))
             return f"{left} {draw(st.sampled_from(['in', 'not in']))} [{', '.join(items)}]"
         case "text" if family == "text":
-            return f"{left} {draw(st.sampled_from(['contains', 'starts_with']))} {_other(draw, scope, family)}"
-        case "list" if ants := _ants(scope):
-            return f"${draw(st.sampled_from(ants))}.tags contains {_other(draw, scope, 'text')}"
+            return f"{left} {draw(st.sampled_from(['contains', 'starts_with']))} {other_operand(draw, scope, family)}"
+        case "list" if ants := ants_in(scope):
+            return f"${draw(st.sampled_from(ants))}.tags contains {other_operand(draw, scope, 'text')}"
         case _:
             op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
-            return f"{left} {op} {_other(draw, scope, family)}"
-
-
-def _text_test(draw: DrawFn, scope: _Scope) -> str:
-    name = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
-    var, kind = draw(st.sampled_from(sorted(scope.whole().items())))
-    query = draw(st.sampled_from([*_QUERIES, "ab"]))
-    return f'{name}(${var}.{"x" if kind == "Ant" else "s"}, "{query}")'
-
-
-def _ants(scope: _Scope) -> list[str]:
-    return sorted(var for var, kind in scope.whole().items() if kind == "Ant")
-
-
-def _operand(draw: DrawFn, scope: _Scope) -> tuple[str, str]:
-    var, kind = draw(st.sampled_from(sorted(scope.all().items())))
-    family = draw(st.sampled_from(sorted(_SCALARS[kind])))
-    operand = f"${var}.{draw(st.sampled_from(_SCALARS[kind][family]))}"
-    if family == "number" and draw(st.integers(0, 4)) == 0:
-        operand = f"{operand} {draw(st.sampled_from('+-*/%'))} {draw(st.sampled_from(['1', '2', '0.5', '0']))}"
-    return operand, family
-
-
-def _other(draw: DrawFn, scope: _Scope, family: str) -> str:
-    columns = [f"${var}.{name}" for var, kind in sorted(scope.all().items()) for name in _SCALARS[kind].get(family, ())]
-    if columns and draw(st.integers(0, 2)) == 0:
-        return draw(st.sampled_from(columns))
-    return draw(st.sampled_from(_LITERALS[family]))
-
-
-def _plain_return(draw: DrawFn, scope: _Scope) -> tuple[str, list[str]]:
-    items = []
-    for place in range(draw(st.integers(1, 3))):
-        if draw(st.integers(0, 3)) == 0:
-            expr = f"${draw(st.sampled_from(sorted(scope.whole())))}"
-        elif draw(st.integers(0, 8)) == 0:
-            expr = _text_test(draw, scope)
-        elif bool(paths := [var for var, kind in scope.all().items() if kind == "path"]) and draw(st.booleans()):
-            expr = f"${draw(st.sampled_from(sorted(paths)))}.nodes"
-        else:
-            expr = _operand(draw, scope)[0]
-        items.append(f"{expr} as c{place}")
-    word = "distinct " if draw(st.integers(0, 3)) == 0 else ""
-    keys = [_key(draw, scope) for _ in range(draw(st.integers(0, 2)))] if not word else []
-    having = f" having {{ {_null_test(draw, 'c0')} }}" if draw(st.integers(0, 5)) == 0 else ""
-    return f"{word}{{ {', '.join(items)} }}{having}", keys
-
-
-def _null_test(draw: DrawFn, column: str) -> str:
-    return f"{column} is {draw(st.sampled_from(['null', 'not null', 'not null']))}"
-
-
-def _key(draw: DrawFn, scope: _Scope) -> str:
-    var, kind = draw(st.sampled_from(sorted(scope.all().items())))
-    family = draw(st.sampled_from(sorted(_SCALARS[kind])))
-    return f"${var}.{draw(st.sampled_from(_SCALARS[kind][family]))} {draw(st.sampled_from(['', 'asc', 'desc']))}"
-
-
-def _grouped_return(draw: DrawFn, scope: _Scope) -> tuple[str, list[str]]:
-    items, keys = [], []
-    for place in range(draw(st.integers(0, 2))):
-        var, kind = draw(st.sampled_from(sorted(scope.whole().items())))
-        family = draw(st.sampled_from(sorted(_SCALARS[kind])))
-        whole = draw(st.integers(0, 3)) == 0
-        items.append(f"${var} as g{place}" if whole else f"${var}.{_SCALARS[kind][family][0]} as g{place}")
-    items.append("count(*) as n")
-    items += [f"{_aggregate(draw, scope)} as x{place}" for place in range(draw(st.integers(0, 2)))]
-    keys = [f"{name} {draw(st.sampled_from(['', 'desc']))}" for name in ("n",) if draw(st.booleans())]
-    having = ""
-    if draw(st.integers(0, 3)) == 0:
-        number = draw(st.sampled_from(["n > 1", "n <= 2", "n % 2 = 1", "n > 1 or n = 0"]))
-        having = f" having {{ {number} {_null_test(draw, 'x0') if ' as x0' in items[-1] else ''} }}"
-    return f"{{ {', '.join(items)} }}{having}", keys
-
-
-def _aggregate(draw: DrawFn, scope: _Scope) -> str:
-    var, kind = draw(st.sampled_from(sorted(scope.all().items())))
-    families = _SCALARS[kind]
-    family = draw(st.sampled_from(sorted(families)))
-    match draw(st.sampled_from(["count", "distinct", "sum", "avg", "min", "max", "collect"])):
-        case "distinct":
-            whole = var in scope.whole() and draw(st.booleans())
-            return f"count(distinct ${var})" if whole else f"count(distinct ${var}.{families[family][0]})"
-        case ("sum" | "avg") as name if "number" in families:
-            return f"{name}(${var}.{draw(st.sampled_from(families['number']))})"
-        case ("min" | "max") as name if family != "bool":
-            return f"{name}(${var}.{draw(st.sampled_from(families[family]))})"
-        case "collect":
-            word = draw(st.sampled_from(["", "distinct "]))
-            return f"collect({word}${var}.{draw(st.sampled_from(families[family]))})"
-        case _:
-            return f"count(${var}{'' if var in scope.whole() else '.' + families[family][0]})"
-
-
-def _rank(draw: DrawFn, scope: _Scope) -> str | None:
-    ants = _ants(scope)
-    if not ants:
-        return None
-    var = draw(st.sampled_from(ants))
-    nearest = f"nearest(${var}.v, [{draw(st.sampled_from(['0.0', '1.0']))}, 0.0])"
-    bm25 = f'bm25(${var}.x, "{draw(st.sampled_from(_QUERIES))}")'
-    return draw(st.sampled_from([nearest, bm25, f"rrf({nearest}, {bm25})", f"rrf({bm25}, {nearest}, 7)"]))
-
-
-def _fresh(scope: _Scope, prefix: str = "p") -> str:
-    # Names whose order differs from the order of binding.
-    return f"{prefix}{(next(scope.names) * 7) % 10}_{next(scope.names)}"
+            return f"{left} {op} {other_operand(draw, scope, family)}"

@@ -15,6 +15,7 @@ from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir import ops
 from omnigraph.compiler.ir.estimates import NeutralEstimates
+from omnigraph.compiler.ir.link import Link, Way
 from omnigraph.compiler.ir.lower import lower
 from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
@@ -137,7 +138,7 @@ class World:
             for at in range(len(self.nodes[name])):
                 yield {**row, var: (name, at)}
 
-    def linked(self, link: ops.Link, row: Row) -> Iterator[Row]:
+    def linked(self, link: Link, row: Row) -> Iterator[Row]:
         ends = row[link.tail], row[link.head]
         if link.edge_var is not None:
             for way in self.ways(link):
@@ -147,10 +148,10 @@ class World:
         elif None not in ends and self.hops(link, *ends) is not None:
             yield row
 
-    def ways(self, link: ops.Link) -> tuple[ops.Way, ...]:
-        return link.ways or (ops.Way(link.edge, link.tail_type, link.head_type),)
+    def ways(self, link: Link) -> tuple[Way, ...]:
+        return link.ways or (Way(link.edge, link.tail_type, link.head_type),)
 
-    def pairs(self, way: ops.Way, edges: Iterable[int], *, undirected: bool) -> set[tuple[Any, Any]]:
+    def pairs(self, way: Way, edges: Iterable[int], *, undirected: bool) -> set[tuple[Any, Any]]:
         found = set()
         for source, target, _ in (self.edges[way.edge][at] for at in edges):
             ends = (target, source) if way.against else (source, target)
@@ -158,7 +159,7 @@ class World:
             found |= {pair, pair[::-1]} if undirected else {pair}
         return found
 
-    def hops(self, link: ops.Link, tail: Any, head: Any) -> int | None:
+    def hops(self, link: Link, tail: Any, head: Any) -> int | None:
         pairs: set[tuple[Any, Any]] = set()
         for way in self.ways(link):
             pairs |= self.pairs(way, range(len(self.edges[way.edge])), undirected=link.undirected)

@@ -13,6 +13,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir import ops
 from omnigraph.compiler.ir.estimates import NeutralEstimates
 from omnigraph.compiler.ir.format import format_plan
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.lower import lower
 from omnigraph.compiler.ir.optimize import PASSES, optimize
 from omnigraph.compiler.ir.passes.context import Context
@@ -154,7 +155,7 @@ def test_far_bounds_do_not_overflow_the_estimate() -> None:
 
 
 HUT = ir.Property("h", "alt", PropType("I32"))
-LINK = ops.Link("Path", "a", "b", "Hut", "Hut")
+LINK = Link("Path", "a", "b", "Hut", "Hut")
 
 
 @pytest.mark.parametrize(
@@ -179,10 +180,10 @@ LINK = ops.Link("Path", "a", "b", "Hut", "Hut")
             ),
             id="fusion-of-two-variables",
         ),
-        pytest.param(lambda: ops.Link("Path", "a", "b", "Hut", "Hut", 2, 1), id="reversed-hops"),
-        pytest.param(lambda: ops.Link("Path", "a", "b", "Hut", "Hut", 1, 2, False, "e"), id="edge-over-hops"),
-        pytest.param(lambda: ops.Link("Guards", "a", "b", "Warden", "Hut", 1, 2), id="hops-that-cannot-chain"),
-        pytest.param(lambda: ops.Link("Guards", "a", "b", "Warden", "Hut", undirected=True), id="undirected-types"),
+        pytest.param(lambda: Link("Path", "a", "b", "Hut", "Hut", 2, 1), id="reversed-hops"),
+        pytest.param(lambda: Link("Path", "a", "b", "Hut", "Hut", 1, 2, False, "e"), id="edge-over-hops"),
+        pytest.param(lambda: Link("Guards", "a", "b", "Warden", "Hut", 1, 2), id="hops-that-cannot-chain"),
+        pytest.param(lambda: Link("Guards", "a", "b", "Warden", "Hut", undirected=True), id="undirected-types"),
         pytest.param(lambda: ops.NodeScan("x", "Hut", (ir.IsNull(HUT),)), id="foreign-predicate-in-scan"),
         pytest.param(lambda: ops.Expand(LINK, "z"), id="expand-from-elsewhere"),
         pytest.param(lambda: ops.Expand(LINK, "a", (ir.IsNull(HUT),)), id="foreign-predicate-in-expand"),

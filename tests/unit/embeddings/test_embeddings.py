@@ -96,16 +96,24 @@ def test_default_provider_is_openai_compatible_and_takes_the_first_key_present()
     assert "api_key" not in repr(found)
 
 
-def test_unknown_provider_and_missing_key_say_what_to_set() -> None:
-    with pytest.raises(BadRequest, match="unknown embedding provider 'acme'"):
-        resolve_config({"OMNIGRAPH_EMBED_PROVIDER": "acme"})
-    with pytest.raises(BadRequest, match="OPENROUTER_API_KEY or OPENAI_API_KEY"):
-        resolve_config({})
-    with pytest.raises(BadRequest, match="GEMINI_API_KEY"):
-        resolve_config({"OMNIGRAPH_EMBED_PROVIDER": "gemini"})
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        pytest.param({}, "OPENROUTER_API_KEY or OPENAI_API_KEY", id="ops-58"),
+        pytest.param(
+            {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OPENROUTER_API_KEY": "k"}, "needs a key: set OPENAI_API_KEY$", id="ops-59"
+        ),
+        pytest.param({"OMNIGRAPH_EMBED_PROVIDER": "gemini"}, "GEMINI_API_KEY", id="gemini"),
+        pytest.param({"OMNIGRAPH_EMBED_PROVIDER": "acme"}, "unknown embedding provider 'acme'", id="unknown"),
+    ],
+)
+def test_unknown_provider_and_missing_key_say_what_to_set(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        resolve_config(environment)
 
 
-def test_ops_60_mock_switch_beats_the_provider_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("case", [pytest.param("ops-60", id="ops-60")])
+def test_mock_switch_beats_the_provider_with_one_warning(caplog: pytest.LogCaptureFixture, case: str) -> None:
     with caplog.at_level(logging.WARNING, "omnigraph.embedding"):
         found = resolve_config({"OMNIGRAPH_EMBEDDINGS_MOCK": "YES", "OMNIGRAPH_EMBED_PROVIDER": "gemini"})
     assert found.provider == "mock"
@@ -146,11 +154,19 @@ def test_gemini_is_told_the_role() -> None:
     assert script.seen[0][1]["x-goog-api-key"] == "secret-key"
 
 
-def test_busy_provider_is_asked_again_and_refusals_are_not() -> None:
+@pytest.mark.parametrize(
+    "busy",
+    [
+        pytest.param([(500, b"broken"), (500, b"broken")], id="ops-65"),
+        pytest.param([(429, {"error": {"message": "slow down"}}), (503, b"later")], id="too-many-then-unavailable"),
+    ],
+)
+def test_busy_provider_is_asked_again_and_refusals_are_not(busy: list[tuple[int, Any]]) -> None:
     good = (200, {"data": [{"index": 0, "embedding": [1, 0]}]})
-    script = Script((429, {"error": {"message": "slow down"}}), (503, b"later"), good)
+    script = Script(*busy, good)
     with served(script) as url:
         assert make_embedder(config(url)).embed(["a"], 2, "query") == [[1.0, 0.0]]
+    assert len(script.seen) == 3
     refused = Script((401, {"error": {"message": "bad key"}}), good)
     with served(refused) as url, pytest.raises(EmbeddingError, match="HTTP 401: bad key"):
         make_embedder(config(url)).embed(["a"], 2, "query")
@@ -172,10 +188,11 @@ def test_deadline_covers_all_attempts() -> None:
 @pytest.mark.parametrize(
     ("vector", "message"),
     [
-        ([1.0], "expected 2, got 1"),
-        ([0.0, 0.0], "no direction"),
-        ([1.0, 1e999], "not finite"),
-        (["x", 1], "without the vectors"),
+        pytest.param([1.0], "expected 2, got 1", id="ops-66-length"),
+        pytest.param([0.0, 0.0], "no direction", id="ops-66-zero"),
+        pytest.param([1.0, 1e999], "not finite", id="ops-66-infinite"),
+        pytest.param([float("nan"), 1.0], "not finite", id="ops-66-nan"),
+        pytest.param(["x", 1], "without the vectors", id="text"),
     ],
 )
 def test_vectors_that_cannot_be_used_are_refused(vector: list[Any], message: str) -> None:

@@ -11,7 +11,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Link, MatchOp, NodeScan, ShortestPath
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, MatchOp, NodeScan, ShortestPath
 from omnigraph.compiler.ir.pattern import Pattern
 from omnigraph.compiler.ir.walk import variables
 

@@ -119,9 +119,9 @@ class Arithmetic:
     type: PropType
 
     def __post_init__(self) -> None:
-        _require(self.op in ARITHMETIC, f"arithmetic operator {self.op!r}")
+        require(self.op in ARITHMETIC, f"arithmetic operator {self.op!r}")
         for side in (self.left, self.right):
-            _require(isinstance(side.type, PropType) and side.type.is_numeric, f"{self.op} on {side.type}")
+            require(isinstance(side.type, PropType) and side.type.is_numeric, f"{self.op} on {side.type}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,8 @@ class TextMatch:
     distance: Expr | None = None
 
     def __post_init__(self) -> None:
-        _require(self.function in TEXT_FUNCTIONS, f"text function {self.function!r}")
-        _require(_is_string(self.field) and _is_string(self.query), f"{self.function} on non-text")
+        require(self.function in TEXT_FUNCTIONS, f"text function {self.function!r}")
+        require(_is_string(self.field) and _is_string(self.query), f"{self.function} on non-text")
 
     @property
     def type(self) -> PropType:
@@ -188,7 +188,7 @@ class Rrf:
     k: Const | Param
 
     def __post_init__(self) -> None:
-        _require(self.first.var == self.second.var, "rrf over two variables")
+        require(self.first.var == self.second.var, "rrf over two variables")
 
     @property
     def var(self) -> str:
@@ -224,8 +224,8 @@ class AggregateCall:
     type: PropType
 
     def __post_init__(self) -> None:
-        _require(self.function in AGGREGATES, f"aggregate {self.function!r}")
-        _require(self.arg is not None or self.function == "count", f"{self.function} without an argument")
+        require(self.function in AGGREGATES, f"aggregate {self.function!r}")
+        require(self.arg is not None or self.function == "count", f"{self.function} without an argument")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +266,9 @@ class Compare:
     right: Expr
 
     def __post_init__(self) -> None:
-        _require(self.op in COMPARISONS, f"comparison {self.op!r}")
+        require(self.op in COMPARISONS, f"comparison {self.op!r}")
         for side in (self.left, self.right):
-            _require(isinstance(side.type, PropType) and side.type.is_plain_scalar, f"{self.op} on {side.type}")
+            require(isinstance(side.type, PropType) and side.type.is_plain_scalar, f"{self.op} on {side.type}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class SameNode:
 
     def __post_init__(self) -> None:
         shared = {*union_members(self.left.type_name)} & {*union_members(self.right.type_name)}
-        _require(bool(shared), "identity of different node types")
+        require(bool(shared), "identity of different node types")
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +293,8 @@ class TextTest:
     right: Expr
 
     def __post_init__(self) -> None:
-        _require(self.op in ("contains", "starts_with"), f"text test {self.op!r}")
-        _require(_is_string(self.left) and _is_string(self.right), f"{self.op} on non-text")
+        require(self.op in ("contains", "starts_with"), f"text test {self.op!r}")
+        require(_is_string(self.left) and _is_string(self.right), f"{self.op} on non-text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +306,7 @@ class In:
     negated: bool = False
 
     def __post_init__(self) -> None:
-        _require(
+        require(
             isinstance(self.options.type, PropType) and self.options.type.list, f"membership in {self.options.type}"
         )
 
@@ -326,7 +326,7 @@ class IsTrue:
     operand: Expr
 
     def __post_init__(self) -> None:
-        _require(self.operand.type == BOOL or self.operand.type == BOOL.with_nullable(True), "truth of a non-boolean")
+        require(self.operand.type == BOOL or self.operand.type == BOOL.with_nullable(True), "truth of a non-boolean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,8 @@ def _is_string(expr: Expr) -> bool:
     return isinstance(kind, PropType) and kind.scalar == "String" and not kind.list
 
 
-def _require(holds: bool, what: str) -> None:
+def require(holds: bool, what: str) -> None:
+    """Refuse a node that means nothing."""
     if not holds:
         raise IllTyped(f"ill-typed plan: {what}")
 

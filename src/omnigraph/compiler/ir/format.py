@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir import ops
+from omnigraph.compiler.ir.link import OPEN_HOPS, Link
 from omnigraph.compiler.lexer import quote
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import PropType
@@ -117,9 +118,9 @@ def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.Sho
             return f"shortest ${var}: ${link.tail} {_link(link)} ${link.head}" + _keeping(var, columns)
 
 
-def _link(link: ops.Link) -> str:
+def _link(link: Link) -> str:
     bound = f"${link.edge_var}:" if link.edge_var is not None else ""
-    most = "" if link.max_hops == ops.OPEN_HOPS else link.max_hops
+    most = "" if link.max_hops == OPEN_HOPS else link.max_hops
     hops = f"{{{link.min_hops},{most}}}" if (link.min_hops, link.max_hops) != (1, 1) else ""
     return f"{bound}{link.edge}{hops}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     Aggregate,
     AntiJoin,
@@ -15,7 +16,6 @@ from omnigraph.compiler.ir.ops import (
     Having,
     LeftJoin,
     Limit,
-    Link,
     MatchOp,
     MutationOp,
     MutationPlan,

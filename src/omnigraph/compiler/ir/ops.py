@@ -21,60 +21,13 @@ from omnigraph.compiler.ir.expr import (
     Param,
     RankCall,
     ValueType,
+    require,
 )
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import PropType
 
-# No traversal takes as many hops; it stands for the missing bound of `{m,}`.
-OPEN_HOPS = 1 << 62
-
 # --- match -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One edge type of a link over several, walked from `from_type` to `to_type`, against its direction if so."""
-
-    edge: str
-    from_type: str
-    to_type: str
-    against: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One traversal: `tail` is at the edge's source end, `head` at its target end (left and right if undirected).
-
-    Reachability is measured from tail to head, and only the head's self-loop counts, so a walk that starts at the
-    head answers the same question but must look for the loop at its own start. With several edge types, or an end that
-    ranges over several node types, `ways` lists the steps there are from left to right.
-    """
-
-    edge: str
-    tail: str
-    head: str
-    tail_type: str
-    head_type: str
-    min_hops: int = 1
-    max_hops: int = 1
-    undirected: bool = False
-    edge_var: str | None = None
-    ways: tuple[Way, ...] = ()
-
-    def __post_init__(self) -> None:
-        _require(1 <= self.min_hops <= self.max_hops, f"hops {self.min_hops}..{self.max_hops}")
-        _require(self.max_hops == 1 or self.edge_var is None, "edge binding over several hops")
-        alike = bool(self.ways) or self.tail_type == self.head_type
-        _require(self.max_hops == 1 or alike, "hops that cannot chain")
-        _require(not self.undirected or alike, "undirected between different types")
-
-    def other(self, var: str) -> str:
-        """The opposite end."""
-        return self.head if var == self.tail else self.tail
-
-    def type_of(self, var: str) -> str:
-        """The node type at one end."""
-        return self.tail_type if var == self.tail else self.head_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +56,8 @@ class Expand:
     edge_columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _require(self.source in (self.link.tail, self.link.head), f"expand from ${self.source}")
-        _require(self.link.tail != self.link.head, "expand onto the same variable")
+        require(self.source in (self.link.tail, self.link.head), f"expand from ${self.source}")
+        require(self.link.tail != self.link.head, "expand onto the same variable")
         _require_only(self.predicates, self.target)
         _require_only(self.edge_predicates, self.link.edge_var)
 
@@ -242,9 +195,7 @@ class Aggregate:
     columns: tuple[Output, ...]
 
     def __post_init__(self) -> None:
-        _require(
-            any(isinstance(column.expr, AggregateCall) for column in self.columns), "grouping without an aggregate"
-        )
+        require(any(isinstance(column.expr, AggregateCall) for column in self.columns), "grouping without an aggregate")
 
     @property
     def keys(self) -> tuple[Output, ...]:
@@ -426,8 +377,3 @@ def _require_only(conditions: tuple[Condition, ...], var: str | None) -> None:
         reads = variables(condition)
         if not reads <= {var}:
             raise IllTyped(f"ill-typed plan: predicate of ${var} reads {sorted(reads)}")
-
-
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise IllTyped(f"ill-typed plan: {what}")

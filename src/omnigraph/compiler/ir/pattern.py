@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.ir.expr import Condition
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     AntiJoin,
     Expand,
     ExpandTest,
     Filter,
     LeftJoin,
-    Link,
     MatchOp,
     NodeScan,
     ReadPlan,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Link, PlainWrite, SortKey
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import PlainWrite, SortKey
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.types import PropType
 

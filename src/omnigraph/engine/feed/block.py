@@ -140,6 +140,7 @@ class CommitChanges:
     """Every change of one commit, ordered, ready to be read from any position."""
 
     def __init__(self, core: Core, commit: GraphCommit, scope: ChangeScope) -> None:
+        core.require_everything_visible("what a commit changed")
         self.commit = commit
         self.cause = _cause(commit)
         if commit.parent_commit_id is None:

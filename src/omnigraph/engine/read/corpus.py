@@ -174,7 +174,7 @@ def analysed(texts: pa.Array, rows: Rows) -> Segment:
 
 
 def _union(lists: list[Counts], width: int) -> tuple[Rows, list[Rows]]:
-    """(all numbers in lists of numbers below `width`, ascending; for each list the places of its numbers among them)."""
+    """(all numbers in lists of numbers below `width`, ascending; for each list the places of its numbers there)."""
     if sum(map(len, lists)) * _DENSE > width:
         present = np.zeros(width, np.bool_)
         for numbers in lists:

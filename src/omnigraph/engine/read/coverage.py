@@ -14,7 +14,7 @@ _REMEMBERED = 1_024
 
 
 def index_on(entities: Entities, name: str, index_type: str) -> IndexInfo | None:
-    """The index of a type on a column at this version; under another schema the stored column may be a different one."""
+    """The index of a type on a column at this version; none under another schema, where names may mean others."""
     if not entities.as_named:
         return None
     found = _KNOWN.get(entities.version_key)

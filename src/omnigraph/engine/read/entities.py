@@ -65,7 +65,7 @@ class Layout:
         schema, found, stored = row_schema(info), view.table(info).schema, view.columns(info)
         plain = (field for field in schema if field.name not in info.blobs)
         same = all(stored[field.name] == field.name and found.field(field.name).type == field.type for field in plain)
-        return cls(schema, stored, same)
+        return cls(schema, stored, same and not view.masks(info))
 
 
 _LAYOUTS: dict[Hashable, Layout] = {}
@@ -120,7 +120,8 @@ class Entities:
     @cached_property
     def version_key(self) -> Hashable:
         """Names this table's exact content among all graphs of the process."""
-        return (self._view.tables.canonical, self.content_key)
+        # What is remembered about a table must not pass from a reader who sees a column to one who does not.
+        return (self._view.tables.canonical, self.content_key, self._view.masks(self._info))
 
     @property
     def lineage_key(self) -> Hashable:

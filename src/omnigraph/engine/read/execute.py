@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     Aggregate,
     AntiJoin,
@@ -20,7 +21,6 @@ from omnigraph.compiler.ir.ops import (
     Having,
     LeftJoin,
     Limit,
-    Link,
     MatchOp,
     NodeScan,
     Project,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.compiler.ir.ops import Expand, ExpandTest, Link
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import Expand, ExpandTest
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, spread
 from omnigraph.engine.read.cache import Spending
 from omnigraph.engine.read.frame import Frame

@@ -7,6 +7,7 @@ from math import prod
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.estimates import Estimates
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     Aggregate,
     AntiJoin,
@@ -17,7 +18,6 @@ from omnigraph.compiler.ir.ops import (
     Filter,
     LeftJoin,
     Limit,
-    Link,
     MatchOp,
     NodeScan,
     Rank,

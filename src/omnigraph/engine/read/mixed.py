@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from omnigraph.compiler.ir.ops import Link, Way
+from omnigraph.compiler.ir.link import Link, Way
 from omnigraph.engine.read.adjacency import Adjacency, Rows, build
 from omnigraph.engine.read.reach import Neighbours, reach
 from omnigraph.engine.read.run import Run

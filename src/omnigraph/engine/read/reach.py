@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from omnigraph.compiler.ir.ops import OPEN_HOPS
+from omnigraph.compiler.ir.link import OPEN_HOPS
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.budget import Budget
 

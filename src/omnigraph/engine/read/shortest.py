@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.compiler.ir.ops import OPEN_HOPS, Link, ShortestPath
+from omnigraph.compiler.ir.link import OPEN_HOPS, Link
+from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.compiler.types import union_name
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.expand import Steps

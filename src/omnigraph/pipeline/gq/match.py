@@ -9,13 +9,13 @@ from itertools import count
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     AntiJoin,
     Expand,
     ExpandTest,
     Filter,
     LeftJoin,
-    Link,
     MatchOp,
     NodeScan,
     ShortestPath,

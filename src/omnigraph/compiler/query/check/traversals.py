@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.compiler.ir.ops import OPEN_HOPS, Link, Way
+from omnigraph.compiler.ir.link import OPEN_HOPS, Link, Way
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
 from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar, Step

@@ -1,0 +1,56 @@
+"""One traversal of a pattern: which edges lead from where to where, and in how many hops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.compiler.ir.expr import require
+
+# No traversal takes as many hops; it stands for the missing bound of `{m,}`.
+OPEN_HOPS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One edge type of a link over several, walked from `from_type` to `to_type`, against its direction if so."""
+
+    edge: str
+    from_type: str
+    to_type: str
+    against: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One traversal: `tail` is at the edge's source end, `head` at its target end (left and right if undirected).
+
+    Reachability is measured from tail to head, and only the head's self-loop counts, so a walk that starts at the
+    head answers the same question but must look for the loop at its own start. With several edge types, or an end that
+    ranges over several node types, `ways` lists the steps there are from left to right.
+    """
+
+    edge: str
+    tail: str
+    head: str
+    tail_type: str
+    head_type: str
+    min_hops: int = 1
+    max_hops: int = 1
+    undirected: bool = False
+    edge_var: str | None = None
+    ways: tuple[Way, ...] = ()
+
+    def __post_init__(self) -> None:
+        require(1 <= self.min_hops <= self.max_hops, f"hops {self.min_hops}..{self.max_hops}")
+        require(self.max_hops == 1 or self.edge_var is None, "edge binding over several hops")
+        alike = bool(self.ways) or self.tail_type == self.head_type
+        require(self.max_hops == 1 or alike, "hops that cannot chain")
+        require(not self.undirected or alike, "undirected between different types")
+
+    def other(self, var: str) -> str:
+        """The opposite end."""
+        return self.head if var == self.tail else self.tail
+
+    def type_of(self, var: str) -> str:
+        """The node type at one end."""
+        return self.tail_type if var == self.tail else self.head_type

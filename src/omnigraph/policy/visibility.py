@@ -1,0 +1,39 @@
+"""What a reader gets to see: which types exist for them, and which properties are empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from omnigraph.policy.bundle import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """A restriction of reading; having none is None. `types` is None when every type is visible."""
+
+    types: frozenset[str] | None
+    masked: frozenset[tuple[str, frozenset[str]]]
+
+    def shows(self, type_name: str) -> bool:
+        return self.types is None or type_name in self.types
+
+    def masks(self) -> dict[str, frozenset[str]]:
+        """Type name → the properties that are empty for this reader."""
+        return dict(self.masked)
+
+
+def visibility_of(rules: Iterable[Rule]) -> Visibility | None:
+    """What several permissions show together: a type that any of them shows, a value that any of them leaves bare."""
+    granted = list(rules)
+    if any(rule.types is None for rule in granted):
+        types = None
+    else:
+        types = frozenset(name for rule in granted for name in rule.types or ())
+    masked = []
+    for name in sorted({name for rule in granted for name in rule.mask}):
+        showing = [rule for rule in granted if rule.types is None or name in rule.types]
+        hidden = [frozenset(rule.mask.get(name, ())) for rule in showing]
+        if hidden and (common := frozenset.intersection(*hidden)):
+            masked.append((name, common))
+    return None if types is None and not masked else Visibility(types, frozenset(masked))

@@ -1,0 +1,95 @@
+"""What a random query may speak about: the variables in scope, their scalar properties, and values to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+# Scalar properties by type of owner and kind of value; numbers of every width compare with each other.
+SCALARS = {
+    "Ant": {"number": ["n", "f"], "text": ["s", "k", "id", "x"], "bool": ["b"], "date": ["d"], "instant": ["at"]},
+    "Bee": {"number": ["n", "g"], "text": ["s", "k", "id"]},
+    "Walks": {"number": ["w"], "text": ["s"]},
+    "Meets": {"number": ["w"]},
+    "Feeds": {"text": ["s"]},
+    "Named": {"text": ["s", "id"]},
+    "Ant|Bee": {"text": ["k", "s", "id"]},
+    "Mixed": {"text": ["id"]},
+    "path": {"number": ["length"]},
+}
+LITERALS = {
+    "number": ["-1", "0", "1", "2", "2.0", "0.5", "1.5", "99999999999"],
+    "text": ['""', '"a"', '"ab"', '"a1"', '"ä"', '"zz"'],
+    "bool": ["true", "false"],
+    "date": ['date("2020-02-29")', 'date("2021-01-01")'],
+    "instant": ['datetime("2020-02-29T00:00:00Z")', "now()"],
+}
+QUERIES = ["stone", "huts", "old rest", "the", "", "ston"]
+
+
+@dataclass
+class Scope:
+    """Variables bound so far, by name; `cost` counts what the naive evaluator must multiply.
+
+    `names` is shared with `not` blocks: a name bound later in the outer list would mean that variable there.
+    """
+
+    nodes: dict[str, str] = field(default_factory=dict)
+    edges: dict[str, str] = field(default_factory=dict)  # and paths: what has properties but no identity
+    cost: int = 0
+    names: Iterator[int] = field(default_factory=count)
+    maybe: dict[str, str] = field(default_factory=dict)  # bound in optional blocks
+
+    def all(self) -> dict[str, str]:
+        return {**self.nodes, **self.edges, **self.maybe}
+
+    def whole(self) -> dict[str, str]:
+        """What can stand for a node as a whole."""
+        return {var: kind for var, kind in {**self.nodes, **self.maybe}.items() if var.startswith("p")}
+
+    def block(self) -> Scope:
+        """Inside a block everything bound so far, be it null, is as good as anything else."""
+        nodes = {**self.nodes, **self.whole()}
+        edges = {var: kind for var, kind in self.all().items() if var not in nodes}
+        return Scope(nodes, edges, max(self.cost, 2), self.names)
+
+
+def fresh(scope: Scope, prefix: str = "p") -> str:
+    """A name that no other variable has."""
+    # Names whose order differs from the order of binding.
+    return f"{prefix}{(next(scope.names) * 7) % 10}_{next(scope.names)}"
+
+
+def text_test(draw: DrawFn, scope: Scope) -> str:
+    """A text predicate on some node."""
+    name = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
+    var, kind = draw(st.sampled_from(sorted(scope.whole().items())))
+    query = draw(st.sampled_from([*QUERIES, "ab"]))
+    return f'{name}(${var}.{"x" if kind == "Ant" else "s"}, "{query}")'
+
+
+def ants_in(scope: Scope) -> list[str]:
+    """Variables over ants, the one type with vectors."""
+    return sorted(var for var, kind in scope.whole().items() if kind == "Ant")
+
+
+def operand(draw: DrawFn, scope: Scope) -> tuple[str, str]:
+    """A property, or a computation with it, and the family of its values."""
+    var, kind = draw(st.sampled_from(sorted(scope.all().items())))
+    family = draw(st.sampled_from(sorted(SCALARS[kind])))
+    operand = f"${var}.{draw(st.sampled_from(SCALARS[kind][family]))}"
+    if family == "number" and draw(st.integers(0, 4)) == 0:
+        operand = f"{operand} {draw(st.sampled_from('+-*/%'))} {draw(st.sampled_from(['1', '2', '0.5', '0']))}"
+    return operand, family
+
+
+def other_operand(draw: DrawFn, scope: Scope, family: str) -> str:
+    """Something to compare with: another property, or a literal."""
+    columns = [f"${var}.{name}" for var, kind in sorted(scope.all().items()) for name in SCALARS[kind].get(family, ())]
+    if columns and draw(st.integers(0, 2)) == 0:
+        return draw(st.sampled_from(columns))
+    return draw(st.sampled_from(LITERALS[family]))

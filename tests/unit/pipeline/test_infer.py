@@ -1,0 +1,123 @@
+"""`infer`: what it proposes compiles and loads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import BadRequest
+from omnigraph.pipeline.infer import Inference
+
+PEOPLE = """id,full name,age,joined,zip,company_id,manager_id,active
+1,Ada,36,2020-01-01T10:00:00Z,00123,c1,,true
+2,Bob,,2020-01-02T10:00:00Z,01123,c2,1,false
+3,Cy,12,,00999,,1,true
+"""
+COMPANIES = "code,name,founded,worth\nc1,Acme,1999-01-01,1.5\nc2,Globex,2001-05-05,2\n"
+FOLLOWS = "from_id,to_id,since\n1,2,2021-01-01\n2,3,2021-01-01\n"
+
+
+def loaded(found: Inference, place: Path) -> tuple[dict[str, int], dict[str, int]]:
+    with og.init(place / "g.omni", found.schema) as graph:
+        done = graph.load(mapping=found.mapping, runner="inline")
+        return dict(done.nodes), dict(done.edges)
+
+
+def test_keys_references_and_types_are_found(tmp_path: Path) -> None:
+    for name, text in (("people", PEOPLE), ("companies", COMPANIES), ("follows", FOLLOWS)):
+        (tmp_path / f"{name}.csv").write_text(text)
+    found = og.infer(*(tmp_path / f"{name}.csv" for name in ("people", "companies", "follows")))
+    assert found.schema == (
+        "node Person {\n  full_name: String\n  age: I64?\n  joined: DateTime?\n  zip: String\n  active: Bool\n}\n\n"
+        "node Company {\n  code: String @key\n  name: String\n  founded: Date\n  worth: F64\n}\n\n"
+        "edge Follow: Person -> Person {\n  since: Date\n}\n\n"
+        "edge PersonCompany: Person -> Company\n\nedge Manager: Person -> Person\n"
+    )
+    assert found.mapping["nodes"]["Person"] == {"from": "people", "id": "id", "columns": {"full_name": "full name"}}
+    assert found.mapping["edges"]["Manager"] == {"from": "people", "src": "id", "dst": "manager_id", "optional": True}
+    assert loaded(found, tmp_path) == (
+        {"Company": 2, "Person": 3},
+        {"Follow": 2, "Manager": 2, "PersonCompany": 2},
+    )
+
+
+def test_every_format_and_column_type_is_understood(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "sku": ["a", "b"],
+            "n": pa.array([1, None], pa.int16()),
+            "big": pa.array([2**64 - 1, 0], pa.uint64()),
+            "when": pa.array([0, 1], pa.timestamp("us")),
+            "tags": [["x"], None],
+            "vec": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32(), 2)),
+            "raw": [b"\x00", b"\x01"],
+            "empty": pa.nulls(2),
+            "odd": [{"a": 1}, {"a": 2}],
+        }
+    )
+    pq.write_table(table, tmp_path / "items.parquet")
+    lance.write_dataset(table.select(["sku", "n"]), str(tmp_path / "boxes.lance"))
+    (tmp_path / "shops").mkdir()
+    for number in (1, 2):
+        (tmp_path / "shops" / f"{number}.jsonl").write_text(json.dumps({"code": f"s{number}", "item_sku": "a"}) + "\n")
+    found = og.infer(tmp_path / "items.parquet", tmp_path / "boxes.lance", tmp_path / "shops")
+    assert "n: I64?" in found.schema
+    assert "big: U64" in found.schema
+    assert "vec: Vector(2)" in found.schema
+    assert "raw: Blob" in found.schema
+    assert "empty: String?" in found.schema
+    assert found.notes == ("items.odd is left out: no property type holds struct<a: int64>",)
+    assert "Shop -> Item" in found.schema
+    nodes, edges = loaded(found, tmp_path)
+    assert nodes == {"Box": 2, "Item": 2, "Shop": 2}
+    assert sum(edges.values()) == 2
+
+
+def test_words_that_repeat_become_an_enum(tmp_path: Path) -> None:
+    rows = "".join(f"p{at},{'red' if at % 2 else 'green'},{at % 3}\n" for at in range(40))
+    (tmp_path / "paints.csv").write_text(f"code,colour,coats\n{rows}")
+    assert "colour: enum(green, red)\n" in og.infer(tmp_path / "paints.csv").schema
+    assert "colour: String\n" in og.infer(tmp_path / "paints.csv", enums=False).schema
+
+
+def test_a_table_of_references_is_an_edge_even_with_ids_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "users.csv").write_text("login,name\na,A\nb,B\n")
+    (tmp_path / "teams.csv").write_text("slug\nt\n")
+    (tmp_path / "memberships.csv").write_text("id,user_login,team_slug,role\nm1,a,t,x\nm2,b,t,y\n")
+    found = og.infer(*(tmp_path / f"{name}.csv" for name in ("users", "teams", "memberships")))
+    assert "edge Membership: User -> Team {\n  role: String\n}" in found.schema
+    assert found.mapping["edges"]["Membership"]["id"] == "id"
+    assert loaded(found, tmp_path) == ({"Team": 1, "User": 2}, {"Membership": 2})
+
+
+def test_names_that_the_language_has_no_room_for_are_changed(tmp_path: Path) -> None:
+    (tmp_path / "2024 odd-file.csv").write_text("Key,2nd,Ünicode,name,Name\nk,1,2,3,4\n")
+    found = og.infer(tmp_path / "2024 odd-file.csv")
+    assert "node T2024OddFile {" in found.schema
+    assert loaded(found, tmp_path) == ({"T2024OddFile": 1}, {})
+
+
+def test_rows_without_a_name_get_generated_ids(tmp_path: Path) -> None:
+    (tmp_path / "readings.csv").write_text("value,at\n1,2020-01-01\n1,2020-01-01\n")
+    found = og.infer(tmp_path / "readings.csv")
+    assert "generated ids" in found.notes[0]
+    assert loaded(found, tmp_path) == ({"Reading": 2}, {})
+
+
+def test_what_cannot_be_inferred_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="at least one file"):
+        og.infer()
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    with pytest.raises(BadRequest, match="holds no rows to learn from"):
+        og.infer(tmp_path / "empty.csv")
+    (tmp_path / "mixed").mkdir()
+    (tmp_path / "mixed" / "a.csv").write_text("a\n1\n")
+    (tmp_path / "mixed" / "b.jsonl").write_text("{}\n")
+    with pytest.raises(BadRequest, match="several formats"):
+        og.infer(tmp_path / "mixed")
