@@ -1,17 +1,23 @@
-"""A fully checked load through Spark against the unchecked floor: one process, pyarrow in, lance out.
+"""A fully checked load through Spark against the unchecked floor: one process, pyarrow → lance; and against peers.
 
-`OMNIGRAPH_BENCH_SPARK=1000000,10000000` sets the numbers of nodes and edges. The session is started before the clock
-and its start is a line of its own.
+`OMNIGRAPH_BENCH_SPARK=1000000,10000000` sets the numbers of nodes and edges; a tenth of them is loaded first, so that
+the cost of a row can be compared. The session is started before the clock and its start is a line of its own. kuzu and
+ladybug COPY the same Parquet files, each in a process of its own. Peak memory is that of this process and of
+everything it started, sampled while a load runs.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import resource
 import shutil
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +49,18 @@ def run(nodes: int = 100_000, edges: int = 1_000_000) -> Iterator[Measurement]:
         session, spark = _timed(lambda: spark_session("local[2,4]"))
         yield Measurement("spark_load", "start of a session", session)
         yield Measurement("spark_load", "first job with Python workers", _timed(lambda: _warm(place, spark))[0])
+        smaller = _tenth(place, nodes // 10, edges // 10)
         mapping = write_parquet(place, nodes, edges)
         records = write_jsonl(place)
         shape = f"{nodes:,} nodes + {edges:,} edges"
-        yield from _compared(place, f"Parquet, {shape}", lambda out: _floor_parquet(place, out), {"mapping": mapping})
+        for found in _compared(
+            place, f"Parquet, {shape}", lambda out: _floor_parquet(place, out), {"mapping": mapping}
+        ):
+            yield found
+        ratio = found.median_ms / 10 / smaller.median_ms
+        yield smaller
+        yield Measurement("spark_load", "cost of a row, ten times the rows", found.median_ms, "a tenth", ratio)
+        yield from _peers(place, shape, found.median_ms)
         yield from _compared(place, f"JSONL, {shape}", lambda out: _floor_jsonl(place, out), {"data": str(records)})
         yield from _merged(place, mapping, f"merge of the same, {shape}")
     finally:
@@ -105,13 +119,82 @@ def _compared(place: Path, case: str, floor: Callable[[Path], None], source: dic
     shutil.rmtree(place / "floor")
     graph = og.init(place / f"{case[:4]}.omni", SCHEMA)
     stages: dict[str, float] = {}
-    taken, done = _timed(lambda: graph.load(**source, runner="spark", progress=_clock(stages)))
+    with _Memory() as memory:
+        taken, done = _timed(lambda: graph.load(**source, runner="spark", progress=_clock(stages), no_build=True))
     assert done.runner == "spark", done
     graph.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     note = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in stages.items())
     yield Measurement("spark_load", f"floor, {case}", bare)
-    yield Measurement("spark_load", case, taken, "unchecked floor", taken / bare, f"{note}; driver peak {peak} MiB")
+    yield Measurement("spark_load", case, taken, "unchecked floor", taken / bare, f"{note}; {memory}")
+
+
+def _tenth(place: Path, nodes: int, edges: int) -> Measurement:
+    """The load of a tenth of the rows, from files of its own."""
+    apart = place / "tenth"
+    apart.mkdir()
+    mapping = write_parquet(apart, nodes, edges)
+    graph = og.init(apart / "g.omni", SCHEMA)
+    taken, _ = _timed(lambda: graph.load(mapping=mapping, runner="spark", no_build=True))
+    graph.close()
+    shutil.rmtree(apart)
+    return Measurement("spark_load", f"Parquet, {nodes:,} nodes + {edges:,} edges", taken)
+
+
+def _peers(place: Path, shape: str, ours: float) -> Iterator[Measurement]:
+    """COPY of the same files by other graph databases; one that fails is left out with its reason."""
+    for peer in ("kuzu", "real_ladybug"):
+        command = [sys.executable, "-m", "bench.copy_peer", peer, str(place)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+            yield Measurement("spark_load", f"{peer} COPY, {shape}", 0.0, note=reason[:120])
+            continue
+        told = json.loads(done.stdout)
+        taken = told["seconds"] * 1_000
+        yield Measurement("spark_load", f"{peer} COPY, {shape}", taken, note=f"peak {told['peak_mib']} MiB")
+        yield Measurement("spark_load", f"Parquet, {shape}", ours, f"{peer} COPY", ours / taken)
+
+
+class _Memory:
+    """The largest resident memory of this process, of the JVM and of the Python workers, sampled; Linux only."""
+
+    def __enter__(self) -> _Memory:
+        self.peak = {"driver": 0, "JVM": 0, "workers": 0}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def __str__(self) -> str:
+        return "peak " + ", ".join(f"{name} {kib // 1024} MiB" for name, kib in self.peak.items())
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.2):
+            seen = {"driver": _resident(os.getpid()), "JVM": 0, "workers": 0}
+            for process in _descendants(os.getpid()):
+                name = Path(f"/proc/{process}/comm")
+                with suppress(OSError):
+                    seen["JVM" if name.read_text().strip() == "java" else "workers"] += _resident(process)
+            self.peak = {name: max(self.peak[name], kib) for name, kib in seen.items()}
+
+
+def _resident(process: int) -> int:
+    with suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
+    return 0
+
+
+def _descendants(process: int) -> Iterator[int]:
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in map(int, task.read_text().split()):
+                yield child
+                yield from _descendants(child)
 
 
 def _merged(place: Path, mapping: dict[str, Any], case: str) -> Iterator[Measurement]:

@@ -39,7 +39,7 @@ OmnigraphError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -396,13 +396,19 @@ ConflictKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class MergeConflict:
-    """One reason why two branches do not fit together; `properties` are those in which the two rows differ."""
+    """One reason why two branches do not fit together; `properties` are those in which the two rows differ.
+
+    `ours` (the target) and `theirs` (the source) are the values of those; where one side has deleted the row it is
+    None, and the other one shows what it has changed.
+    """
 
     table_key: str
     entity_id: str | None
     kind: ConflictKind
     message: str
     properties: tuple[str, ...] = ()
+    ours: Mapping[str, Any] | None = None
+    theirs: Mapping[str, Any] | None = None
 
     @property
     def type_name(self) -> str:

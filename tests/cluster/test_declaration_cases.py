@@ -104,6 +104,9 @@ _RULE = "version: 1\ngroups: {g: [a]}\nrules: [{id: r, allow: {actors: {group: g
         (_RULE % ("read", ""), "cluster", "per-graph"),
         (_RULE % ("invoke_query", ", branch_scope: any"), "knowledge", "branch_scope"),
         (_RULE % ("read", ", branch_scpoe: any"), "knowledge", "branch_scpoe"),
+        (_RULE % ("read", ", types: [Persn]"), "knowledge", "Persn"),
+        (_RULE % ("read", ", mask: {Person: [shoe]}"), "knowledge", "Person.shoe"),
+        (_RULE % ("read", ", mask: {Person: [name]}"), "knowledge", "the key of 'Person'"),
     ],
 )
 def test_a_bundle_that_cannot_be_enforced_is_refused(

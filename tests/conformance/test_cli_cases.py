@@ -434,8 +434,10 @@ def test_conflicts_are_listed_previewed_and_resolved(desk: Desk, number: int) ->
     assert (
         "error: 1 merge conflict; nothing was written\n  node type 'Person' 'Alice': divergent_update:" in done.stderr
     )
+    assert "\n      age: ours 32, theirs 31\n" in done.stderr
     preview = desk.run(*merge, "--preview", "--json")
     assert (preview.code, preview.json["conflicts"][0]["kind"]) == (0, "divergent_update")
+    assert (preview.json["conflicts"][0]["ours"], preview.json["conflicts"][0]["theirs"]) == ({"age": 32}, {"age": 31})
     told = desk.run(*merge, "--preview").stdout
     assert "would stop at 1 conflict" in told
     assert "--resolve TYPE/ID=ours|theirs" in told
@@ -443,6 +445,19 @@ def test_conflicts_are_listed_previewed_and_resolved(desk: Desk, number: int) ->
     settled = desk.run(*merge, "--resolve", 'Person/Alice={"age": 40}', "--json")
     assert (settled.code, settled.json["outcome"]) == (0, "merged")
     assert desk.query("--json").json["rows"] == [{"p.name": "Alice", "p.age": 40}]
+
+
+def test_a_merge_of_a_deleted_branch_names_its_second_parent(desk: Desk) -> None:
+    desk.graph()
+    assert desk.run("branch", "create", "feature", "--uri", "g").code == 0
+    age = 'query q() { update Person set { age: 31 } where name = "Alice" }'
+    source = desk.run("mutate", "--store", "g", "--branch", "feature", "-e", age, "--json").json["commit"]
+    assert desk.run("branch", "merge", "feature", "--uri", "g", "--delete-branch").code == 0
+    for form in ((), ("--oneline",)):
+        log = desk.run("log", "--store", "g", *form).stdout
+        assert f"merged {source['graph_commit_id']} of a deleted branch" in log
+    listed = desk.run("log", "--store", "g", "--json").json["commits"][0]
+    assert listed["merged_parent_commit_id"] == source["graph_commit_id"]
 
 
 # --- 45–50: inspection and schema --------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.ir.ops import MutationPlan
 from omnigraph.engine.view import View
+from omnigraph.engine.write.embedding import Filling
 from omnigraph.engine.write.mutate import Effects, Request, execute
 from omnigraph.errors import KeyConflict, OmnigraphError, PreconditionFailed, ReadSetChanged
 from omnigraph.storage import failpoints
@@ -623,8 +624,8 @@ def test_an_insert_that_is_prepared_again_keeps_its_ids_and_its_instant(
     insert = mutation("insert T { at: now() }")
     prepared: list[tuple[Request, list[dict[str, Any]]]] = []
 
-    def spying(plan: MutationPlan, view: View, request: Request) -> Effects:
-        effects = execute(plan, view, request)
+    def spying(plan: MutationPlan, view: View, request: Request, filling: Filling) -> Effects:
+        effects = execute(plan, view, request, filling)
         prepared.append((request, [row for table in effects.tables for row in table.rows.to_pylist()]))
         return effects
 

@@ -163,4 +163,18 @@ def test_conflicts_are_data(disputed: og.Graph) -> None:
         "kind": "DivergentUpdate",
         "message": "divergent update for id 'Alice'",
         "properties": ("age", "nick"),
+        "ours": {"age": 2, "nick": None},
+        "theirs": {"age": 1, "nick": "theirs"},
     }
+
+
+def test_a_conflict_shows_what_both_sides_say(people: og.Graph, feature: og.Graph) -> None:
+    change(feature, "Alice", age=31, tags=["a"])
+    change(people, "Alice", age=32, nick="Al")
+    remove(feature, "Bob")
+    change(people, "Bob", score=1.5)
+    alice, bob = people.branches.merge("feature", preview=True).conflicts
+    assert alice.properties == ("age", "nick", "tags")
+    assert alice.ours == {"age": 32, "nick": "Al", "tags": None}
+    assert alice.theirs == {"age": 31, "nick": None, "tags": ["a"]}
+    assert (bob.kind, bob.properties, bob.ours, bob.theirs) == ("DeleteVsUpdate", (), {"score": 1.5}, None)

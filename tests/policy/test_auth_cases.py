@@ -399,7 +399,7 @@ def test_every_writer_asks_the_policy_first(case: str, place: Path) -> None:
             assert (denied.commits.head(), denied.branches.list(), denied.tags.list()) == before, name
             write(allowed)
         assert allowed.branches.list() == ["main"]
-        assert denied.query("query n() { match { $p: Person } return { count($p) as n } }").rows
+        assert denied.query("query n() { match { $p: Person } return { count($p) as n } }").rows()
 
 
 def test_input_is_not_read_for_a_denied_write(place: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from graph_api import Api
-from served_people import STORED, copies, create_people
+from served_people import POLICY, SERVER_POLICY, STORED, TOKENS, copies, create_people
 from server_process import ServerProcess, serving
 
 GRAPHS = 40
@@ -60,25 +60,6 @@ def racing_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     slow = {"OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:1.5"}
     with serving({"graphs": {"default": {"uri": places["default"]}}}, slow) as server:
         yield server
-
-
-POLICY = """
-version: 1
-groups: { team: [ada, bob, root], admins: [root] }
-protected_branches: [main]
-rules:
-  - { id: team-read, allow: { actors: { group: team }, actions: [read], branch_scope: any } }
-  - { id: admins-export, allow: { actors: { group: admins }, actions: [export], branch_scope: any } }
-  - { id: team-write, allow: { actors: { group: team }, actions: [change], branch_scope: unprotected } }
-  - { id: admins-write, allow: { actors: { group: admins }, actions: [change], branch_scope: protected } }
-  - { id: team-invoke, allow: { actors: { group: admins }, actions: [invoke_query, schema_apply, branch_create] } }
-"""
-SERVER_POLICY = """
-version: 1
-groups: { admins: [root] }
-rules: [ { id: list, allow: { actors: { group: admins }, actions: [graph_list] } } ]
-"""
-TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob", "root": "token-of-root", "eve": "token-of-eve"}
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,24 @@ STORED = {
     "add": ADD,
 }
 
+POLICY = """
+version: 1
+groups: { team: [ada, bob, root], admins: [root] }
+protected_branches: [main]
+rules:
+  - { id: team-read, allow: { actors: { group: team }, actions: [read], branch_scope: any } }
+  - { id: admins-export, allow: { actors: { group: admins }, actions: [export], branch_scope: any } }
+  - { id: team-write, allow: { actors: { group: team }, actions: [change], branch_scope: unprotected } }
+  - { id: admins-write, allow: { actors: { group: admins }, actions: [change], branch_scope: protected } }
+  - { id: team-invoke, allow: { actors: { group: admins }, actions: [invoke_query, schema_apply, branch_create] } }
+"""
+SERVER_POLICY = """
+version: 1
+groups: { admins: [root] }
+rules: [ { id: list, allow: { actors: { group: admins }, actions: [graph_list] } } ]
+"""
+TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob", "root": "token-of-root", "eve": "token-of-eve"}
+
 
 def create_people(path: Path) -> Path:
     """A new graph."""

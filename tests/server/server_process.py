@@ -98,6 +98,7 @@ def serving(description: Mapping[str, Any], environ: Mapping[str, str] | None = 
 
 
 def _main(description: Mapping[str, Any]) -> None:
+    from omnigraph.compiler.query.stored import registry
     from omnigraph.engine.lifecycle import open_graph
     from omnigraph.policy.authorize import State, classify
     from omnigraph.policy.bundle import parse_bundle
@@ -107,7 +108,6 @@ def _main(description: Mapping[str, Any]) -> None:
     from omnigraph.server.deployment import Deployment, ServedGraph
     from omnigraph.server.serve import bound_socket, parse_bind, run
     from omnigraph.server.settings import settings_from
-    from omnigraph.server.stored import registry
 
     def engine(text: str | None, graph_id: str | None) -> PolicyEngine | None:
         return None if text is None else PolicyEngine(parse_bundle(text, "test"), graph_id)

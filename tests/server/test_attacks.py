@@ -6,14 +6,14 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from conftest import POLICY, TOKENS
 from graph_api import Api
-from served_people import ADD, COUNT, STORED, copies
+from served_people import ADD, COUNT, POLICY, STORED, TOKENS, copies
 from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http")
@@ -37,7 +37,6 @@ FORGED: list[Any] = [
     pytest.param([], id="nothing"),
     pytest.param([("Authorization", "Basic dXNlcjpwYXNz")], id="another scheme"),
     pytest.param([("Authorization", "Bearer")], id="no token"),
-    pytest.param([("Authorization", "Bearer ")], id="an empty token"),
     pytest.param([("Authorization", f"Bearer  {TOKENS['root']}")], id="two spaces"),
     pytest.param([("Authorization", f"Bearer {TOKENS['root']} x")], id="more behind it"),
     pytest.param([("Authorization", f"Bearer {TOKENS['root'].upper()}")], id="another case"),
@@ -277,10 +276,8 @@ def raw(server: ServerProcess, request: bytes) -> tuple[int, str]:
     host, _, port = server.address.rpartition(":")
     answer = b""
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(request)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
         deadline = time.monotonic() + 10
         connection.settimeout(0.7)
         while time.monotonic() < deadline:

@@ -63,6 +63,10 @@ POLICIES = {
         ("inv", "invoke_query", ""), ("invread", "invoke_query, read", ""), ("invchange", "invoke_query, change", ""),
         ("bob", "read", ""),
     ),
+    "rules": allowing(
+        ("ada", "read, export", "types: [Person, Knows, Document], mask: {Person: [age], Document: [content]}"),
+        ("ada", "invoke_query, change, branch_merge", ""), ("root", "read, export, change", ""),
+    ),
     "keeper": allowing(("root", "branch_merge, branch_create, change, read", "")),
     "busy": allowing(("ada", "change, read", ""), ("bob", "change", ""), ("zed", "read", "")),
 }  # fmt: skip
@@ -358,6 +362,47 @@ def test_both_doors_decide_alike(as_: Any, places: dict[str, str], case: str, ac
     merge = engine.decide(actor, PolicyRequest(Action.BRANCH_MERGE, "feature", "main"))
     answer = api.post("/branches/merge", {"source": "feature", "target": "main"})
     assert answer.status_code == (200 if merge.allowed else 403)
+
+
+# --- reading in part ---------------------------------------------------------------------------------
+
+
+def test_a_reader_of_parts_finds_no_way_around(as_: Any, places: dict[str, str]) -> None:
+    root, ada = as_("root", "rules"), as_("ada", "rules")
+    ages = "query ages() { match { $p: Person } return { $p.name, $p.age } order { $p.name asc } }"
+    assert [row["p.age"] for row in root.rows(ages)] == [30, 25, 41, None]
+    assert [row["p.age"] for row in ada.rows(ages)] == [None] * 4
+    old = "query old() { match { $p: Person  $p.age > 1 } return { count($p) as n } }"
+    assert root.rows(old) == [{"n": 3}]
+    assert ada.rows(old) == [{"n": 0}]
+    for hidden in ("Company", "Kompany"):
+        answer = ada.query(f"query c() {{ match {{ $c: {hidden} }} return {{ count($c) as n }} }}")
+        assert answer.status_code == 400
+        assert answer.json()["error"].replace(hidden, "") == (
+            ada.query("query c() { match { $c: Nothing } return { count($c) as n } }")
+            .json()["error"]
+            .replace("Nothing", "")
+        )
+    text = ada.post("/export", {"branch": "main"}).text
+    assert '"Alice"' in text
+    for secret in ("Acme", "Globex", "30", "41", "SGVsbG8"):
+        assert secret not in text
+    assert ada.post("/export", {"branch": "main", "type_names": ["Company"]}).status_code == 400
+    assert "Company" not in ada.get("/snapshot").text
+    assert "Company" in root.get("/snapshot").text
+    commit = root.head()
+    for suffix in ("/schema", "/changes?start=beginning", f"/commits/{commit}/changes", "/changes/stream"):
+        assert ada.get(suffix).status_code == 403, suffix
+        assert "Company" not in ada.get(suffix).text
+    assert ada.post("/changes/baseline", {"branch": "main"}).status_code == 403
+    blob = {"entity": "node", "type": "Document", "id": "hello", "property": "content"}
+    assert root.get("/blob", params=blob).status_code == 200
+    assert ada.get("/blob", params=blob).status_code == 404
+    assert ada.get("/blob", params={**blob, "type": "Company", "id": "Acme"}).status_code == 400
+    assert ada.query(ages, snapshot=commit).json()["rows"][0]["p.age"] is None
+    refused(ada.mutate(ADD, params={"name": "Probe"}), 403)
+    refused(ada.post("/queries/add", {"params": {"name": "Probe"}}), 403)
+    assert ada.post("/queries/everybody").status_code == 200
 
 
 # --- admission ---------------------------------------------------------------------------------------

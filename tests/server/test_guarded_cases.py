@@ -10,10 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from graph_api import Api
-from served_people import ADD, COUNT
+from served_people import ADD, COUNT, TOKENS
 from server_process import ServerProcess
-
-from conftest import TOKENS
 
 pytestmark = pytest.mark.xdist_group("http")
 

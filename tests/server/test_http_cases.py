@@ -727,3 +727,8 @@ def test_a_disconnected_reader_stops_its_query(shared: Api, open_server: ServerP
             return
         time.sleep(0.1)
     raise AssertionError("the query is still running")
+
+
+def test_no_origin_is_allowed_by_default(open_server: ServerProcess) -> None:
+    answer = httpx.get(f"{open_server.url}/healthz", headers={"Origin": "https://app.example"})
+    assert "access-control-allow-origin" not in answer.headers

@@ -162,3 +162,35 @@ def test_a_development_server_stays_on_this_machine(template: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "loopback" in done.stderr
+
+
+def test_every_acknowledged_commit_survives_a_kill(template: Path, tmp_path: Path) -> None:
+    place = copies(template, tmp_path, ["default"])["default"]
+    description = {"graphs": {"default": {"uri": place}}}
+    acknowledged: list[str] = []
+
+    def write(server: ServerProcess, writer: int) -> None:
+        with server.client() as client:
+            for number in range(1000):
+                name = f"w{writer}-{number}"
+                try:
+                    answer = Api(client, "default").mutate(ADD, params={"name": name})
+                except httpx.TransportError:
+                    return
+                if answer.status_code == 200:
+                    acknowledged.append(name)
+
+    with pytest.raises(AssertionError, match="-9"), serving(description) as server:
+        writers = [threading.Thread(target=write, args=(server, number)) for number in range(4)]
+        for writer in writers:
+            writer.start()
+        while len(acknowledged) < 12:
+            time.sleep(0.02)
+        server.process.kill()
+        for writer in writers:
+            writer.join()
+    with serving(description) as server, server.client() as client:
+        api = Api(client, "default")
+        everybody = "query e() { match { $p: Person } return { $p.name } }"
+        assert set(acknowledged) <= {row["p.name"] for row in api.rows(everybody)}
+        assert api.mutate(ADD, params={"name": "after"}).status_code == 200

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from json import dumps
+from typing import Any
 
 from omnigraph.cli import output
 from omnigraph.errors import (
@@ -18,6 +21,7 @@ from omnigraph.errors import (
 
 INTERRUPTED = 130
 READER_GONE = 141
+_LONGEST_VALUE = 80
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -56,9 +60,24 @@ def message_of(error: Exception) -> str:
 
 
 def conflict_text(conflict: MergeConflict) -> str:
-    """One conflict on one line: what, which entity, which kind, why."""
+    """One conflict: what, which entity, which kind, why; below it, what the two sides say."""
     entity = "" if conflict.entity_id is None else f" '{conflict.entity_id}'"
-    return f"{subject(conflict.table_key)}{entity}: {conflict_kind(conflict)}: {conflict.message}"
+    first = f"{subject(conflict.table_key)}{entity}: {conflict_kind(conflict)}: {conflict.message}"
+    return "\n".join([first, *(f"    {line}" for line in _sides(conflict))])
+
+
+def _sides(conflict: MergeConflict) -> list[str]:
+    """Both values of every property in which the sides differ."""
+    ours, theirs = conflict.ours, conflict.theirs
+    names = [*dict.fromkeys([*(ours or {}), *(theirs or {})])]
+    return [f"{name}: ours {_value(ours, name)}, theirs {_value(theirs, name)}" for name in names]
+
+
+def _value(side: Mapping[str, Any] | None, name: str) -> str:
+    if side is None:
+        return "deleted"
+    text = dumps(side.get(name), ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 def conflict_kind(conflict: MergeConflict) -> str:

@@ -79,6 +79,16 @@ class AsyncTransport:
         self._base = base
         self._client = self._http.AsyncClient(**_options(token))
 
+    @classmethod
+    def inside(cls, application: Any, base: str, headers: Mapping[str, str]) -> AsyncTransport:
+        """A transport that hands requests to an ASGI application of this process."""
+        found = cls.__new__(cls)
+        found._http = _httpx()
+        found._base = base
+        carrier = found._http.ASGITransport(app=application, raise_app_exceptions=False)
+        found._client = found._http.AsyncClient(transport=carrier, headers=dict(headers), timeout=_TIMEOUT)
+        return found
+
     async def send(self, request: Request[T]) -> T:
         """Ask, wait, decode."""
         import asyncio

@@ -16,6 +16,7 @@ from omnigraph.cluster.diagnostics import Diagnostics, Stopped
 from omnigraph.cluster.digests import config_digest, graph_digest, provider_digest
 from omnigraph.cluster.document import FILE_NAME, load_config, storage_root
 from omnigraph.cluster.external_blobs import ExternalBlobPolicy
+from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.errors import OmnigraphError
 
 
@@ -102,10 +103,13 @@ class _Assembly:
         for name, profile in config.providers.items():
             self._add(Resource(addresses.provider(name), provider_digest(profile), profile=profile))
         sources = Sources(self.declared.directory)
+        catalogs: dict[str, Catalog] = {}
         for graph_id in sorted(config.graphs):
             graph = declare_graph(graph_id, config.graphs[graph_id], sources, found)
+            if graph.catalog is not None:
+                catalogs[addresses.graph(graph_id)] = graph.catalog
             self._add_graph(graph_id, graph, provider_address(graph_id, config, found))
-        for policy in declare_policies(config, sources, found):
+        for policy in declare_policies(config, sources, catalogs, found):
             address = addresses.policy(policy.name)
             if policy.digest is not None:
                 self._add(Resource(address, policy.digest, policy.path, applies_to=policy.applies_to))

@@ -62,6 +62,7 @@ class GraphSources:
     schema_digest: str | None
     queries: Mapping[str, QuerySource]
     blobs: ExternalBlobPolicy | None
+    catalog: Catalog | None = None
 
 
 def declare_graph(graph_id: str, config: GraphConfig, sources: Sources, found: Diagnostics) -> GraphSources:
@@ -80,6 +81,7 @@ def declare_graph(graph_id: str, config: GraphConfig, sources: Sources, found: D
         None if isinstance(data, str) else content_digest(data),
         registered,
         _blobs(config, f"{path}.external_blobs.allow", found),
+        catalog,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,11 @@ from omnigraph.cluster.config import ClusterConfig, PolicyConfig
 from omnigraph.cluster.declared_graphs import Sources
 from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.digests import content_digest
-from omnigraph.errors import PolicyInvalid
-from omnigraph.policy.bundle import check_kind, parse_bundle
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.restrict import masks_of
+from omnigraph.errors import PolicyFailed, PolicyInvalid
+from omnigraph.policy.bundle import Bundle, check_kind, parse_bundle
+from omnigraph.policy.visibility import visibility_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,10 @@ class DeclaredPolicy:
     applies_to: tuple[str, ...]
 
 
-def declare_policies(config: ClusterConfig, sources: Sources, found: Diagnostics) -> Iterator[DeclaredPolicy]:
-    """Every bundle; a scope that two of them are bound to is an error of the later one."""
+def declare_policies(
+    config: ClusterConfig, sources: Sources, catalogs: Mapping[str, Catalog], found: Diagnostics
+) -> Iterator[DeclaredPolicy]:
+    """Every bundle, checked against the schemas of its graphs; two for one scope are an error of the later one."""
     owners: dict[str, str] = {}
     for name in sorted(config.policies):
         policy = config.policies[name]
@@ -36,7 +41,9 @@ def declare_policies(config: ClusterConfig, sources: Sources, found: Diagnostics
                 message = f"'{owners[scope]}' and '{name}' are both bound to '{scope}'; one bundle decides for a scope"
                 found.error("duplicate_policy_binding", f"policies.{name}.applies_to", message)
             owners.setdefault(scope, name)
-        yield DeclaredPolicy(name, sources.resolve(policy.file), _digest(name, policy, scopes, sources, found), scopes)
+        bound = {scope: catalogs.get(scope) for scope in scopes}
+        digest = _digest(name, policy, bound, sources, found)
+        yield DeclaredPolicy(name, sources.resolve(policy.file), digest, scopes)
 
 
 def _scopes(name: str, policy: PolicyConfig, config: ClusterConfig, found: Diagnostics) -> tuple[str, ...]:
@@ -60,7 +67,7 @@ def _scopes(name: str, policy: PolicyConfig, config: ClusterConfig, found: Diagn
 
 
 def _digest(
-    name: str, policy: PolicyConfig, scopes: tuple[str, ...], sources: Sources, found: Diagnostics
+    name: str, policy: PolicyConfig, scopes: Mapping[str, Catalog | None], sources: Sources, found: Diagnostics
 ) -> str | None:
     path = f"policies.{name}.file"
     data = sources.read(policy.file)
@@ -69,11 +76,25 @@ def _digest(
         return None
     try:
         bundle = parse_bundle(_text(data, name), name)
-        for scope in scopes:
+        for scope, catalog in scopes.items():
             check_kind(bundle, "server" if scope == addresses.CLUSTER else "graph")
-    except PolicyInvalid as error:
+            if catalog is not None:
+                _check_reading(bundle, catalog, scope)
+    except (PolicyInvalid, PolicyFailed) as error:
         found.error("policy_invalid", path, error.message)
     return content_digest(data)
+
+
+def _check_reading(bundle: Bundle, catalog: Catalog, scope: str) -> None:
+    """A rule that shows or masks what the schema does not have is a mistake, and would show nothing at all."""
+    for rule in bundle.rules:
+        visibility = visibility_of([rule])
+        if visibility is None:
+            continue
+        masks_of(catalog, visibility)
+        for name in sorted(visibility.types or ()):
+            if name not in catalog.nodes and name not in catalog.edges:
+                raise PolicyInvalid(bundle.name, f"rule '{rule.id}'", f"shows '{name}', which {scope} does not have")
 
 
 def _text(data: bytes, name: str) -> str:

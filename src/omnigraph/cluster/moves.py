@@ -14,13 +14,13 @@ from omnigraph.cluster.live import Live, live_state, look_at
 from omnigraph.cluster.session import Session, step
 from omnigraph.cluster.sidecars import Kind, Sidecar, write_sidecar
 from omnigraph.cluster.stored import graph_name, now
-from omnigraph.engine.exporting import is_exported
+from omnigraph.engine.cut import cut_of
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.lifecycle import create_graph
-from omnigraph.errors import BadRequest, Conflict, OmnigraphError, StorageError
+from omnigraph.errors import BadRequest, Conflict, OmnigraphError, ResourceLimitExceeded, StorageError
 from omnigraph.ids import new_ulid
-from omnigraph.storage.layout import Root
+from omnigraph.storage.store import store_for
 
 
 @dataclass(slots=True)
@@ -145,10 +145,21 @@ class Moves:
     def _delete(self, change: Change, approval: Approval) -> None:
         graph_id = addresses.name_of(change.resource)
         place, found = self.session.place, self.session.found
-        if is_exported(Root(place.graph_uri(graph_id)).canonical):
+        cut = cut_of(store_for(place.graph_uri(graph_id)))
+        try:
+            cut.take()
+        except ResourceLimitExceeded:
             found.error("graph_delete_export_in_progress", change.resource, "an export is running; try again later")
             self._fail(change, "graph_delete_failed")
             return
+        try:
+            self._delete_root(change, approval)
+        finally:
+            cut.give_back()
+
+    def _delete_root(self, change: Change, approval: Approval) -> None:
+        graph_id = addresses.name_of(change.resource)
+        place, found = self.session.place, self.session.found
         sidecar = self._armed("graph_delete", graph_id, "", approval_id=approval.approval_id)
         if sidecar is None:
             self._fail(change, "graph_delete_failed")

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.engine.arrow import TableType, property_names, row_schema, table_types
-from omnigraph.engine.exporting import exporting
 from omnigraph.engine.json_values import IMAGE, json_texts
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
@@ -31,9 +30,8 @@ _ROW_ID = "_rowid"
 
 def export_jsonl(view: View, types: Sequence[str] = ()) -> Iterator[bytes]:
     """The selected types (all when none is named) as whole lines: edge types before node types, entities by id."""
-    with exporting(view.tables.canonical):
-        for info in export_types(view.catalog, types):
-            yield from export_type(view, info)
+    for info in export_types(view.catalog, types):
+        yield from export_type(view, info)
 
 
 def export_types(catalog: Catalog, names: Sequence[str] = ()) -> list[TableType]:

@@ -191,7 +191,9 @@ class Graph(Reader):
         """
         here = self if branch is None else self.branch(branch)
         with cut_of(self._core.store).held():
-            return runners.export(here.view(), here.schema.source, target, types, format)
+            # Only the formats that are written together with their schema need its text.
+            schema = "" if format == "jsonl" else here.schema.source
+            return runners.export(here.view(), schema, target, types, format)
 
     def get(
         self, type_name: str, entity_id: str, at: str | GraphCommit | None = None, *, branch: str | None = None

@@ -54,6 +54,8 @@ class Reader:
 
         As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
         """
+        if format != "jsonl":
+            self._core.require_everything_visible("an export with its schema")
         view = self.view()
         source = self._core.schemas.of(self._core.state(view.branch)).source
         with cut_of(self._core.store).held():

@@ -12,9 +12,11 @@ from hashlib import sha256
 from threading import Lock
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
+from omnigraph.engine.arrow import table_types
 from omnigraph.engine.view import View
 from omnigraph.errors import PolicyFailed
 from omnigraph.policy.visibility import Visibility
+from omnigraph.storage.snapshot import TableIdentity
 
 _REMEMBERED = 256
 _catalogs: dict[tuple[str, Visibility], tuple[Catalog, Mapping[str, frozenset[str]]]] = {}
@@ -24,8 +26,8 @@ _lock = Lock()
 def restricted(view: View, visibility: Visibility) -> View:
     """The view as this reader sees it; PolicyFailed when the rules name what the schema does not have."""
     catalog, masked = _catalog(view.catalog, visibility)
-    tables = {info.type_id for info in (*catalog.nodes.values(), *catalog.edges.values())}
-    entries = {key: entry for key, entry in view.snapshot.entries.items() if entry.identity.type_id in tables}
+    shown = {TableIdentity(info.type_id, info.incarnation_id) for info in table_types(catalog).values()}
+    entries = {key: entry for key, entry in view.snapshot.entries.items() if entry.identity in shown}
     return replace(view, snapshot=replace(view.snapshot, entries=entries), catalog=catalog, masked=masked)
 
 
@@ -36,7 +38,7 @@ def _catalog(catalog: Catalog, visibility: Visibility) -> tuple[Catalog, Mapping
         if found is None:
             if len(_catalogs) >= _REMEMBERED:
                 _catalogs.clear()
-            found = _catalogs[key] = (_visible(catalog, visibility), _masks(catalog, visibility))
+            found = _catalogs[key] = (_visible(catalog, visibility), masks_of(catalog, visibility))
         return found
 
 
@@ -61,7 +63,7 @@ def _spelled(visibility: Visibility) -> list[tuple[str, list[str]]]:
     return [(name, sorted(properties)) for name, properties in visibility.masked]
 
 
-def _masks(catalog: Catalog, visibility: Visibility) -> Mapping[str, frozenset[str]]:
+def masks_of(catalog: Catalog, visibility: Visibility) -> Mapping[str, frozenset[str]]:
     """The masked properties by type; a rule that fits the schema no longer shows nothing rather than too much."""
     masks: dict[str, frozenset[str]] = {}
     for name, properties in visibility.masked:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
 from omnigraph.engine.feed.block import MAX_BYTES, MAX_CHANGES, Block, Budget
 from omnigraph.engine.feed.page import commit_changes_page
@@ -45,8 +45,10 @@ class CommitPart(InputPartition):
     commit_id: str
 
 
-class ChangeReader(DataSourceStreamReader):
+class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a branch commit by commit; `max_commits` bounds a batch."""
+
+    _last: str | None = None  # where a stream over what is available now ends
 
     def __init__(self, options: Mapping[str, str]) -> None:
         unknown = sorted(set(options) - OPTIONS - {"path"})
@@ -62,6 +64,10 @@ class ChangeReader(DataSourceStreamReader):
         feed = self._feed()
         return {_CURSOR: feed.cursor(feed.start(Start(self.options.get("start", "now"))))}
 
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is committed from here on belongs to the next run."""
+        self._last = self._feed().head
+
     def getDefaultReadLimit(self) -> ReadLimit:
         """A commit counts as a file."""
         most = self.options.get("max_commits")
@@ -70,7 +76,7 @@ class ChangeReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
         """The cursor behind the newest commit, or behind as many as one batch may have."""
         feed = self._feed()
-        commits = feed.between(feed.after(start[_CURSOR]), feed.head)
+        commits = feed.between(feed.after(start[_CURSOR]), self._last or feed.head)
         if isinstance(limit, ReadMaxFiles):
             commits = commits[: limit.max_files]
         return start if not commits else {_CURSOR: feed.cursor(commits[-1].graph_commit_id)}

@@ -112,7 +112,7 @@ class _Reading:
             raise self._wrong("checks", "a path, or a list of paths, is expected")
         found = tuple(self.base / name for name in names)
         for path in found:
-            self._read("checks", lambda path=path: _require_plain(path))  # type: ignore[misc]
+            self._read("checks", lambda path=path: _require_plain(path))
         return found
 
     def _read(self, member: str, action: Any) -> None:

@@ -36,6 +36,13 @@ class SpilledPart:
     first_row: int
 
 
+@dataclass(frozen=True, slots=True)
+class SpilledFrame:
+    """A frame whose partitions are files already."""
+
+    parts: tuple[SpilledPart, ...]
+
+
 def is_spark_frame(data: Any) -> bool:
     """Whether a caller handed over a Spark DataFrame."""
     return type(data).__module__.startswith("pyspark.") and hasattr(data, "mapInArrow")

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.write.files import is_remote
-from omnigraph.engine.write.forms import SUFFIXES, format_of
-from omnigraph.engine.write.mapping import FileSource, Form
+from omnigraph.engine.write.forms import SUFFIXES, Form, format_of
+from omnigraph.engine.write.mapping import FileSource
 from omnigraph.engine.write.table_files import Columns, table_pieces
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.draft import (

@@ -16,7 +16,7 @@ from omnigraph.engine.write.frames import arrow_table
 from omnigraph.engine.write.mapping import MappedFile, described
 from omnigraph.engine.write.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.write.tabular import FrameShape, group_rows
-from omnigraph.pipeline.frames import is_spark_frame, spilled_parts
+from omnigraph.pipeline.frames import SpilledFrame, is_spark_frame, spilled_parts
 
 SPLIT_BYTES = 64 << 20
 SPLIT_ROWS = 1 << 20
@@ -62,11 +62,9 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
     if is_paths(request.data):
         files = input_files(request.data, TABLE_SUFFIXES) if frame is not None else input_files(request.data)
         return [Source(file, file.path, frame) for file in files]
-    if frame is not None and is_spark_frame(request.data):
-        return [
-            Source(InputFile(part.path, part.size), None, frame, part.first_row)
-            for part in spilled_parts(request.data, scratch)
-        ]
+    if frame is not None and (isinstance(request.data, SpilledFrame) or is_spark_frame(request.data)):
+        parts = request.data.parts if isinstance(request.data, SpilledFrame) else spilled_parts(request.data, scratch)
+        return [Source(InputFile(part.path, part.size), None, frame, part.first_row) for part in parts]
     if frame is not None:
         return [Source(_spilled_frame(arrow_table(request.data), f"{scratch}/input.parquet"), None, frame)]
     data = record_bytes(request.data)

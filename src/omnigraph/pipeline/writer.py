@@ -11,10 +11,14 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
+from omnigraph.engine.runners import LoadRequest
+from omnigraph.engine.write.load import parse_mode
 from omnigraph.errors import BadRequest
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.frames import Spilled, numbered, spill_partition
+from omnigraph.pipeline.frames import Spilled, SpilledFrame, numbered, spill_partition
+from omnigraph.pipeline.load import load_here
 from omnigraph.pipeline.sink import Sink
+from omnigraph.storage.branches import branch_name
 from omnigraph.storage.layout import normalize_root
 from omnigraph.storage.loads import claim_for_others
 from omnigraph.storage.parts import discard_load, load_directory
@@ -79,16 +83,21 @@ class Target:
 
     def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled]) -> None:
         """One load of everything that tasks have written, in the order of the partitions."""
-        graph.load(
-            [part.path for part in numbered(spilled)],
-            self.mode,
-            type=self.type,
-            edge=self.edge,
-            columns=self.columns,
-            branch=branch,
-            from_=graph.branch_name,
-            runner="inline",
-            no_embed=self.no_embed,
+        named = branch_name(branch)
+        graph._core.require_change(graph.actor, named)
+        load_here(
+            graph._core,
+            LoadRequest(
+                data=SpilledFrame(tuple(numbered(spilled))),
+                mode=parse_mode(self.mode),
+                type=self.type,
+                edge=self.edge,
+                columns=self.columns,
+                branch=named,
+                base=graph.branch_name,
+                actor=graph.actor,
+                no_embed=self.no_embed,
+            ),
         )
 
     def discard(self, graph: Graph) -> None:

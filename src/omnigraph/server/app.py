@@ -24,6 +24,7 @@ from omnigraph.server.refusal import INTERNAL, Refusal, bad_request, refusal_of,
 from omnigraph.server.routes.table import ROUTES
 from omnigraph.server.routing import GRAPH, Match, Route, Router
 from omnigraph.server.settings import Settings
+from omnigraph.server.tracing import Tracing
 from omnigraph.server.transport import Transport
 from omnigraph.server.work import Pools
 
@@ -38,7 +39,7 @@ _LOG = logging.getLogger("omnigraph.server")
 class Server:
     """What every request shares; an ASGI application."""
 
-    def __init__(self, deployment: Deployment, settings: Settings) -> None:
+    def __init__(self, deployment: Deployment, settings: Settings, tracing: Tracing | None = None) -> None:
         self.deployment = deployment
         self.settings = settings
         self.admission = Admission(settings.caps)
@@ -46,6 +47,7 @@ class Server:
         self.transport = Transport()
         self.metrics = Metrics()
         self.closing = asyncio.Event()
+        self._tracing = tracing if tracing is not None else Tracing()
         self._router = Router(ROUTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,18 +60,22 @@ class Server:
         started = time.perf_counter()
         match = self._router.match(request.method, scope.get("raw_path") or scope["path"].encode())
         route = match.route if isinstance(match, Match) else None
-        with self.metrics.in_flight():
+        name = "unmatched" if route is None else route.name
+        with self.metrics.in_flight(), self._tracing.request(request.method, name, request.headers) as span:
             try:
                 response = await self._answered(match, request, request_id)
                 await response(scope, receive, recorded)
             except ClientDisconnect:
                 recorded.status = 499
             finally:
-                self._note(request, route, recorded.status, started, request_id)
+                if span is not None:
+                    span.set_attribute("http.response.status_code", recorded.status)
+                self._note(request, name, recorded.status, started, request_id)
 
     def close(self) -> None:
         """Let go of the threads; running calls end first."""
         self.pools.close()
+        self._tracing.close()
 
     async def _answered(self, match: Match | Refusal, request: Request, request_id: str) -> Response:
         try:
@@ -98,9 +104,8 @@ class Server:
             exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH])
             _LOG.info("graph routed", extra={"graph_id": exchange.graph.id, "request_id": exchange.request_id})
 
-    def _note(self, request: Request, route: Route | None, status: int, started: float, request_id: str) -> None:
+    def _note(self, request: Request, name: str, status: int, started: float, request_id: str) -> None:
         spent = time.perf_counter() - started
-        name = "unmatched" if route is None else route.name
         self.metrics.observe(name, request.method, status, spent)
         fields: dict[str, Any] = {"route": name, "status": status, "ms": round(spent * 1000, 1)}
         _LOG.info("request", extra={"method": request.method, "request_id": request_id, **fields})

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from omnigraph.cluster.boot import AppliedCluster, AppliedGraph, read_applied
+from omnigraph.compiler.query.stored import registry
 from omnigraph.embeddings import Embedder, cached, make_embedder, resolve_config
 from omnigraph.engine.lifecycle import open_graph
 from omnigraph.errors import OmnigraphError, StartRefused
@@ -15,7 +16,6 @@ from omnigraph.policy.authorize import Refusal, State, classify
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import load_tokens
 from omnigraph.server.deployment import Deployment, ServedGraph
-from omnigraph.server.stored import registry
 
 _AT_ONCE = 4
 _LOG = logging.getLogger("omnigraph.server")

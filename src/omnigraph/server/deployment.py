@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.embeddings.provider import Embedder
 from omnigraph.engine.core import Core
 from omnigraph.engine.graph import Graph
 from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import TokenTable
+from omnigraph.policy.visibility import Visibility
 from omnigraph.server.slots import ExportSlot
-from omnigraph.server.stored import StoredQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class ServedGraph:
     def policy(self) -> PolicyEngine | None:
         """What decides at the boundary is the very object that decides again inside the engine."""
         return self.core.policy
+
+    def seen_with(self, visibility: Visibility | None) -> ServedGraph:
+        """The same graph for a reader who may not see all of it."""
+        return replace(self, core=self.core.seen_with(visibility))
 
     def bound(self, branch: str | None = None, actor: str | None = None) -> Graph:
         """A handle on a branch (None is main) for an actor; whether the branch exists shows when it is used."""

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from omnigraph.compiler.query.stored import declared_in, registry
 from omnigraph.compiler.source import Source
 from omnigraph.engine.lifecycle import open_graph
 from omnigraph.errors import BadRequest, StartRefused
@@ -16,7 +17,6 @@ from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import INLINE, TokenTable, load_tokens
 from omnigraph.server.deployment import Deployment, ServedGraph
 from omnigraph.server.serve import Bind
-from omnigraph.server.stored import declared_in, registry
 
 GRAPH_ID = "default"
 ACTOR = "developer"

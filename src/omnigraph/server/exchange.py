@@ -101,7 +101,13 @@ class Exchange:
         """What the policy of the scope says about the sender doing this."""
         server_action = kind_of(action) == "server"
         engine = self.deployment.server_policy if server_action else self.graph.policy
-        return authorize(self.deployment.state, self.actor, engine, PolicyRequest(action, branch, target))
+        request = PolicyRequest(action, branch, target)
+        decision = authorize(self.deployment.state, self.actor, engine, request)
+        reads = action in (Action.READ, Action.EXPORT)
+        if decision.allowed and reads and engine is not None and self.actor is not None:
+            # From here on this request has no way to a view that shows more than the rules that let it in.
+            self.graph = self.graph.seen_with(engine.visibility(self.actor, request))
+        return decision
 
     def allow(self, action: Action, *, branch: str | None = None, target: str | None = None) -> None:
         """403 unless the policy allows it."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
+from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.errors import BadRequest
-from omnigraph.server.stored import StoredQuery
 
 
 def require_queries_fit(queries: Mapping[str, StoredQuery], plan: Plan) -> None:

@@ -8,10 +8,10 @@ import socket
 import sys
 from collections.abc import Callable
 
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.server.deployment import Deployment
 from omnigraph.server.serve import announce, run
-from omnigraph.server.settings import Settings
+from omnigraph.server.settings import METRICS_BIND, Settings
 
 Deploy = Callable[[], Deployment]
 
@@ -22,6 +22,8 @@ def serve_with(deploy: Deploy, settings: Settings, listen: Callable[[], socket.s
         deployment = deploy()
         run(deployment, settings, listen())
         return
+    if settings.metrics_bind is not None:
+        raise StartRefused(f"{METRICS_BIND} works with one worker only; scrape /metrics instead")
     listening = listen()
     children = [_forked(deploy, settings, listening) for _ in range(workers)]
     announce(listening)

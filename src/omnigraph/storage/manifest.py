@@ -16,7 +16,7 @@ from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed
 from omnigraph.storage import tables
 from omnigraph.storage.decode import Decision, ManifestState, decode_state, fold
 from omnigraph.storage.layout import Root
-from omnigraph.storage.manifest_past import rebuild_state
+from omnigraph.storage.manifest_past import forget_scanned, rebuild_state
 from omnigraph.storage.manifest_scan import scan_manifest
 from omnigraph.storage.refs import Identifier, Ref, read_ref
 from omnigraph.storage.row_codec import encode_rows
@@ -232,6 +232,7 @@ def forget_decoded() -> None:
     with _states_lock:
         _states.clear()
         _sizes.clear()
+    forget_scanned()
 
 
 def cached_states() -> int:

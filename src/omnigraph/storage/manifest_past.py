@@ -7,6 +7,8 @@ of those, the last version before every change is kept. So no version in between
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +27,10 @@ from omnigraph.storage.tables import TableHandle
 
 _CHANGED_AT = "_row_last_updated_at_version"
 _ACCEPTED = ("table", "graph_schema")
+_SCANS = 2
+
+_scans: OrderedDict[tuple[str, int, str], pa.Table] = OrderedDict()
+_scans_lock = threading.Lock()
 
 
 def rebuild_state(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
@@ -33,12 +39,18 @@ def rebuild_state(address: Address, branch: str | None, version: int, identifier
     later = next((number for number in existing_versions(newest) if number > version), None)
     if later is None:
         raise HistoricalVersionReclaimed(version, table=address.location)
-    kept = tables.open_table(address, later, control=True)
-    rows = kept.scan([*SCAN_COLUMNS, _CHANGED_AT], f"{CREATED_AT} <= {version}")
+    known = _rows_of(tables.open_table(address, later, control=True))
+    rows = known.filter(pc.less_equal(known[CREATED_AT], version))
     changed = rows.filter(pc.greater(rows[_CHANGED_AT], version))
     if pc.any(pc.is_in(changed["object_type"], value_set=pa.array(_ACCEPTED))).as_py():
         raise HistoricalVersionReclaimed(version, table=address.location)
     return decode_state(_with_old_heads(rows, version), branch=branch, version=version, identifier=identifier)
+
+
+def forget_scanned() -> None:
+    """Drop the rows of kept versions; only costs time."""
+    with _scans_lock:
+        _scans.clear()
 
 
 def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
@@ -51,6 +63,20 @@ def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
             break
         found.add(before)
         at = tables.open_table(newest.address, before, control=True)
+    return found
+
+
+def _rows_of(kept: TableHandle) -> pa.Table:
+    """Every row of a version, remembered: whoever walks through history asks for many states from the same one."""
+    key = kept.address.uri, kept.version, kept.stamp
+    with _scans_lock:
+        found = _scans.get(key)
+    if found is None:
+        found = kept.scan([*SCAN_COLUMNS, _CHANGED_AT])
+        with _scans_lock:
+            _scans[key] = found
+            while len(_scans) > _SCANS:
+                _scans.popitem(last=False)
     return found
 
 

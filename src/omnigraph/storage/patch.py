@@ -72,7 +72,7 @@ def numbered(fragments: Iterable[str], row_ids: np.ndarray) -> list[str]:
 
 
 def _sequence(row_ids: np.ndarray) -> bytes:
-    """Lance's RowIdSequence message with one segment: an array of 32-bit offsets from the smallest, or of 64-bit ids."""
+    """A RowIdSequence message of one segment: an array of 32-bit offsets from the smallest id, or of 64-bit ids."""
     low = int(row_ids.min())
     if int(row_ids.max()) - low < 1 << 32:
         offsets = (row_ids - np.uint64(low)).astype("<u4").tobytes()

@@ -18,7 +18,6 @@ from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.store import Store
 
-
 Lineage: TypeAlias = tuple[str, str | None]
 """The location of a dataset and the ref, None for the main lineage."""
 

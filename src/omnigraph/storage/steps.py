@@ -37,7 +37,7 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
         case Upsert(rows):
             return tables.stage_upsert(base, last_per_id(rows))
         case Patch(rows, deleted):
-            return tables.stage_patch(base, rows, deleted)
+            return tables.stage_upsert(base, rows, deleted)
         case KnownUpdate(rows):
             return tables.stage_update(base, last_per_id(rows))
         case Delete(ids):

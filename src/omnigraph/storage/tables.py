@@ -43,8 +43,8 @@ __all__ = [
     "TransactionInfo", "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
     "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version", "list_refs", "locate",
     "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create", "stage_delete",
-    "stage_index", "stage_insert", "stage_overwrite", "stage_patch", "stage_restore", "stage_update",
-    "stage_upsert", "write_fragments",
+    "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update", "stage_upsert",
+    "write_fragments",
 ]  # fmt: skip
 
 STORAGE_VERSION = "2.2"
@@ -125,19 +125,17 @@ def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
     return stage_append(base, write_fragments(base.address, rows, base.schema))
 
 
-def stage_upsert(base: TableHandle, rows: pa.Table) -> Staged:
-    """Whole rows to insert or replace by id; the caller has removed duplicate ids."""
-    return stage_patch(base, rows)
+def stage_upsert(base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None) -> Staged:
+    """Whole rows to insert or replace by id and, in the same transaction, ids to remove; no id is named twice."""
+    return _stage_places(Places(base, rows["id"], *([] if deleted is None else [deleted])), rows)
 
 
 def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
     """Whole rows that replace existing ones; StorageError(kind=Precondition) unless every id exists."""
     places = Places(base, rows["id"])
-    missing = rows.num_rows - len(places.ids)
-    if missing:
-        raise StorageError(
-            f"{base.address.uri}: {missing} of {rows.num_rows} rows to update are absent", kind="Precondition"
-        )
+    if missing := rows.num_rows - len(places.ids):
+        told = f"{base.address.uri}: {missing} of {rows.num_rows} rows to update are absent"
+        raise StorageError(told, kind="Precondition")
     return _stage_places(places, rows)
 
 
@@ -145,11 +143,6 @@ def stage_delete(base: TableHandle, ids: pa.Array | Sequence[str]) -> Staged | N
     """Remove rows by id; None when no id is present, because then there is nothing to commit."""
     places = Places(base, ids if isinstance(ids, pa.Array) else pa.array(ids, pa.utf8()))
     return _stage_places(places, None) if len(places.ids) else None
-
-
-def stage_patch(base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None) -> Staged:
-    """Rows to insert or replace by id and, in the same transaction, ids to remove; no id is in both or in one twice."""
-    return _stage_places(Places(base, rows["id"], *([] if deleted is None else [deleted])), rows)
 
 
 def stage_overwrite(
@@ -332,16 +325,15 @@ def _stage_change(
     emptied: Sequence[int] = (),
     **counts: int,
 ) -> Staged:
-    with translated(base.address.uri):
-        operation = LanceOperation.Update(
-            removed_fragment_ids=list(emptied),
-            updated_fragments=list(shrunk),
-            new_fragments=list(created),
-            fields_modified=[],
-            fields_for_preserving_frag_bitmap=[field.id() for field in base.dataset.lance_schema.fields()],
-            update_mode="rewrite_rows",
-        )
-        transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
+    operation = LanceOperation.Update(
+        removed_fragment_ids=list(emptied),
+        updated_fragments=list(shrunk),
+        new_fragments=list(created),
+        fields_modified=[],
+        fields_for_preserving_frag_bitmap=[field.id() for field in base.dataset.lance_schema.fields()],
+        update_mode="rewrite_rows",
+    )
+    transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
     return Staged(base.address, base.version, transaction, base.dataset, **counts)
 
 

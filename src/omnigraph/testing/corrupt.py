@@ -84,7 +84,8 @@ def _mistakes() -> Iterator[tuple[Line, ...]]:
         number = next(numbers)
         match kind:
             case "key":
-                yield (Line(_person(number % 50), "W012", alone=False),)
+                again = {"type": "Person", "data": {"name": f"p{number % 50}"}}
+                yield (Line(_json(again), "W012", alone=False),)
             case "unique":
                 record = {"type": "Person", "data": {"name": f"x{number}", "email": "p7@x"}}
                 yield (Line(_json(record), "W012", alone=False),)

@@ -27,6 +27,17 @@ def compare_total(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
+def close(found: Any, expected: Any) -> bool:
+    """Whether two answers are equal, up to the last bits of a floating-point sum or score."""
+    if isinstance(found, float) and isinstance(expected, float):
+        return abs(found - expected) <= 1e-12 * max(1.0, abs(found), abs(expected))
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(map(close, found, expected))
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return list(found) == list(expected) and all(close(found[name], expected[name]) for name in found)
+    return type(found) is type(expected) and bool(found == expected)
+
+
 class Values:
     """Looks values up in assignments; a ranking also needs every row that satisfies the match."""
 

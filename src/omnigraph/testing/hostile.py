@@ -84,6 +84,10 @@ def _common_shapes(before_value: str) -> Iterator[tuple[str, Callable[[], str | 
 
 def _query_shapes() -> Iterator[tuple[str, Callable[[], str | bytes]]]:
     yield "nested not", lambda: _MATCH + "not {" * _MANY
+    yield "nested optional", lambda: _MATCH + "optional {" * _MANY
+    yield "many optional blocks", lambda: _MATCH + "optional { $h a $b } " * _MANY + "} return { $h } }"
+    yield "many alternatives", lambda: _MATCH + "$h " + "a|" * _MANY + "a $b } return { $h } }"
+    yield "many driven deletes", lambda: "query q() { " + "match { $h: X } delete $h " * _MANY + "}"
     yield "nested groups", lambda: _MATCH + "(" * _MANY
     yield "nested calls", lambda: _MATCH + "search(" * _MANY
     yield "nested aggregates", lambda: _RETURN + "sum(" * _MANY

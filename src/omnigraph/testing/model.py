@@ -6,15 +6,17 @@ Every commit keeps its whole image. Nothing here is fast; everything here should
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
+from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.testing import image as images
 from omnigraph.testing.constraints import Image, Row
 from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
 from omnigraph.testing.naive_merge import NaiveMerge, merge_images
+
+_STRUCTURAL = frozenset({"id", "from", "to", "src", "dst"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +145,16 @@ def _distances(known: Mapping[str, ModelCommit], head: str) -> dict[str, int]:
 
 def project(image: Image, catalog: Catalog) -> Image:
     """An image as another schema shows it: dropped properties are hidden, added ones are null."""
-    types = {kind.table_key: kind for kind in (*catalog.nodes.values(), *catalog.edges.values())}
-    return {key: {name: _shown(row, kind) for name, row in image[key].items()} for key, kind in types.items()}
+    kinds = images.table_types(catalog)
+    return {
+        kind.table_key: {name: _shown(row, kind.properties) for name, row in image[kind.table_key].items()}
+        for kind in kinds
+    }
 
 
-def _shown(row: Row, kind: NodeType | EdgeType) -> Row:
-    structural = {name: row[name] for name in ("id", "from", "to", "src", "dst") if name in row}
-    return {**structural, **{name: row.get(name) for name in kind.properties}}
+def _shown(row: Row, properties: Iterable[str]) -> Row:
+    structural = {name: value for name, value in row.items() if name in _STRUCTURAL}
+    return {**structural, **{name: row.get(name) for name in properties}}
 
 
 def adopt_ids(expected: Image, found: Image) -> Image:

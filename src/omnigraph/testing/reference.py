@@ -74,7 +74,7 @@ def _entry(name: str, value: Any) -> Iterator[str]:
         yield from (f"## {name}", "", *_callable(f"omnigraph.{name}", value), "")
         return
     yield from (f"## {name}", "", inspect.getdoc(value) or "", "")
-    for member, detail in sorted(vars(value).items()):
+    for member, detail in sorted(vars(value).items() if inspect.isclass(value) else ()):
         if member.startswith("_"):
             continue
         if isinstance(detail, property):
@@ -82,6 +82,11 @@ def _entry(name: str, value: Any) -> Iterator[str]:
         elif isinstance(detail, (classmethod, staticmethod)) or inspect.isfunction(detail):
             function = detail if inspect.isfunction(detail) else detail.__func__
             yield from (f"### {name}.{member}", "", *_callable(member, function), "")
+    if inspect.ismodule(value):
+        for member in value.__all__:
+            if inspect.isfunction(detail := getattr(value, member)):
+                yield from (f"### {name}.{member}", "", *_callable(f"{name}.{member}", detail), "")
+        return
     for base in value.__mro__[1:-1]:
         if base.__module__.startswith("omnigraph."):
             yield from _inherited(name, value, base)

@@ -48,7 +48,8 @@ def ran(place: str, master: str, environment: dict[str, str]) -> dict[str, Any]:
         [sys.executable, "-W", "ignore", "-c", PROGRAM, place, master],
         env=environment, capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    told = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
+    assert done.returncode == 0, "\n".join(told)[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -134,12 +134,12 @@ def test_a_frame_is_written_in_one_commit_in_every_mode(graph: og.Graph, spark: 
     with pytest.raises(PySparkException) as told:
         written(frame, graph, type="Person")
     assert "w" in str(told.value)
-    changed = spark.createDataFrame([("w1", 500)], "who string, years int")
+    changed = spark.createDataFrame([("w1", 60)], "who string, years int")
     graph.branches.create("side")
     written(changed, graph, type="Person", branch="side", columns="name=who,age=years", load_mode="merge")
     row = graph.branch("side").get("Person", "w1")
     assert row is not None
-    assert row["age"] == 500
+    assert row["age"] == 60
     written(spark.createDataFrame([("p0", "p1")], "src string, dst string"), graph, edge="Knows")
     assert len(graph.commits.list()) == before + 2
 

@@ -30,6 +30,11 @@ PIECES = (
         "offset",
         "not",
         "not {",
+        "optional {",
+        "optional",
+        "shortest $p:",
+        "having {",
+        "collect(",
         "in",
         "is",
         "null",
@@ -170,7 +175,13 @@ def test_a_damaged_file(text: str) -> None:
     check(text)
 
 
-@pytest.mark.parametrize("name", ["extensions", "devices_crlf", "catalogue"])
+@quick
+@given(token_soup(PIECES))
+def test_tokens_in_any_order_after_a_match(text: str) -> None:
+    check(f"query q() {{ match {{ $a: T }} {text} }}")
+
+
+@pytest.mark.parametrize("name", ["extensions", "second_group", "devices_crlf", "catalogue"])
 def test_a_file_cut_off_anywhere(name: str) -> None:
     text = FILES[name]
     for end in range(len(text)):
@@ -187,6 +198,7 @@ def test_a_file_cut_off_inside_a_character(name: str) -> None:
 PARSED = {
     *("spaces", "line comments", "a long disjunction", "many filters", "many nulls", "many columns", "a long list"),
     *("many queries", "many parameters", "a long enum", "many assignments"),
+    *("many optional blocks", "many alternatives", "many driven deletes"),
 }
 
 

@@ -223,3 +223,53 @@ def test_findings_are_sorted_by_severity_then_type_then_property() -> None:
         ("warning", "Warden", "age"),
         ("info", None, None),
     ]
+
+
+# --- the second group of extensions ----------------------------------------------------------
+
+
+def test_blocks_unions_and_alternatives_are_read() -> None:
+    found = operation("match { $h: Hut optional { $w guards $h } } return { $h.code, $w, $w.age, count(*) as n }")
+    assert [read["type_name"] for read in found["reads"]] == ["Hut", "Warden", "Guards"]
+    assert [(column["name"], column["nullable"]) for column in found["result"]] == [
+        ("h.code", False),
+        ("w", True),
+        ("w.age", True),
+        ("n", True),
+    ]
+    reads = operation("match { $x: Hut|Warden $x guards|path $y } return { $y }")["reads"]
+    assert [(read["kind"], read["type_name"]) for read in reads] == [
+        ("node", "Hut"),
+        ("node", "Warden"),
+        ("edge", "Guards"),
+        ("edge", "Path"),
+    ]
+
+
+def test_columns_of_the_second_group_are_described() -> None:
+    body = "match { $h: Hut shortest $p: $h path $x } return { $p.length, collect($h.alt) as alts, $p.nodes as way }"
+    assert operation(body)["result"] == [
+        {"name": "p.length", "kind": "bigint", "nullable": False},
+        {"name": "alts", "kind": "list", "item_kind": "int", "nullable": True},
+        {"name": "way", "kind": "list", "item_kind": "string", "nullable": False},
+    ]
+
+
+def test_a_driven_write_reads_its_match_and_writes_its_target() -> None:
+    found = operation("match { $w: Warden $w guards $h } update $h set { alt: $w.age }")
+    assert [read["type_name"] for read in found["reads"]] == ["Hut", "Warden", "Guards"]
+    assert [write["type_name"] for write in found["writes"]] == ["Hut"]
+    found = operation("match { $h: Hut } delete $h")
+    assert [write["type_name"] for write in found["writes"]] == ["Hut", "Guards", "Path"]
+
+
+def test_a_driven_update_counts_as_an_update_of_its_properties() -> None:
+    text = "query q() { match { $w guards $h } update $w set { age: 1 } }"
+    assert codes(text) == []
+    assert "L203" in codes("query q($n: I32) { match { $w guards $h } update $w set { age: 1 } }")
+    assert codes("query q($n: I32) { match { $w guards $h $h.alt > $n } update $w set { age: 1 } }") == []
+
+
+def test_an_optional_block_that_shares_nothing_is_a_cross_product() -> None:
+    assert "L204" in codes("query q() { match { $h: Hut optional { $w: Warden } } return { $h.code, $w.name } }")
+    assert codes("query q() { match { $h: Hut optional { $w guards $h } } return { $h.code, $w.name } }") == []

@@ -138,7 +138,7 @@ def test_a_realistic_schema_compiles_formats_and_survives_its_files(path):
 
 
 def test_the_realistic_schemas_are_all_there():
-    assert len(SCHEMAS) == 10
+    assert len(SCHEMAS) == 11
 
 
 def load(name: str):

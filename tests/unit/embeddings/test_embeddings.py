@@ -101,7 +101,9 @@ def test_default_provider_is_openai_compatible_and_takes_the_first_key_present()
     [
         pytest.param({}, "OPENROUTER_API_KEY or OPENAI_API_KEY", id="ops-58"),
         pytest.param(
-            {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OPENROUTER_API_KEY": "k"}, "needs a key: set OPENAI_API_KEY$", id="ops-59"
+            {"OMNIGRAPH_EMBED_PROVIDER": "openai", "OPENROUTER_API_KEY": "k"},
+            "needs a key: set OPENAI_API_KEY$",
+            id="ops-59",
         ),
         pytest.param({"OMNIGRAPH_EMBED_PROVIDER": "gemini"}, "GEMINI_API_KEY", id="gemini"),
         pytest.param({"OMNIGRAPH_EMBED_PROVIDER": "acme"}, "unknown embedding provider 'acme'", id="unknown"),

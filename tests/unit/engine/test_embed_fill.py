@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.cli.main import main
 from omnigraph.embeddings import EmbeddingConfig, Limits, cached, make_embedder
 from omnigraph.embeddings.mock import mock_vector
 from omnigraph.engine.graph import Graph
@@ -242,3 +243,16 @@ def test_requests_keep_to_the_configured_rate(provider: tuple[Provider, str]) ->
     embedder = HttpEmbedder(config, sleep=slept.append, clock=lambda: 1e9 + sum(slept))
     embedder.embed([f"t{at}" for at in range(96 * 4)], 8, "document")
     assert slept == pytest.approx([0.1, 0.1, 0.1])
+
+
+def test_the_command_line_says_what_was_embedded(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "mock")
+    data = tmp_path / "in.jsonl"
+    data.write_text("".join(json.dumps(record) + "\n" for record in records(DOCS)))
+    arguments = ["load", graph.uri, "--data", str(data), "--mode", "merge"]
+    assert main([*arguments, "--no-embed"]) == 0
+    assert "left without a vector: Doc.vec × 3 (embedding was turned off)" in capsys.readouterr().out
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["embeddings"] == {"filled": {"Doc.vec": 3}, "left": {}}

@@ -67,7 +67,7 @@ def test_one_patch_replaces_adds_and_removes(address: Address) -> None:
     columns = ["id", "v", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
     base = tables.open_table(address)
     before = {row["id"]: row for row in base.scan(columns).to_pylist()}
-    staged = tables.stage_patch(base, rows({"new": 1, "k5": -5, "other": 2, "k50": -50}), pa.array(["k7", "absent"]))
+    staged = tables.stage_upsert(base, rows({"new": 1, "k5": -5, "other": 2, "k50": -50}), pa.array(["k7", "absent"]))
     assert (staged.inserted, staged.updated, staged.deleted) == (2, 2, 1)
     land(staged)
     patched = tables.open_table(address)

@@ -106,7 +106,7 @@ DIRECT = (
             Option("--workers", "processes that share the address", "N", number=True, default="1"),
             Option("--unauthenticated", "ask nobody for a token"),
         ),
-        notes="The graph has the id 'default'. A token is printed before the address; whoever has it may do everything.",
+        notes="The graph has the id 'default'. A token is printed before the address; it opens everything.",
     ),
     Command(
         ("schema", "plan"),

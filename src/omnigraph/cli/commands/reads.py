@@ -223,4 +223,18 @@ READS = (
             JSON,
         ),
     ),
+    Command(
+        ("mcp",),
+        Capability.DATA,
+        "Offer stored queries to an agent as tools, on stdin and stdout",
+        "agents.mcp",
+        WRITE_SCOPE,
+        (),
+        (
+            Option("--query", "a file whose queries become tools, for a graph in storage", "FILE"),
+            Option("--allow-writes", "offer mutations too"),
+            BRANCH,
+        ),
+        notes="Speaks the Model Context Protocol; a server's graph offers the queries stored there.",
+    ),
 )

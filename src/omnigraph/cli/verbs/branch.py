@@ -101,6 +101,8 @@ def _merge_json(done: MergeResult) -> dict[str, Any]:
                 "id": each.entity_id,
                 "kind": conflict_kind(each),
                 "properties": list(each.properties),
+                "ours": each.ours,
+                "theirs": each.theirs,
                 "message": each.message,
             }
             for each in done.conflicts

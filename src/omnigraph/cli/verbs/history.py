@@ -43,7 +43,14 @@ def _text(entry: LogEntry, *, oneline: bool) -> list[str]:
     labels = [*entry.branches, *(f"tag: {name}" for name in entry.tags)]
     names = f" ({', '.join(labels)})" if labels else ""
     actor = f"  by {commit.actor_id}" if commit.actor_id is not None else ""
+    merged = _merged_and_gone(entry)
     if oneline:
-        return [f"{commit.graph_commit_id}{names}  {moment(commit)}{actor}"]
+        return [f"{commit.graph_commit_id}{names}  {moment(commit)}{actor}{merged}"]
     place = f"on {commit.manifest_branch or 'main'}, version {commit.manifest_version}"
-    return [f"{commit.graph_commit_id}{names}", f"{moment(commit)}  {place}{actor}", ""]
+    return [f"{commit.graph_commit_id}{names}", f"{moment(commit)}  {place}{actor}{merged}", ""]
+
+
+def _merged_and_gone(entry: LogEntry) -> str:
+    """The second parent of a merge when it cannot be drawn, because its branch was deleted."""
+    merged = entry.commit.merged_parent_commit_id
+    return "" if merged is None or merged in entry.parents else f"  merged {merged} of a deleted branch"

@@ -88,8 +88,8 @@ def show_history(call: Call) -> None:
     if call.json:
         output.document({"runs": [each.to_json() for each in runs]})
         return
-    for each in runs:
-        output.line(f"{each.started_at}  {_line(each)}")
+    for done in runs:
+        output.line(f"{done.started_at}  {_line(done)}")
 
 
 def _declared(call: Call) -> tuple[dict[str, Pipeline], dict[str, str]]:

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 from omnigraph.compiler.lexer import quote
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.format_expression import format_clause_condition, format_condition, format_expr
+from omnigraph.compiler.query.format_expression import (
+    format_clause_condition,
+    format_column_conditions,
+    format_condition,
+    format_expr,
+)
 
 _WIDTH = 100
 _STEP = "  "
@@ -66,7 +71,7 @@ def _read(read: ast.Read) -> list[str]:
 
 def _conditions(word: str, conditions: Sequence[ast.Condition]) -> str:
     indent = _STEP + _STEP
-    return _stacked(word, [format_clause_condition(each, indent, _WIDTH - len(indent)) for each in conditions], _STEP)
+    return _stacked(word, format_column_conditions(conditions, indent, _WIDTH - len(indent)), _STEP)
 
 
 def _block(word: str, clauses: Sequence[ast.Clause], indent: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from omnigraph.compiler.lexer import quote
@@ -11,6 +12,8 @@ _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 # What needs parentheses as a part of the other: an equal connective keeps its own group, too.
 _LOOSE_IN_AND = (ast.And, ast.Or)
 _LOOSE_IN_OR = (ast.Or,)
+# Columns of these names would join the condition before them.
+_JOINING = frozenset({"or", "and", "in", "is", "not", "contains", "starts_with"})
 
 
 def format_expr(expr: ast.Expr, floor: int = 0) -> str:
@@ -59,12 +62,25 @@ def format_condition(condition: ast.Condition) -> str:
 
 def format_clause_condition(condition: ast.Condition, indent: str, width: int) -> str:
     """A condition that stands as a clause: kept apart from its neighbours, broken at `or`/`and` when too wide."""
+    text = _broken(condition, indent, width)
+    return f"({text})" if text.startswith("-") or _would_be_misread(condition) else text
+
+
+def _broken(condition: ast.Condition, indent: str, width: int) -> str:
     text = format_condition(condition)
     if len(text) > width and isinstance(condition, ast.And | ast.Or):
         conjunction = isinstance(condition, ast.And)
         loose = _LOOSE_IN_AND if conjunction else _LOOSE_IN_OR
         text = f"\n{indent}{'and' if conjunction else 'or'} ".join(_grouped(part, loose) for part in condition.parts)
-    return f"({text})" if text.startswith("-") or _would_be_misread(condition) else text
+    return text
+
+
+def format_column_conditions(conditions: Sequence[ast.Condition], indent: str, width: int) -> list[str]:
+    """Conditions of `having`, which begin and end with bare names: grouped, all of them, only if a word demands it."""
+    texts = [_broken(condition, indent, width) for condition in conditions]
+    if any(text.partition(" ")[0] in _JOINING or text[0] in "-(" for text in texts):
+        return [f"({text})" for text in texts]
+    return texts
 
 
 def _literal(literal: ast.Literal) -> str:

@@ -109,11 +109,11 @@ def _binding(cur: QueryCursor) -> Binding:
 
 def _type_names(cur: QueryCursor) -> tuple[str, Span]:
     start = cur.index
-    name, _ = cur.need_upper()
+    names = [cur.need_upper()[0]]
     while cur.text == UNION:
         cur.advance()
-        name += f"{UNION}{cur.need_upper()[0]}"
-    return name, cur.span_from(start)
+        names.append(cur.need_upper()[0])
+    return UNION.join(names), cur.span_from(start)
 
 
 def _property_matches(cur: QueryCursor) -> tuple[PropMatch, ...]:
@@ -160,11 +160,11 @@ def _traversal(cur: QueryCursor) -> Traversal:
 
 def _edge_names(cur: QueryCursor) -> tuple[str, Span]:
     start = cur.index
-    name, _ = _edge_name(cur)
+    names = [_edge_name(cur)[0]]
     while cur.text == UNION:
         cur.advance()
-        name += f"{UNION}{_edge_name(cur)[0]}"
-    return name, cur.span_from(start)
+        names.append(_edge_name(cur)[0])
+    return UNION.join(names), cur.span_from(start)
 
 
 def _edge_name(cur: QueryCursor) -> tuple[str, Span]:

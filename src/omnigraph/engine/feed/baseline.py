@@ -32,6 +32,7 @@ def capture_baseline(core: Core, branch: str | None, scope: ChangeScope, target:
 
     A file appears under its name only when it is complete and on disk. `ops` of the scope bind the cursor only.
     """
+    core.require_everything_visible("a baseline of the change feed")
     feed = Feed(core, branch, scope)
     view = core.view_of(feed.state)
     types = _types(view, scope)

@@ -88,6 +88,7 @@ def poll_feed(
     max_commits: int = DEFAULT_COMMITS,
 ) -> FeedPage:
     """The next commits of a branch with their changes."""
+    core.require_everything_visible("the change feed")
     if max_commits < 1:
         raise BadRequest(f"a poll covers at least one commit, not {max_commits}")
     if max_commits > MAX_COMMITS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.arrow import TableType, row_schema
 from omnigraph.engine.equality import differing_rows, differing_values
-from omnigraph.engine.merge.conflicts import row_conflict
+from omnigraph.engine.json_values import json_values
+from omnigraph.engine.merge.conflicts import Clash, row_conflict
 from omnigraph.engine.merge.decide import Decision, decide_all
 from omnigraph.engine.merge.delta import RowDelta, by_id, one_column
 from omnigraph.engine.merge.outcome import MergeOptions, Resolution, RowCounts
@@ -176,22 +178,34 @@ class _Merging:
     def _conflicts(self, decisions: np.ndarray) -> list[MergeConflict]:
         rows = np.flatnonzero(decisions >= Decision.DIVERGENT_INSERT)
         found = []
-        for at, properties in zip(rows.tolist(), self._clashing_properties(rows), strict=True):
+        for at, clash in zip(rows.tolist(), self._clashes(rows), strict=True):
             decision = Decision(int(decisions[at]))
-            found.append(row_conflict(self.info.table_key, self.ids[at].as_py(), decision, properties))
+            found.append(row_conflict(self.info.table_key, self.ids[at].as_py(), decision, clash))
         return found
 
-    def _clashing_properties(self, rows: np.ndarray) -> list[list[str]]:
-        """The columns in which each of these entities differs between the two sides."""
-        named: list[list[str]] = [[] for _ in rows]
-        both = np.flatnonzero((self.ours[rows] >= 0) & (self.theirs[rows] >= 0))
-        if not len(both):
-            return named
-        ours, theirs = self._rows(self.ours[rows[both]]), self._rows(self.theirs[rows[both]])
-        for name in self.columns:
-            for at in both[differing_values(ours[name], theirs[name])].tolist():
-                named[at].append(name)
-        return named
+    def _clashes(self, rows: np.ndarray) -> list[Clash]:
+        """What each of these entities has on the two sides where it differs; beside a deletion, what was changed."""
+        base, ours, theirs = self.base[rows], self.ours[rows], self.theirs[rows]
+        differing = self._differing(np.where(ours >= 0, ours, base), np.where(theirs >= 0, theirs, base))
+        sides = (self._values(side, differing) for side in (ours, theirs))
+        return [Clash(*pair) for pair in zip(*sides, strict=True)]
+
+    def _differing(self, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
+        """Column → in which of these pairs of rows its values differ."""
+        one, other = self._rows(left), self._rows(right)
+        return {name: differing_values(one[name], other[name]) for name in self.columns}
+
+    def _values(self, positions: np.ndarray, wanted: Mapping[str, np.ndarray]) -> list[dict[str, Any] | None]:
+        """The wanted values of each row as JSON; None where there is no row."""
+        found: list[dict[str, Any] | None] = [None if position < 0 else {} for position in positions.tolist()]
+        for name, flags in wanted.items():
+            at = np.flatnonzero(flags & (positions >= 0))
+            values = json_values(self.pool[name].take(pa.array(positions[at])))
+            for place, value in zip(at.tolist(), values, strict=True):
+                row = found[place]
+                assert row is not None
+                row[name] = value
+        return found
 
     def _rows(self, positions: np.ndarray) -> pa.Table:
         return self.pool.take(pa.array(positions))

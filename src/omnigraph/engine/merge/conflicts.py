@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from omnigraph.engine.merge.decide import Decision
 from omnigraph.engine.write.violations import Violation
@@ -20,10 +22,24 @@ _CONSTRAINT_KINDS: dict[str, ConflictKind] = {
 }
 
 
-def row_conflict(table_key: str, entity_id: str, decision: Decision, properties: Sequence[str]) -> MergeConflict:
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """What two sides say about one entity where they disagree; None is a side that has deleted it."""
+
+    ours: Mapping[str, Any] | None
+    theirs: Mapping[str, Any] | None
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """The properties in which two rows differ."""
+        return () if self.ours is None or self.theirs is None else tuple(self.ours)
+
+
+def row_conflict(table_key: str, entity_id: str, decision: Decision, clash: Clash) -> MergeConflict:
     """Two rows, or a row and its absence, that exclude each other."""
     kind, words = _ROW_KINDS[decision]
-    return MergeConflict(table_key, entity_id, kind, f"{words} for id '{entity_id}'", tuple(properties))
+    message = f"{words} for id '{entity_id}'"
+    return MergeConflict(table_key, entity_id, kind, message, clash.properties, clash.ours, clash.theirs)
 
 
 def constraint_conflicts(violations: Iterable[Violation]) -> list[MergeConflict]:

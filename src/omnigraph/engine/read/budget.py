@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
 
 _DEFAULT_ROWS = 200_000_000
-_DEFAULT_BYTES = 8 << 30
+# One intermediate result may take a quarter of the machine, since several queries run at a time.
+_DEFAULT_BYTES = min(8 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
 _DEFAULT_HOPS = 10_000
 
 

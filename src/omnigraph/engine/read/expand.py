@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,11 +14,11 @@ from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import Expand, ExpandTest
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, spread
 from omnigraph.engine.read.cache import Spending
-from omnigraph.engine.read.frame import Frame
+from omnigraph.engine.read.frame import Frame, concatenate
 from omnigraph.engine.read.indexed import edges_around
 from omnigraph.engine.read.mixed import mixed_lists
 from omnigraph.engine.read.reach import reach
-from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.rowindex import distinct, distinct_rows
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.topologies import topology, topology_at_hand
 from omnigraph.engine.read.topology import Ends
@@ -27,6 +29,8 @@ TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
 _SMALL_EDGE_TABLE = 200_000
 _FEW_STARTS = 64
 _BUILD_SECONDS_PER_EDGE = 7e-7
+# A step that yields more rows than this is taken in pieces.
+_PIECE = 1 << 22
 
 
 def traversal_mode() -> str:
@@ -39,20 +43,43 @@ def traversal_mode() -> str:
 
 def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Frame:
     """One row per distinct neighbour, or per edge when the edge is bound; only variables in `live` are carried on."""
+    sources = frame.rows(op.source)
+    lists = _lists(run, op.link, op.direction, distinct_rows(sources), backward=op.source == op.link.head)
+    growth = lists.degrees(sources)
+    total, row_bytes = int(growth.sum()), 8 * (len(frame.bound) + 2)
+    if not op.predicates and not op.edge_predicates:
+        run.budget.admit(total, row_bytes=row_bytes)  # nothing will thin it out, so refuse it before any work is done
+    if total <= _PIECE:
+        return _extended(run, frame, op, lists, live)
+    # In pieces, so that a large step can be stopped in the middle and other threads get their turn.
+    pieces: list[Frame] = []
+    length = 0
+    for low, high in _ranges(growth):
+        pieces.append(_extended(run, frame.take(np.arange(low, high)), op, lists, live))
+        length += pieces[-1].length
+        run.budget.admit(length, row_bytes=row_bytes)
+    return concatenate(pieces)
+
+
+def _ranges(growth: Rows) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that grow to about as many rows each."""
+    grown = np.cumsum(growth)
+    cuts = np.searchsorted(grown, np.arange(_PIECE, int(grown[-1]), _PIECE))
+    bounds = np.unique(np.concatenate([[0], cuts, [len(growth)]])).tolist()
+    return pairwise(bounds)
+
+
+def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozenset[str]) -> Frame:
     link = op.link
     sources = frame.rows(op.source)
     starts, inverse = distinct(sources)
-    lists = _lists(run, link, op.direction, starts, backward=op.source == link.head)
-    run.budget.admit(int(lists.degrees(starts).sum()), row_bytes=24)
     # Predicates see each distinct start once, however many rows of the frame share it.
     found = _neighbours(run, op, lists, starts, live)
     if starts is sources:
         owner = found.at
     else:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found.at, minlength=len(starts)))])
-        start, stop = offsets[inverse], offsets[inverse + 1]
-        run.budget.admit(int((stop - start).sum()), row_bytes=8 * (len(frame.bound) + 2))
-        owner, entry = spread(start, stop)
+        owner, entry = spread(offsets[inverse], offsets[inverse + 1])
         found = found.take(entry)
     wider = frame.only(live).take(owner)
     if op.target in live:

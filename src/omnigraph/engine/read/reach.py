@@ -10,6 +10,7 @@ import numpy as np
 from omnigraph.compiler.ir.link import OPEN_HOPS
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.budget import Budget
+from omnigraph.engine.read.rowindex import distinct_rows
 
 # One search works on as many starts as keep its visited map within this many flags.
 _BITMAP_FLAGS = 1 << 26
@@ -111,8 +112,8 @@ def _search(
         budget.check()
         if high >= OPEN_HOPS:
             budget.admit_hops(depth + 1)
-        lists = graph.around(np.unique(node)).simple
-        at, neighbour, _ = lists.expand(node)
+        lists = graph.around(distinct_rows(node)).simple
+        at, neighbour = lists.step(node)
         budget.admit(len(at), row_bytes=24)
         if depth == 0:
             start_loops[at[neighbour == block[at]]] = True
@@ -150,16 +151,17 @@ class _Bitmap:
         self._flags = np.zeros(starts * span, np.bool_)
 
     def fresh(self, origin: Rows, node: Rows) -> tuple[Rows, Rows]:
-        keys = origin * self._span + node
+        alone = len(self._flags) == self._span
+        keys = node if alone else origin * self._span + node
         keys = keys[~self._flags[keys]]
         if len(keys) * 16 > len(self._flags):
             seen = self._flags.copy()
             self._flags[keys] = True
             keys = np.flatnonzero(self._flags & ~seen)
         else:
-            keys = np.unique(keys)
+            keys = distinct_rows(keys)
             self._flags[keys] = True
-        return np.divmod(keys, self._span)
+        return (np.zeros(len(keys), np.int64), keys) if alone else np.divmod(keys, self._span)
 
 
 class _SortedSet:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.compiler.ir.link import OPEN_HOPS, Link
 from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.compiler.types import union_name
-from omnigraph.engine.read.adjacency import Rows
+from omnigraph.engine.read.adjacency import Mask, Rows
 from omnigraph.engine.read.expand import Steps
 from omnigraph.engine.read.frame import Frame, first_places
 from omnigraph.engine.read.mixed import MixedSteps
@@ -65,12 +65,12 @@ def _passed(run: Run, link: Link) -> Columns:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """The nodes at one distance of their starts; `parent` is the place in the layer before, `rank` orders paths."""
+    """The nodes at one distance of their starts, and every step (place in the layer before, place here) to them."""
 
     origin: Rows
     node: Rows
     parent: Rows
-    rank: Rows
+    child: Rows
 
 
 @dataclass
@@ -102,8 +102,8 @@ class _Search:
     def _block(self, block: Rows, pairs: Rows, origin_of: Rows) -> None:
         """Distances (and routes) of the pairs whose starts are in the block."""
         visited = self._space.visited(len(block))
-        numbers = np.arange(len(block))
-        layers = [_Layer(numbers, block, numbers, numbers)]
+        numbers, nowhere = np.arange(len(block)), np.empty(0, np.int64)
+        layers = [_Layer(numbers, block, nowhere, nowhere)]
         visited.fresh(numbers, block)
         place = np.full(len(pairs), -1, np.int64)
         total = 0
@@ -114,8 +114,8 @@ class _Search:
             if self.link.max_hops >= OPEN_HOPS:
                 self.run.budget.admit_hops(len(layers))
             layers.append(self._next(layers[-1], visited))
-            total += len(layers[-1].node)
-            self.run.budget.admit(total, row_bytes=32)
+            total += len(layers[-1].node) + len(layers[-1].parent)
+            self.run.budget.admit(total, row_bytes=16)
         if self.with_nodes:
             self._trace(layers, pairs, place)
 
@@ -137,36 +137,62 @@ class _Search:
         at, neighbour, _ = lists.expand(layer.node)
         self.run.budget.admit(len(at), row_bytes=24)
         origin, node = visited.fresh(layer.origin[at], neighbour)
+        nowhere = np.empty(0, np.int64)
         if not self.with_nodes or not len(node):
-            nowhere = np.empty(0, np.int64)
             return _Layer(origin, node, nowhere, nowhere)
         stride = self._space.span or self._space.stride
         keys = origin * stride + node
         reached = layer.origin[at] * stride + neighbour
         child = np.minimum(np.searchsorted(keys, reached), len(keys) - 1)
-        new = np.flatnonzero(keys[child] == reached)
-        # Of the ways to a node the one from the smallest path wins.
-        best = new[np.lexsort((layer.rank[at[new]], child[new]))]
-        parent = at[best[np.searchsorted(child[best], np.arange(len(keys)))]]
-        ids = id_ranks(self._columns, node)
-        rank = np.empty(len(keys), np.int64)
-        rank[np.lexsort((node, ids, layer.rank[parent], origin))] = np.arange(len(keys))
-        return _Layer(origin, node, parent, rank)
+        new = keys[child] == reached
+        return _Layer(origin, node, at[new], child[new])
 
     def _trace(self, layers: list[_Layer], pairs: Rows, place: Rows) -> None:
         """The nodes of each pair's path, walked back from its end; one row a pair, all pairs of a distance together."""
+        chosen = _first_parents(layers, self._columns, self.distance[pairs], place)
         for hops in np.unique(self.distance[pairs]).tolist():  # no pair is without one: the link holds
-            chosen = np.flatnonzero(self.distance[pairs] == hops)
-            at = place[chosen]
-            steps = []
-            for layer in reversed(layers[: hops + 1]):
-                steps.append(layer.node[at])
-                at = layer.parent[at]
-            self.routes.append((pairs[chosen], np.stack(steps[::-1], axis=1)))
+            ends = np.flatnonzero(self.distance[pairs] == hops)
+            at = place[ends]
+            steps = [layers[hops].node[at]]
+            for depth in range(hops, 0, -1):
+                at = chosen[depth][at]
+                steps.append(layers[depth - 1].node[at])
+            self.routes.append((pairs[ends], np.stack(steps[::-1], axis=1)))
 
     def ids(self, nodes: Rows) -> pa.Array:
         """The ids of nodes on the way."""
         return self._columns.values("id", nodes)
+
+
+def _first_parents(layers: list[_Layer], columns: Columns, distance: Rows, place: Rows) -> list[Rows]:
+    """For each layer the parent of each node on the path whose ids come first; ids are read on shortest paths only."""
+    needed = _on_the_way(layers, distance, place)
+    rank = np.arange(len(layers[0].node))
+    chosen = [rank]
+    for layer, wanted in zip(layers[1:], needed[1:], strict=True):
+        used = np.flatnonzero(wanted[layer.child])
+        parent, child = layer.parent[used], layer.child[used]
+        order = np.lexsort((rank[parent], child))
+        nodes, first = np.unique(child[order], return_index=True)
+        best = parent[order[first]]
+        ids = id_ranks(columns, layer.node[nodes])
+        by_path = np.lexsort((layer.node[nodes], ids, rank[best], layer.origin[nodes]))
+        parents, rank = np.full(len(layer.node), -1), np.full(len(layer.node), -1)
+        parents[nodes] = best
+        rank[nodes[by_path]] = np.arange(len(nodes))
+        chosen.append(parents)
+    return chosen
+
+
+def _on_the_way(layers: list[_Layer], distance: Rows, place: Rows) -> list[Mask]:
+    """Which nodes of each layer lie on a shortest path to one of the ends."""
+    needed = [np.zeros(len(layer.node), np.bool_) for layer in layers]
+    for depth in range(len(layers) - 1, -1, -1):
+        needed[depth][place[distance == depth]] = True
+        if depth:
+            layer = layers[depth]
+            needed[depth - 1][layer.parent[needed[depth][layer.child]]] = True
+    return needed
 
 
 def _node_ids(search: _Search, lengths: Rows, heads: Rows) -> pa.Array:

@@ -56,14 +56,14 @@ def pagerank(pairs: Pairs, walk: Teleport) -> tuple[Floats, int]:
     leaving = np.bincount(pairs.sources, weights=pairs.weights, minlength=count).astype(np.float64)
     stuck = leaving == 0
     leaving[stuck] = 1.0
-    ranks = np.full(count, 1.0 / count)
+    ranks: Floats = np.full(count, 1.0 / count)
     for done in range(1, walk.iterations + 1):
         carried = (ranks / leaving)[pairs.sources]
         if pairs.weights is not None:
             carried *= pairs.weights
         arriving = np.bincount(pairs.targets, weights=carried, minlength=count)
         lost = float(ranks[stuck].sum())
-        after = (1 - walk.damping) / count + walk.damping * (arriving + lost / count)
+        after: Floats = (1 - walk.damping) / count + walk.damping * (arriving + lost / count)
         moved = float(np.abs(after - ranks).sum())
         ranks = after
         if moved < walk.tolerance:

@@ -57,7 +57,7 @@ def _read(path: str, found: _Found) -> None:
             for element in _elements(file):
                 match _tag(element):
                     case "key":
-                        name = element.get("attr.name") or element.get("id", "")
+                        name = str(element.get("attr.name") or element.get("id", ""))
                         default = next((each.text for each in element if _tag(each) == "default"), None)
                         keys[element.get("id", "")] = _Key(name, element.get("attr.type", "string"), default)
                     case "node":

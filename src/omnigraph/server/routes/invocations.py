@@ -6,6 +6,7 @@ import logging
 
 from starlette.responses import Response
 
+from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.policy.actions import Action
 from omnigraph.server.answers import answer
 from omnigraph.server.exchange import MAIN, Exchange, precondition, refuse_precondition
@@ -13,7 +14,6 @@ from omnigraph.server.models import InvokeStoredQueryRequest
 from omnigraph.server.refusal import bad_request, refuse
 from omnigraph.server.routes.reads import Asked, read_target, run_read
 from omnigraph.server.routes.writes import run_write
-from omnigraph.server.stored import StoredQuery
 
 _LOG = logging.getLogger("omnigraph.server")
 

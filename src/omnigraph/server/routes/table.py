@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.server.routes import (
+    agents,
     blobs,
     branches,
     changes,
@@ -53,4 +54,5 @@ ROUTES = (
     _nested("GET", "/changes", "pollChanges", changes.poll),
     _nested("GET", "/changes/stream", "streamChanges", feeds.stream),
     _nested("POST", "/changes/baseline", "captureChangeBaseline", changes.baseline),
+    _nested("POST", "/mcp", "agent", agents.serve_agent),
 )

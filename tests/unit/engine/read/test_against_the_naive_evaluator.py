@@ -17,6 +17,7 @@ from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.read.entities import HOT_COLUMNS
 from omnigraph.ids import now_micros
 from omnigraph.testing.evaluator import evaluate
+from omnigraph.testing.evaluator_values import close
 from omnigraph.testing.image import Record
 from omnigraph.testing.read_programs import SCHEMA, graphs, image_of, queries
 
@@ -50,14 +51,3 @@ def run(graph: og.Graph, text: str, mode: str, small: int) -> Any:
         patch("omnigraph.engine.read.entities.SMALL_TABLE", small),
     ):
         return graph.query(text)
-
-
-def close(found: Any, expected: Any) -> bool:
-    """Equal, up to the last bits of a floating-point sum or score."""
-    if isinstance(found, float) and isinstance(expected, float):
-        return abs(found - expected) <= 1e-12 * max(1.0, abs(found), abs(expected))
-    if isinstance(found, list) and isinstance(expected, list):
-        return len(found) == len(expected) and all(map(close, found, expected))
-    if isinstance(found, dict) and isinstance(expected, dict):
-        return list(found) == list(expected) and all(close(found[name], expected[name]) for name in found)
-    return type(found) is type(expected) and found == expected

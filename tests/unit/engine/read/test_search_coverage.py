@@ -6,7 +6,6 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -21,6 +20,7 @@ from omnigraph.engine.read import search_neighbours
 from omnigraph.ids import now_micros
 from omnigraph.testing.coverage import COVERAGES, indexes_are_used, load_covered
 from omnigraph.testing.evaluator import evaluate
+from omnigraph.testing.evaluator_values import close
 from omnigraph.testing.image import Record
 from omnigraph.testing.read_programs import SCHEMA, graphs, image_of, queries
 
@@ -50,19 +50,7 @@ def test_coverage_never_shows_in_an_answer(records: list[Record], texts: list[st
                 expected = evaluate(checked, catalog, image, {}, DateTime(now_micros() // 1000))
                 with patch.dict(os.environ, {"OMNIGRAPH_TRAVERSAL_MODE": "csr"}):
                     found = graph.query(text)
-                assert same(found.rows(), expected), f"{coverage}\n{found.explanation}\n{found.rows()}\n{expected}"
-
-
-def same(found: Any, expected: Any) -> bool:
-    """Equal, up to the last bits of a score."""
-    if isinstance(found, float) and isinstance(expected, float):
-        return abs(found - expected) <= 1e-12 * max(1.0, abs(found), abs(expected))
-    if isinstance(found, list | dict) and type(found) is type(expected) and len(found) == len(expected):
-        pairs = zip(found, expected, strict=True) if isinstance(found, list) else zip(found.items(), expected.items())  # noqa: B905
-        return all(
-            same(list(a) if isinstance(a, tuple) else a, list(b) if isinstance(b, tuple) else b) for a, b in pairs
-        )
-    return type(found) is type(expected) and found == expected
+                assert close(found.rows(), expected), f"{coverage}\n{found.explanation}\n{found.rows()}\n{expected}"
 
 
 # --- larger vectors ---------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
     """
     checked: list[CheckedClause] = []
     optionals: list[ast.OptionalBlock] = []
+    promised: set[str] = set()
     late: list[ast.Condition] = []
     negations: list[ast.NotBlock] = []
     for clause in clauses:
@@ -37,12 +38,13 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
             case ast.Traversal():
                 checked.append(check_traversal(clause, scope))
             case ast.Filter(condition):
-                if _reads_a_promise(condition, optionals, scope):
+                if _reads_a_promise(condition, promised, scope):
                     late.append(condition)
                 else:
                     checked.append(Where(check_condition(condition, scope, IN_FILTER)))
-            case ast.OptionalBlock():
+            case ast.OptionalBlock(inner):
                 optionals.append(clause)
+                promised.update(_named_by(inner))
             case ast.NotBlock():
                 negations.append(clause)
     checked.extend(_optional(block, scope) for block in optionals)
@@ -186,12 +188,12 @@ def _optional(block: ast.OptionalBlock, scope: Scope) -> Perhaps:
     return Perhaps(clauses, tuple(sorted(_outer_variables(clauses, inner))), tuple(sorted(inner.local)))
 
 
-def _reads_a_promise(condition: ast.Condition, optionals: list[ast.OptionalBlock], scope: Scope) -> bool:
-    if not optionals:
+def _reads_a_promise(condition: ast.Condition, promised: set[str], scope: Scope) -> bool:
+    """Whether a filter needs a variable that only an optional block above it will bind."""
+    if not promised:
         return False
-    promised = {name for block in optionals for name in _named_by(block.clauses)}
     read = {part.var if isinstance(part, ast.Prop) else part.name for part in _variables_in(condition)}
-    return any(name in promised and scope.find(name) is None for name in read)
+    return any(scope.find(name) is None for name in read & promised)
 
 
 def _named_by(clauses: tuple[ast.Clause, ...]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from omnigraph.compiler.query.check.conditions import check_condition
 from omnigraph.compiler.query.check.operands import Place
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.checked import Driven, EdgeVar, NodeVar
-from omnigraph.compiler.query.touched import reads_of, writes_of
+from omnigraph.compiler.query.touched import Touched, reads_of, writes_of
 from omnigraph.compiler.source import Span
 
 _ENDPOINTS = ("from", "to")
@@ -34,16 +34,20 @@ def check_statements(statements: Sequence[ast.Statement], scope: Scope) -> tuple
     """The statements in order; a query either builds or deletes."""
     deletes = _deletes(statements[0])
     checked: list[PlainWrite | Driven] = []
+    written: set[Touched] = set()
     for statement in statements:
         if _deletes(statement) != deletes:
             message = "a query either inserts and updates, or deletes, not both"
             raise scope.error("T28", message, statement.span, "split it into two queries")
         if isinstance(statement, ast.ForEach):
             driven = _driven(statement, Scope(scope.catalog, scope.source, scope.params))
-            _refuse_reading_writes(statement, driven, checked, scope)
+            _refuse_reading_writes(statement, driven, written, scope)
             checked.append(driven)
+            written.update(writes_of(driven.write))
         else:
-            checked.append(_statement(statement, scope))
+            write = _statement(statement, scope)
+            checked.append(write)
+            written.update(writes_of(write))
     return tuple(checked)
 
 
@@ -96,12 +100,9 @@ def _matched(name: str, span: Span, scope: Scope) -> NodeType | EdgeType:
             raise scope.error("T30", f"${name} is no node and no edge of the match", span, help_text)
 
 
-def _refuse_reading_writes(
-    statement: ast.ForEach, driven: Driven, before: list[PlainWrite | Driven], scope: Scope
-) -> None:
+def _refuse_reading_writes(statement: ast.ForEach, driven: Driven, written: set[Touched], scope: Scope) -> None:
     # A match reads the graph as it was, so it may not depend on what this query has done to it.
-    earlier = {touched for each in before for touched in writes_of(each.write if isinstance(each, Driven) else each)}
-    both = sorted(touched.type_name for touched in earlier & set(reads_of(driven.clauses)))
+    both = sorted(touched.type_name for touched in written.intersection(reads_of(driven.clauses)))
     if both:
         message = f"the match reads {', '.join(both)}, which an earlier statement of this query writes"
         raise scope.error("T37", message, statement.span, "put it first, or into a query of its own")

@@ -1,0 +1,55 @@
+"""The Model Context Protocol of a graph: every call of an agent becomes a request that passes the ordinary gates."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from omnigraph.client.aio import AsyncGraph
+from omnigraph.client.transport import AsyncTransport
+from omnigraph.policy.actions import Action
+from omnigraph.server.exchange import MAIN, Exchange, named_branch
+from omnigraph.toolbox.protocol import tool_server
+from omnigraph.toolbox.source import ServedSource
+
+_BODY_LIMIT = 1 << 20
+
+
+async def serve_agent(exchange: Exchange) -> Response:
+    """Answer one message; sessions are not kept, so that any worker can answer the next."""
+    branch = named_branch(exchange.value("branch"))
+    exchange.allow(Action.READ, branch=MAIN)
+    return _Conversation(exchange, branch)
+
+
+class _Conversation(Response):
+    """A response that the protocol's own transport writes."""
+
+    def __init__(self, exchange: Exchange, branch: str) -> None:
+        super().__init__()
+        self._exchange = exchange
+        self._branch = branch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        transport = AsyncTransport.inside(self._exchange.server, self._base(), self._headers())
+        try:
+            server = tool_server(ServedSource(AsyncGraph(transport, self._branch)), version("omnigraph"))
+            manager = StreamableHTTPSessionManager(
+                server, json_response=True, stateless=True, max_request_body_size=_BODY_LIMIT
+            )
+            async with manager.run():
+                await manager.handle_request(scope, receive, send)
+        finally:
+            await transport.close()
+
+    def _base(self) -> str:
+        return f"http://inside/graphs/{self._exchange.graph.id}"
+
+    def _headers(self) -> dict[str, str]:
+        """Who asks is proven again by the same token; the request id ties the inner requests to this one."""
+        given = self._exchange.request.headers.get("authorization")
+        return {"X-Request-Id": self._exchange.request_id, **({} if given is None else {"Authorization": given})}

@@ -1,0 +1,33 @@
+"""Records in an envelope: one line each, with the line they started on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.server.records import record_lines
+from omnigraph.server.refusal import Refusal
+
+VALUES = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
+
+
+@given(st.lists(st.tuples(VALUES, st.sampled_from([None, 2]), st.sampled_from(["\n", "\n\n", " ", "\r\n"]))))
+def test_every_record_keeps_its_value_and_its_first_line(
+    records: list[tuple[dict[str, object], int | None, str]],
+) -> None:
+    text, starts = "", []
+    for value, indent, gap in records:
+        starts.append(text.count("\n") + 1)
+        text += json.dumps(value, indent=indent) + gap
+    found = record_lines(text).decode().split("\n")
+    numbered = [(number, json.loads(line)) for number, line in enumerate(found, 1) if line.strip()] if records else []
+    if all(gap != " " for _, _, gap in records):
+        assert numbered == list(zip(starts, (value for value, _, _ in records), strict=True))
+
+
+def test_what_is_no_json_is_refused_with_its_line() -> None:
+    with pytest.raises(Refusal, match="line 3"):
+        record_lines('{"a":1}\n\n{"b":\n}')
