@@ -30,7 +30,7 @@ edge Knows: Person -> Person { since: I32? }
 """
 _DELETE = "query q($low: I32, $high: I32) { delete Person where age >= $low and age < $high }"
 _UPDATED, _INSERTED, _DELETED = 600, 300, 100
-_SAMPLES = 7
+_SAMPLES = 9
 
 
 def run(sizes: tuple[int, ...] = (10_000, 1_000_000), changed: int = 1_000_000) -> Iterator[Measurement]:
@@ -50,17 +50,19 @@ def by_rows(place: Path, sizes: tuple[int, ...]) -> Iterator[Measurement]:
     Updated rows lie together, as those of one import or one department do, or anywhere. Rows that lie anywhere cost
     more the larger the table is, because lance then reads and decodes a block of a column for each of them.
     """
-    first: dict[str, float] = {}
-    for size in sizes:
-        graph = _graph(place / f"rows-{size}.omni", size)
-        for number, layout in enumerate(("together", "scattered")):
-            samples = range(number * (_SAMPLES + 1), (number + 1) * (_SAMPLES + 1))
-            times = [_diff_and_merge(graph, size, sample, scattered=layout == "scattered") for sample in samples]
-            for case, taken in zip(("diff", "merge"), zip(*times[1:], strict=True), strict=True):
-                found = statistics.median(taken)
-                ratio = found / first.setdefault(f"{case} {layout}", found)
+    graphs = {size: _graph(place / f"rows-{size}.omni", size) for size in sizes}
+    for number, layout in enumerate(("together", "scattered")):
+        taken: dict[int, list[tuple[float, float]]] = {size: [] for size in sizes}
+        # In turn, so that whatever else the machine does concerns every size.
+        for sample in range(number * (_SAMPLES + 1), (number + 1) * (_SAMPLES + 1)):
+            for size, graph in graphs.items():
+                taken[size].append(_diff_and_merge(graph, size, sample, scattered=layout == "scattered"))
+        for at, case in enumerate(("diff", "merge")):
+            medians = {size: statistics.median(times[at] for times in taken[size][1:]) for size in sizes}
+            for size, found in medians.items():
                 name = f"{case} of 1,000 rows into {size:,}, {layout}"
-                yield Measurement("merge", name, found, f"{sizes[0]:,} rows", ratio)
+                yield Measurement("merge", name, found, f"{sizes[0]:,} rows", found / medians[sizes[0]])
+    for graph in graphs.values():
         graph.close()
 
 

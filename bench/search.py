@@ -41,6 +41,9 @@ _TIMES = (
     "point look-up by text equality",
 )
 
+_RECALL = 0.95
+_GOOD = "vector top-10, recall at least 0.95"
+
 Vectors = npt.NDArray[np.float32]
 
 
@@ -51,7 +54,7 @@ def run() -> Iterator[Measurement]:
         write_data(data)
         found = {engine: _in_a_process(engine, data) for engine in ("omnigraph", "lancedb")}
     ours, peer = found["omnigraph"], found["lancedb"]
-    for case in (*_TIMES, "build the indexes"):
+    for case in (*_TIMES, _GOOD, "build the indexes"):
         yield Measurement("search", case, ours[case], "lancedb", ours[case] / peer[case])
         yield Measurement("search", f"lancedb: {case}", peer[case])
     for engine, values in found.items():
@@ -90,13 +93,13 @@ def write_data(folder: Path) -> None:
         "wild": _column(plain),
     }
     pq.write_table(pa.table(rows), folder / "docs.parquet")
-    queries = {"clustered": _around(random, centres, QUERIES), "random": random.standard_normal((QUERIES, DIM))}
+    near, wild = _around(random, centres, QUERIES), random.standard_normal((QUERIES, DIM)).astype(np.float32)
     found = {
-        "clustered": queries["clustered"].tolist(),
-        "random": queries["random"].astype(np.float32).tolist(),
+        "clustered": near.tolist(),
+        "random": wild.tolist(),
         "words": [f"{words[50 + number]} {words[500 + number]}" for number in range(QUERIES)],
-        "clustered_truth": [_exact(clustered, query) for query in queries["clustered"]],
-        "random_truth": [_exact(plain, query) for query in queries["random"].astype(np.float32)],
+        "clustered_truth": [_exact(clustered, query) for query in near],
+        "random_truth": [_exact(plain, query) for query in wild],
     }
     (folder / "queries.json").write_text(json.dumps(found), encoding="utf-8")
 
@@ -113,7 +116,8 @@ def syllable(number: int) -> str:
 
 def _around(random: np.random.Generator, centres: Any, count: int) -> Vectors:
     chosen = centres[random.integers(0, len(centres), count)]
-    return (chosen + 0.5 * random.standard_normal((count, DIM))).astype(np.float32)
+    found: Vectors = (chosen + 0.5 * random.standard_normal((count, DIM))).astype(np.float32)
+    return found
 
 
 def _column(vectors: Vectors) -> pa.FixedSizeListArray:
@@ -138,17 +142,18 @@ def _in_a_process(engine: str, folder: Path) -> dict[str, float]:
 class _Ours:
     """The queries in the language of omnigraph."""
 
+    efforts = ()
+
     def __init__(self, folder: Path) -> None:
         import omnigraph as og
 
         schema = f"""node Doc {{ code: String @key  n: I32 @index  body: String @index
                      near: Vector({DIM}) @index  wild: Vector({DIM}) @index }}"""
         self.graph = og.init(folder / "docs.omni", schema=schema)
-        self.graph.load(folder / "docs.parquet", type="Doc", runner="inline")
+        self.graph.load(folder / "docs.parquet", type="Doc", runner="inline", no_build=True)
 
     def build(self) -> None:
         self.graph.ensure_indices()
-        self.words("warm")  # the corpus is the part of the text index that searches read
 
     def vector(self, column: str, vector: list[float]) -> list[str]:
         return self._codes(f"nearest($d.{column}, $v)", v=vector)
@@ -178,11 +183,15 @@ class _Ours:
 
 
 class _Lancedb:
-    """The same with lancedb's own defaults."""
+    """The same with lancedb's own defaults, until it is told to try harder."""
+
+    # (partitions that are searched, how many times the wanted rows are measured exactly)
+    efforts = ((50, 10), (100, 30), (200, 100), (400, 300))
 
     def __init__(self, folder: Path) -> None:
         import lancedb
 
+        self.effort: tuple[int, int] | None = None
         self.table = lancedb.connect(folder / "docs.lancedb").create_table(
             "docs", pq.read_table(folder / "docs.parquet")
         )
@@ -195,7 +204,10 @@ class _Lancedb:
         self.table.create_fts_index("body", use_tantivy=False)
 
     def vector(self, column: str, vector: list[float]) -> list[str]:
-        return self._codes(self.table.search(vector, vector_column_name=column))
+        search: Any = self.table.search(vector, vector_column_name=column)
+        if self.effort is not None:
+            search = search.nprobes(self.effort[0]).refine_factor(self.effort[1])
+        return self._codes(search)
 
     def filtered(self, vector: list[float]) -> list[str]:
         return self._codes(self.table.search(vector, vector_column_name="near").where(f"n < {_SHARE}", prefilter=True))
@@ -233,7 +245,7 @@ def measure(engine: str, folder: Path) -> dict[str, float]:
         _each(lambda place: store.hybrid(queries.clustered[place], queries.words[place])),
         _each(lambda place: store.equal(body)),
     ]
-    return {
+    found = {
         **dict(zip(_TIMES, times, strict=True)),
         "build the indexes": built,
         "recall clustered": _recall(lambda q: store.vector("near", q), queries.clustered, queries.clustered_truth),
@@ -241,6 +253,19 @@ def measure(engine: str, folder: Path) -> dict[str, float]:
         "MB before": before,
         "peak MB": _megabytes(),
     }
+    return {**found, _GOOD: _with_recall(store, queries, found)}
+
+
+def _with_recall(store: Any, queries: Data, found: dict[str, float]) -> float:
+    """The time of a vector search with the least effort that has the recall we ask of ourselves."""
+    if found["recall clustered"] >= _RECALL:
+        return found[_TIMES[0]]
+    for effort in store.efforts:
+        store.effort = effort
+        recall = _recall(lambda q: store.vector("near", q), queries.clustered, queries.clustered_truth)
+        if recall >= _RECALL:
+            break
+    return _each(lambda place: store.vector("near", queries.clustered[place]))
 
 
 def _each(call: Callable[[int], object]) -> float:

@@ -16,8 +16,8 @@ from bench.peers.registry import engine_class
 # A case is repeated this often, or for so many seconds, whichever ends first.
 _REPEATS = 60
 _WARMUP = 15
-_SECONDS = 6.0
-_ANSWERS = 12
+_SECONDS = 4.0
+_ANSWERS = 8
 
 
 def main(verb: str, name: str, store: str, *rest: str) -> None:

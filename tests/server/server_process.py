@@ -52,7 +52,7 @@ class ServerProcess:
 
 
 @contextmanager
-def running(command: list[str], environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+def running(command: list[str], environ: Mapping[str, str] | None = None, expected: int = 0) -> Iterator[ServerProcess]:
     """Run a server command until the block ends; it has to stop by itself when it is told to."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OMNIGRAPH_")}
     with tempfile.NamedTemporaryFile("w+", suffix=".log", delete=False) as log:
@@ -87,13 +87,15 @@ def running(command: list[str], environ: Mapping[str, str] | None = None) -> Ite
             process.stdout.close()
             said_last = server.log.read_text()[-4000:]
             server.log.unlink()
-        assert status == 0, f"the server ended with {status}: {said_last}"
+        assert status == expected, f"the server ended with {status}: {said_last}"
 
 
 @contextmanager
-def serving(description: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+def serving(
+    description: Mapping[str, Any], environ: Mapping[str, str] | None = None, expected: int = 0
+) -> Iterator[ServerProcess]:
     """Serve graphs as described: `{graphs: {id: {uri, queries?, policy?}}, server_policy?, tokens?, cluster?}`."""
-    with running([__file__, json.dumps(description)], environ) as server:
+    with running([__file__, json.dumps(description)], environ, expected) as server:
         yield server
 
 

@@ -15,7 +15,7 @@ from omnigraph.server.routes.table import ROUTES
 pytestmark = pytest.mark.xdist_group("http")
 
 # Not part of the contract: the document itself, operations for operators, and the pushed form of the feed.
-BESIDE = {"openapi", "metrics", "cluster_streamChanges"}
+BESIDE = {"openapi", "metrics", "cluster_streamChanges", "cluster_agent"}
 
 
 def operations(found: dict[str, Any]) -> dict[str, dict[str, Any]]:

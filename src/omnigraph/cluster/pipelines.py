@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.declared import parse_pipelines
 
 
 def check_pipelines(declared: Mapping[str, Any], directory: Path, graphs: frozenset[str]) -> None:

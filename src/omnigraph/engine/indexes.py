@@ -15,6 +15,7 @@ from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
 from omnigraph.engine.pushdown import column_name
 from omnigraph.engine.read.entities import Entities
+from omnigraph.engine.read.keys import keep_keys
 from omnigraph.engine.read.search_corpora import TextColumn, corpus_of
 from omnigraph.engine.result import LoadResult
 from omnigraph.engine.vector_index import INDEX_TYPE, partitions
@@ -218,6 +219,7 @@ def ensure_indices(
 
     commit(core.store, branch, prepare)
     keep_corpora(core.view(branch), only)
+    keep_keys(core.view(branch), only)
     return pending
 
 

@@ -45,7 +45,7 @@ def open_graph(
     else:
         opened = open_read_write(store, HASHES, lambda: recovery.sweep(store))
     schemas.adopt(opened.contract)
-    return Core(store, schemas, OpenTables(store.root), read_only, policy)
+    return Core(store, schemas, OpenTables(store.root, settings.distribute_rows), read_only, policy)
 
 
 def new_graph(accepted: Accepted) -> NewGraph:

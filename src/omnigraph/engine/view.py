@@ -28,8 +28,9 @@ _Key = tuple[str, str | None, int, VersionEvidence]
 class OpenTables:
     """Datasets opened at exact versions, shared by every view of one graph handle; the oldest are forgotten."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, distribute_rows: int | None = None) -> None:
         self.root = root
+        self.distribute_rows = distribute_rows
         self.canonical = root.canonical
         self._lock = threading.Lock()
         self._open: OrderedDict[_Key, TableHandle] = OrderedDict()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import StartRefused
+from omnigraph.policy.oidc import OidcVerifier, oidc_from
 
 SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
 FILE = "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"
@@ -33,13 +34,18 @@ class ResolvedActor:
 
 @dataclass(frozen=True, slots=True)
 class TokenTable:
-    """SHA-256 digests of tokens with their actors, sorted by actor; `source` is fit for a log line."""
+    """SHA-256 digests of tokens with their actors, sorted by actor; `source` is fit for a log line.
+
+    With an identity provider, `oidc` decides about tokens that are not in the table.
+    """
 
     entries: tuple[tuple[bytes, ResolvedActor], ...]
     source: str
+    oidc: OidcVerifier | None = None
 
     def __len__(self) -> int:
-        return len(self.entries)
+        """How many ways in there are; none means that nobody can be let in."""
+        return len(self.entries) + (self.oidc is not None)
 
     @property
     def actors(self) -> tuple[str, ...]:
@@ -52,7 +58,11 @@ class TokenTable:
         for stored, actor in self.entries:
             if hmac.compare_digest(stored, digest) and found is None:
                 found = actor
-        return found
+        return self._claimed(presented) if found is None and self.oidc is not None else found
+
+    def _claimed(self, presented: str) -> ResolvedActor | None:
+        claimed = None if self.oidc is None else self.oidc.verify(presented)
+        return None if claimed is None else ResolvedActor(claimed.actor_id, claimed.tenant_id, source="oidc")
 
 
 def hash_token(token: str) -> bytes:
@@ -70,14 +80,14 @@ def load_tokens(environ: Mapping[str, str]) -> TokenTable:
     """The tokens that the environment configures; StartRefused when they make no sense. Never names a token."""
     secret = _setting(environ, SECRET)
     if secret is not None:
-        return TokenTable(_hashed(_parse(_read_secret(secret), SECRET)), "aws-secrets-manager")
+        return TokenTable(_hashed(_parse(_read_secret(secret), SECRET)), "aws-secrets-manager", oidc_from(environ))
     tokens = _declared(environ)
     single = _setting(environ, SINGLE)
     if single is not None:
         if DEFAULT_ACTOR in tokens:
             raise StartRefused(f"{SINGLE} and the token table both name the actor '{DEFAULT_ACTOR}'")
         tokens[DEFAULT_ACTOR] = single
-    return TokenTable(_hashed(tokens), "env-or-file")
+    return TokenTable(_hashed(tokens), "env-or-file", oidc_from(environ))
 
 
 def _declared(environ: Mapping[str, str]) -> dict[str, str]:

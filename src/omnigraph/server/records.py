@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from omnigraph.server.refusal import bad_request
 
 _DECODER = json.JSONDecoder()
 _BLANK = " \t\r\n"
+_SEAM = re.compile(r"\}\s*\{")  # perhaps two records on one line, perhaps only text that looks like it
 
 
 def record_lines(text: str) -> bytes:
@@ -20,7 +22,7 @@ def record_lines(text: str) -> bytes:
 
 def _is_whole(line: str) -> bool:
     bare = line.strip(_BLANK)
-    return not bare or (bare[0] == "{" and bare[-1] == "}")
+    return not bare or (bare[0] == "{" and bare[-1] == "}" and _SEAM.search(bare) is None)
 
 
 def _lines(text: str) -> Iterator[str]:

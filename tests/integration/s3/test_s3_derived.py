@@ -58,7 +58,7 @@ def test_the_local_cache_keeps_what_was_used_last(s3_root: Root, monkeypatch: py
 def test_another_machine_fetches_the_topology_instead_of_building_it(
     s3_server: S3Server, s3_root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in s3_server.environment().items():
+    for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
     for module in (shelf_module, topologies_module):
         monkeypatch.setattr(module, "WORTH_KEEPING", 0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +26,8 @@ _BATCH_ROWS = 8_192
 _BLOB_BATCH_ROWS = 256
 # Above this many rewritten rows a comparison from end to end needs less memory and hardly more time.
 _REWRITE_ROWS = 500_000
+# Imported by name when a comparison is large: the engine does not know the pipeline.
+_PIPELINE = "omnigraph.pipeline.maintain"
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,20 @@ def row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
 def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
     shared = _shared_version(tables, old, new)
     if shared is None or _mostly_rewritten(shared, tables.get(old), tables.get(new)):
-        return _ordered(tables.get(old), tables.get(new))
+        if _is_large(tables, old, new):
+            found: RowDelta = import_module(_PIPELINE).spread_delta(tables.get(old), tables.get(new))
+            return found
+        return compared(tables.get(old), tables.get(new))
     left, right = _along(shared, tables.get(old)), _along(shared, tables.get(new))
     # What one side did not touch is, on that side, still what the shared version says: the other side's "before".
     before = _stacked(left.after, _untouched(right.before, left))
     after = _stacked(right.after, _untouched(left.before, right))
     return net(before, after)
+
+
+def _is_large(tables: OpenTables, old: TableEntry, new: TableEntry) -> bool:
+    limit = tables.distribute_rows
+    return limit is not None and old.row_count + new.row_count >= limit and find_spec("pyspark") is not None
 
 
 def all_rows(table: TableHandle) -> pa.Table:
@@ -167,8 +179,10 @@ def _untouched(rows: pa.Table, by: RowDelta) -> pa.Table:
 # --- end to end ----------------------------------------------------------------------------------------
 
 
-def _ordered(old: TableHandle, new: TableHandle) -> RowDelta:
-    found = [net(left, right) for left, right in _in_step(_ordered_batches(old), _ordered_batches(new))]
+def compared(old: TableHandle, new: TableHandle, inside: str | None = None) -> RowDelta:
+    """The delta of two versions, or of the rows of both that a predicate over ids keeps, from end to end."""
+    pieces = _in_step(_ordered_batches(old, inside), _ordered_batches(new, inside))
+    found = [net(left, right) for left, right in pieces]
     before = [part.before for part in found if part.before.num_rows]
     after = [part.after for part in found if part.after.num_rows]
     return RowDelta(_stacked(_empty(old), *before), _stacked(_empty(new), *after))
@@ -210,14 +224,14 @@ class _Ordered:
             self.rows = pa.Table.from_batches([batch])
 
 
-def _ordered_batches(table: TableHandle) -> Iterator[pa.RecordBatch]:
+def _ordered_batches(table: TableHandle, inside: str | None = None) -> Iterator[pa.RecordBatch]:
     """Every row by id, after one empty batch that shows the columns; blobs are fetched a few rows at a time."""
     blobs = blob_columns(table.schema)
     names = table.schema.names
     yield pa.RecordBatch.from_pylist([], plain_schema(table.schema))
     size = _BLOB_BATCH_ROWS if blobs else _BATCH_ROWS
     wanted = [*(name for name in names if name not in blobs), UPDATED, *([ROW_ID] if blobs else [])]
-    for batch in table.batches(wanted, batch_size=size, order_by=["id"]):
+    for batch in table.batches(wanted, inside, batch_size=size, order_by=["id"]):
         for start in range(0, batch.num_rows, size):
             yield _with_blobs(table, batch.slice(start, size), blobs)
 

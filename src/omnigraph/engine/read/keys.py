@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from omnigraph.engine.read.entities import ROW_ID, SMALL_TABLE, Entities, one_ch
 from omnigraph.engine.read.keyindex import KeyIndex, KeyPart
 from omnigraph.engine.read.mark import CREATED, Mark, marks_text, parse_marks
 from omnigraph.engine.read.rowindex import row_ids
+from omnigraph.engine.view import View
 from omnigraph.storage.derived import drop_arrays, load_arrays, names_under, save_arrays
 from omnigraph.storage.handle import in_list
 
@@ -60,6 +61,16 @@ def key_index(table: Entities, *, keep: bool) -> KeyIndex | None:
     if _SPENT.of(table.version_key) > table.row_count * _BUILD_SECONDS_PER_ROW:
         return KEYS.get_or_build(table.version_key, lambda: _built(table, keep=keep))
     return None
+
+
+def keep_keys(view: View, only: Collection[str] | None = None) -> None:
+    """Index the ids of the large node tables, or of some of them, for every process that comes later."""
+    for info in view.catalog.nodes.values():
+        if view.find(info) is None or (only is not None and info.table_key not in only):
+            continue
+        table = Entities(view, info)
+        if table.row_count >= _WORTH_KEEPING and load_arrays(table.root, _name(table)) is None:
+            KEYS.put(table.version_key, _built(table, keep=True))
 
 
 def remember_keys(table: Entities, nodes: pa.Table, *, keep: bool) -> None:

@@ -43,7 +43,8 @@ class MixedSteps:
         self._run = run
         self._undirected = link.undirected
         self._edges_united = is_union(f"edge:{link.edge}")
-        self._ways = [_turned(way) if backward else way for way in link.ways]
+        ways = [way for way in link.ways if all(run.exists(key) for key in _tables(way))]
+        self._ways = [_turned(way) if backward else way for way in ways]
         self._hops = [hop(run, _plain(way), self._direction(way)) for way in self._ways]
 
     @property
@@ -73,6 +74,10 @@ class MixedSteps:
         if self._undirected:
             return "both"
         return "in" if way.against else "out"
+
+
+def _tables(way: Way) -> tuple[str, str, str]:
+    return f"edge:{way.edge}", f"node:{way.from_type}", f"node:{way.to_type}"
 
 
 def _turned(way: Way) -> Way:

@@ -59,6 +59,10 @@ class Run:
         kind, _, name = table_key.partition(":")
         return self.view.catalog.nodes[name] if kind == "node" else self.view.catalog.edges[name]
 
+    def exists(self, table_key: str) -> bool:
+        """Whether the type of one table existed at this view already."""
+        return self.view.find(self.table_type(table_key)) is not None
+
     def columns(self, table_key: str) -> Columns:
         """The values of a variable, whatever it ranges over."""
         if table_key.startswith(OPTIONAL):

@@ -109,6 +109,8 @@ def _matching_in_union(run: Run, op: NodeScan) -> Rows:
     found = [np.empty(0, np.int64)]
     for name in union_members(op.type_name):
         key = f"node:{name}"
+        if not run.exists(key):
+            continue  # a type that came later has no nodes here
         found.append(run.numbering.coded(key, matching_nodes(run, replace(op, type_name=name))))
     return np.concatenate(found)
 

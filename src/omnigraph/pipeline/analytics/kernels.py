@@ -63,7 +63,7 @@ def pagerank(pairs: Pairs, walk: Teleport) -> tuple[Floats, int]:
             carried *= pairs.weights
         arriving = np.bincount(pairs.targets, weights=carried, minlength=count)
         lost = float(ranks[stuck].sum())
-        after: Floats = (1 - walk.damping) / count + walk.damping * (arriving + lost / count)
+        after: Floats = np.asarray((1 - walk.damping) / count + walk.damping * (arriving + lost / count), np.float64)
         moved = float(np.abs(after - ranks).sum())
         ranks = after
         if moved < walk.tolerance:

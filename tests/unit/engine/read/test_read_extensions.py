@@ -403,3 +403,20 @@ def test_collect_lists_values_in_the_order_of_rows(
 
 def test_collecting_from_no_rows_gives_one_empty_list(huts: og.Graph) -> None:
     assert rows(huts, 'match { $h: Hut { code: "x" } } return { collect($h.alt) as a }') == [([],)]
+
+
+def test_a_type_that_came_later_has_no_nodes_in_an_older_view(
+    tmp_path_factory: pytest.TempPathFactory, mode: str
+) -> None:
+    before = "interface Named { name: String }\nnode A implements Named { name: String @key }\nedge X: A -> A\n"
+    graph = og.init(tmp_path_factory.mktemp("past") / "g.omni", schema=before)
+    graph.load([{"type": "A", "data": {"name": "a"}}])
+    then = graph.commits.list()[0]
+    graph.schema.apply(before + "node B implements Named { name: String @key }\nedge Y: A -> B\n")
+    graph.load([{"type": "B", "data": {"name": "b"}}, {"edge": "Y", "from": "a", "to": "b"}])
+    named = "query q() { match { $x: Named } return { $x.name } }"
+    steps = "query q() { match { $x: A $x x|y $z } return { $z.name } }"
+    assert [row["x.name"] for row in graph.query(named)] == ["a", "b"]
+    assert [row["x.name"] for row in graph.query(named, snapshot=then)] == ["a"]
+    assert [row["z.name"] for row in graph.query(steps)] == ["b"]
+    assert len(graph.query(steps, snapshot=then)) == 0

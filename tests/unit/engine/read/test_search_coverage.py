@@ -17,6 +17,7 @@ import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.read import search_neighbours
+from omnigraph.engine.vector_index import partitions
 from omnigraph.ids import now_micros
 from omnigraph.testing.coverage import COVERAGES, indexes_are_used, load_covered
 from omnigraph.testing.evaluator import evaluate
@@ -165,3 +166,24 @@ def test_an_explanation_names_the_index_and_what_it_covers(spots: dict[str, og.G
     assert lines["partial"].startswith(f"nearest Spot.l2: index l2_vec covers {COUNT // 2 - 100} of {COUNT} rows")
     told = spots["full"].explain('query q() { match { $s: Spot search($s.code, "x") } return { $s.code } }').to_dict()
     assert told["search"] == [f"text Spot.code: corpus of {COUNT} rows, analysed in memory"]
+
+
+def test_a_partitioned_index_measures_exactly_what_it_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.engine.vector_index._PARTITION", 64)
+    monkeypatch.setattr(search_neighbours, "EXACT_COLD", 0)
+    monkeypatch.setattr(search_neighbours, "EXACT_HOT", 0)
+    assert partitions(64 * 32) == 1
+    assert partitions(COUNT) == COUNT // 64
+    graph = og.init(tmp_path / "g.omni", f"node Spot {{ code: String @key  l2: Vector({DIM}) @index }}")
+    vectors = np.random.default_rng(8).standard_normal((COUNT, DIM)).astype(np.float32)
+    graph.load(
+        json.dumps({"type": "Spot", "data": {"code": f"s{number:04}", "l2": vector.tolist()}})
+        for number, vector in enumerate(vectors)
+    )
+    query = [0.5] * DIM
+    exact = graph.query(nearest("l2", limit=COUNT), params={"v": query}).rows()
+    graph.ensure_indices()
+    found = graph.query(nearest("l2"), params={"v": query})
+    assert "index l2_vec" in str(found.explanation)
+    assert [row for row in exact if row in found.rows()] == found.rows()
+    assert len({row["s.code"] for row in exact[:10]} & {row["s.code"] for row in found.rows()}) >= 8
