@@ -20,13 +20,15 @@ TABLES = {
     "schema language": (r"schema-{}", 64),
     "query language": (r"query-{}", 86),
     "http api": (r"http-{}", 71),
+    "authentication and policy": (r"auth-{}", 49),
+    "cluster": (r"cluster-{}", 53),
 }
 
 
 @pytest.fixture(scope="module")
 def collected() -> str:
     """The id of every test that carries case numbers, one per line."""
-    folders = ["conformance", "crash", "integration", "merge", "unit/embeddings", "server"]
+    folders = ["conformance", "crash", "integration", "merge", "unit/embeddings", "server", "policy", "cluster"]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", "-p", "no:cacheprovider"]
     done = subprocess.run([*command, *folders], cwd=TESTS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

@@ -202,6 +202,29 @@ def test_the_bundle_is_chosen_by_graph_or_by_scope(tmp_path: Path, shell: Shell)
     assert shell.run(*run, "--graph", "old", "--scope", "cluster").code == 1
 
 
+def test_stored_queries_are_listed_and_checked(applied: Desk, shell: Shell) -> None:
+    listed = shell.run("queries", "list", "--cluster", "config")
+    assert listed.stdout == "read  find_person($name: String) [mcp: find_person]\n"
+    (query,) = shell.run("queries", "list", "--cluster", "config", "--json").json["queries"]
+    assert query == {
+        "name": "find_person",
+        "mcp_expose": True,
+        "tool_name": None,
+        "mutation": False,
+        "params": [{"name": "name", "type": "String", "nullable": False}],
+    }
+    checked = shell.run("queries", "validate", "--cluster", "config", "--graph", "knowledge")
+    assert (checked.code, checked.stdout) == (0, "OK  1 stored query type-check against the schema\n")
+    with applied.graph() as graph:
+        graph.schema.apply("node Person {\n  name: String @key\n}\n")
+    broken = shell.run("queries", "validate", "--cluster", "config", "--json")
+    assert broken.code == 1
+    assert broken.json["ok"] is False
+    assert [found["query"] for found in broken.json["breakages"]] == ["find_person"]
+    assert "is not applied in cluster" in shell.run("queries", "list", "--cluster", "config", "--graph", "x").stderr
+    assert "needs a cluster" in shell.run("queries", "list").stderr
+
+
 def test_maintenance_addresses_a_graph_through_its_cluster(applied: Desk, shell: Shell) -> None:
     outcome = shell.run("optimize", "--cluster", "config", "--json")
     assert outcome.code == 0, outcome.stderr

@@ -104,7 +104,7 @@ def test_a_delta_along_versions_equals_the_comparison_from_end_to_end(  # type: 
         for key, entry in ours.snapshot.entries.items():
             other = theirs.snapshot.entry(key)
             found = delta.row_delta(ours.tables, entry, other)
-            whole = delta._ordered(ours.tables.get(entry), ours.tables.get(other))
+            whole = delta.compared(ours.tables.get(entry), ours.tables.get(other))
             back = delta.row_delta(ours.tables, other, entry).reversed()
             for side in ("before", "after"):
                 rows = getattr(found, side)

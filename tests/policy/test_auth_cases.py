@@ -17,7 +17,7 @@ from omnigraph.policy.authorize import Refusal, State, authorize, classify
 from omnigraph.policy.bundle import Bundle, check_kind, parse_bundle
 from omnigraph.policy.engine import PolicyEngine, PolicyRequest
 from omnigraph.policy.strict_yaml import YamlRejected, load_yaml
-from omnigraph.policy.tokens import FILE, INLINE, SECRET, SINGLE, hash_token, load_tokens
+from omnigraph.policy.tokens import FILE, INLINE, SECRET, SINGLE, hash_token, load_tokens, reload_tokens
 
 P1 = """
 version: 1
@@ -143,6 +143,23 @@ def test_only_digests_are_kept(case: str) -> None:
 
 def test_a_token_of_half_characters_is_unknown_and_no_failure() -> None:
     assert load_tokens({SINGLE: "abc"}).verify("\udc80abc") is None
+
+
+def test_a_table_can_be_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text('{"ada": "x"}')
+    environ = {FILE: str(file)}
+    before = load_tokens(environ)
+    assert reload_tokens(environ, before) is None
+    file.write_text('{"ada": "y", "bob": "z"}')
+    after = reload_tokens(environ, before)
+    assert after is not None
+    assert after.verify("x") is None
+    assert after.actors == ("ada", "bob")
+    for broken in ("{", "{}"):
+        file.write_text(broken)
+        with pytest.raises(StartRefused):
+            reload_tokens(environ, after)
 
 
 # --- authorize -----------------------------------------------------------------------------------

@@ -54,15 +54,6 @@ def api(client: httpx.Client, fresh_names: Iterator[str]) -> Api:
 
 
 @pytest.fixture(scope="session")
-def racing_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """Writers wait between preparing and publishing, so that all of them have seen the same head."""
-    places = copies(template, tmp_path_factory.mktemp("racing"), ["default"])
-    slow = {"OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:1.5"}
-    with serving({"graphs": {"default": {"uri": places["default"]}}}, slow) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
 def guarded_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """Tokens and policies, as in a cluster."""
     places = copies(template, tmp_path_factory.mktemp("guarded"), ["default", "other"])

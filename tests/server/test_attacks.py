@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,13 @@ from typing import Any
 import httpx
 import pytest
 from graph_api import Api
-from served_people import ADD, COUNT, POLICY, STORED, TOKENS, copies
-from server_process import ServerProcess, serving
+from served_people import ADD, COUNT, TOKENS
+from server_process import ServerProcess
 
 pytestmark = pytest.mark.xdist_group("http")
 
 BOB = {"Authorization": f"Bearer {TOKENS['bob']}"}
 STORAGE_WORDS = ("/tmp", ".omni", "nodes/", "edges/", "__manifest", "_versions", "Traceback", ".lance", "_rowid")
-
-
-@pytest.fixture(scope="module")
-def impatient(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that waits for slow bodies for a third of a second only."""
-    places = copies(template, tmp_path_factory.mktemp("impatient"), ["default"])
-    graphs = {"default": {"uri": places["default"], "queries": STORED, "policy": POLICY}}
-    with serving({"graphs": graphs, "tokens": TOKENS}, {"OMNIGRAPH_BODY_TIMEOUT_MS": "300"}) as server:
-        yield server
 
 
 # --- identity -------------------------------------------------------------------------------
@@ -197,15 +187,6 @@ def test_an_endless_body_is_cut_off(open_server: ServerProcess) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     status, _ = raw(open_server, head + chunk * 40)
     assert status == 413
-
-
-def test_a_slow_body_is_not_waited_for(impatient: ServerProcess) -> None:
-    head = (
-        "POST /graphs/default/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        f"Authorization: {BOB['Authorization']}\r\nContent-Length: 100\r\n\r\n{{"
-    )
-    status, body = raw(impatient, head.encode())
-    assert (status, json.loads(body)["code"]) == (408, "bad_request")
 
 
 def test_an_expensive_query_ends_at_its_budget(open_server: ServerProcess) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import httpx
@@ -100,6 +101,27 @@ def test_bad_token_settings_refuse_to_start(place: Path, case: str, capsys: pyte
     assert "same token" in refused(place, capsys, OMNIGRAPH_SERVER_BEARER_TOKENS_JSON='{"a":"x","b":"x"}')
     message = refused(place, capsys, OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET="x", OMNIGRAPH_SERVER_BEARER_TOKEN="t")
     assert "AWS SDK" in message
+
+
+def test_a_rotated_token_file_takes_effect_without_a_restart(place: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text('{"ada": "old"}')
+    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(file), "OMNIGRAPH_RELOAD_MS": "50"}
+    command = ["-m", "omnigraph.server", "--cluster", str(place), "--bind", "127.0.0.1:0"]
+    with running(command, environ) as server, server.client("old") as old, server.client("new") as new:
+        assert old.get("/graphs/healthy/snapshot").status_code == 200
+        assert new.get("/graphs/healthy/snapshot").status_code == 401
+        file.write_text('{"ada": "new"}')
+        deadline = time.monotonic() + 30
+        while new.get("/graphs/healthy/snapshot").status_code != 200:
+            assert time.monotonic() < deadline, server.log.read_text()[-2000:]
+            time.sleep(0.05)
+        assert old.get("/graphs/healthy/snapshot").status_code == 401
+        file.write_text("{")
+        while "cannot be served" not in server.log.read_text():
+            assert time.monotonic() < deadline, server.log.read_text()[-2000:]
+            time.sleep(0.05)
+        assert new.get("/graphs/healthy/snapshot").status_code == 200, "a broken table changes nothing"
 
 
 @case("auth-3_auth-15")

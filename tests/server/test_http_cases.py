@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -278,25 +277,6 @@ def test_concurrent_inserts_all_land(api: Api, open_server: ServerProcess, case:
     with ThreadPoolExecutor(12) as pool:
         assert set(pool.map(insert, range(12))) == {200}
     assert api.rows(COUNT) == [{"n": 16}]
-
-
-@case(24)
-def test_of_concurrent_updates_one_wins_and_the_others_say_why(racing_server: ServerProcess, case: int) -> None:
-    start = threading.Barrier(8)
-
-    def update(number: int) -> httpx.Response:
-        with racing_server.client() as client:
-            start.wait()
-            return Api(client, "default").mutate(AGE, params={"name": "Alice", "age": number})
-
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(update, range(8)))
-    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
-    for answer in answers:
-        if answer.status_code == 409:
-            conflict = refused(answer, 409, "conflict")["read_set_conflict"]
-            assert conflict["member"] == "graph_head:main"
-            assert conflict["expected"] != conflict["actual"]
 
 
 # --- loads ----------------------------------------------------------------------------------

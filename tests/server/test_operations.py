@@ -62,6 +62,7 @@ def server(
     places = copies(template, tmp_path_factory.mktemp("operated"), ["default"])
     environ = {
         "OMNIGRAPH_SLOW_QUERY_MS": "1",
+        "OMNIGRAPH_BODY_TIMEOUT_MS": "300",
         "OMNIGRAPH_CORS_ORIGINS": "https://app.example, https://other.example",
         "OMNIGRAPH_METRICS_BIND": f"127.0.0.1:{metrics_port}",
         "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}",
@@ -108,3 +109,13 @@ def test_browsers_are_answered_for_the_origins_that_are_allowed(api: Api) -> Non
     simple = api.get("/branches", headers={"Origin": "https://app.example"})
     assert "ETag" in simple.headers["access-control-expose-headers"]
     assert "access-control-allow-origin" not in api.get("/branches", headers={"Origin": "https://evil.example"}).headers
+
+
+def test_a_slow_body_is_not_waited_for(server: ServerProcess) -> None:
+    host, _, port = server.address.rpartition(":")
+    head = "POST /graphs/default/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"connection: close" in answer.lower()

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 from graph_api import Api
-from served_people import ADD, COUNT, SCHEMA, copies
+from served_people import ADD, AGE, COUNT, SCHEMA, copies
 from server_process import ServerProcess, running, serving
 
+from omnigraph.cli.main import main as cli
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.refresh import import_state
+from omnigraph.server import logs
+from omnigraph.server.main import main
 
 pytestmark = pytest.mark.xdist_group("http-process")
 
@@ -108,6 +110,17 @@ def test_a_revision_that_cannot_be_served_changes_nothing(server: ServerProcess,
         state.write_text(kept)
 
 
+def test_a_pushed_feed_ends_when_its_right_is_taken_away(server: ServerProcess, cluster: Path) -> None:
+    with server.client("token-of-ada") as client, client.stream("GET", "/graphs/people/changes/stream") as response:
+        assert response.status_code == 200
+        (cluster / "team.yaml").write_text(TEAM.replace("[ada]", "[bob]"))
+        applied = apply(cluster)
+        assert applied["ok"], applied
+        said = "".join(response.iter_text())
+    assert "event: error" in said
+    assert "unknown actor 'ada'" in said
+
+
 REFUSALS = [
     pytest.param([], {}, "boots from a cluster", 64, id="no cluster"),
     pytest.param(["--cluster", "/nowhere"], {}, "cluster", 1, id="no such cluster"),
@@ -119,29 +132,65 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("flags", "environ", "said", "status"), REFUSALS)
 def test_a_refusal_to_start_says_why(
-    cluster: Path, flags: list[str], environ: dict[str, str], said: str, status: int
+    cluster: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flags: list[str],
+    environ: dict[str, str],
+    said: str,
+    status: int,
 ) -> None:
-    flags = [flag.format(cluster=cluster) for flag in flags]
-    command = [sys.executable, "-m", "omnigraph.server", *flags]
-    done = subprocess.run(command, env={"PATH": "", **environ}, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (status, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    monkeypatch.setattr(logs, "configure", lambda _: None)  # the log of this process stays as it is
+    assert main([flag.format(cluster=cluster) for flag in flags], environ) == status
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert said in shown.err
 
 
-def test_a_request_in_flight_ends_before_the_server_does(template: Path, tmp_path: Path) -> None:
-    places = copies(template, tmp_path, ["default"])
-    slow = {"OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:1.0"}
-    with serving({"graphs": {"default": {"uri": places["default"]}}}, slow) as server, server.client() as client:
-        answers: list[httpx.Response] = []
-        writing = threading.Thread(
-            target=lambda: answers.append(Api(client, "default").mutate(ADD, params={"name": "Eve"}))
-        )
+def case(*numbers: int) -> pytest.MarkDecorator:
+    """Puts the number of a specification case into the id of its test."""
+    return pytest.mark.parametrize("case", [pytest.param(number, id=f"http-{number}") for number in numbers])
+
+
+@pytest.fixture(scope="module")
+def racing_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Writers wait between preparing and publishing, so that all of them have seen the same head."""
+    places = copies(template, tmp_path_factory.mktemp("racing"), ["default"])
+    slow = {"OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:1.5"}
+    with serving({"graphs": {"default": {"uri": places["default"]}}}, slow) as server:
+        yield server
+
+
+@case(24)
+def test_of_concurrent_updates_one_wins_and_the_others_say_why(racing_server: ServerProcess, case: int) -> None:
+    start = threading.Barrier(8)
+
+    def update(number: int) -> httpx.Response:
+        with racing_server.client() as client:
+            start.wait()
+            return Api(client, "default").mutate(AGE, params={"name": "Alice", "age": number})
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(update, range(8)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
+    for answer in answers:
+        if answer.status_code == 409:
+            assert answer.json()["code"] == "conflict"
+            conflict = answer.json()["read_set_conflict"]
+            assert conflict["member"] == "graph_head:main"
+            assert conflict["expected"] != conflict["actual"]
+
+
+def test_a_request_in_flight_ends_before_the_server_does(racing_server: ServerProcess) -> None:
+    answers: list[httpx.Response] = []
+    with racing_server.client() as client:
+        api = Api(client, "default")
+        writing = threading.Thread(target=lambda: answers.append(api.mutate(ADD, params={"name": "Eve"})))
         writing.start()
-        time.sleep(0.4)
-        assert server.stop() == 0
+        time.sleep(0.5)
+        assert racing_server.stop() == 0
         writing.join()
-        assert answers[0].status_code == 200
+    assert answers[0].status_code == 200
 
 
 def test_workers_share_an_address_and_a_graph(template: Path, tmp_path: Path) -> None:
@@ -157,11 +206,9 @@ def test_workers_share_an_address_and_a_graph(template: Path, tmp_path: Path) ->
                 assert client.get("/graphs").json()["graphs"][0]["graph_id"] == "default"
 
 
-def test_a_development_server_stays_on_this_machine(template: Path) -> None:
-    command = [sys.executable, "-m", "omnigraph.cli", "serve", "--store", str(template), "--bind", "0.0.0.0:0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
-    assert "loopback" in done.stderr
+def test_a_development_server_stays_on_this_machine(template: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["serve", "--store", str(template), "--bind", "0.0.0.0:0"]) == 1
+    assert "loopback" in capsys.readouterr().err
 
 
 def test_every_acknowledged_commit_survives_a_kill(template: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def _ranges(cuts: Sequence[str]) -> list[str | None]:
         return [None]
     ends = [None, *cuts, None]
     found: list[str | None] = []
-    for low, high in zip(ends, ends[1:], strict=False):
+    for low, high in pairwise(ends):
         bounds = [f"id >= {quote(low)}"] if low is not None else []
         bounds += [f"id < {quote(high)}"] if high is not None else []
         found.append(" AND ".join(bounds))

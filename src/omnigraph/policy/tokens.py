@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -81,13 +81,31 @@ def load_tokens(environ: Mapping[str, str]) -> TokenTable:
     secret = _setting(environ, SECRET)
     if secret is not None:
         return TokenTable(_hashed(_parse(_read_secret(secret), SECRET)), "aws-secrets-manager", oidc_from(environ))
-    tokens = _declared(environ)
+    return TokenTable(_hashed(_with_single(environ, _declared(environ))), "env-or-file", oidc_from(environ))
+
+
+def reload_tokens(environ: Mapping[str, str], current: TokenTable) -> TokenTable | None:
+    """The table as its file or variables hold it now, or None when nothing changed; StartRefused when it is no table.
+
+    A cloud secret is not asked again, and the keys of an identity provider are kept: those have a rhythm of their own.
+    """
+    if _setting(environ, SECRET) is not None:
+        return None
+    entries = _hashed(_with_single(environ, _declared(environ)))
+    if entries == current.entries:
+        return None
+    if not entries and current.oidc is None:
+        raise StartRefused("the token table is empty now; nobody could be let in any more")
+    return replace(current, entries=entries)
+
+
+def _with_single(environ: Mapping[str, str], tokens: dict[str, str]) -> dict[str, str]:
     single = _setting(environ, SINGLE)
-    if single is not None:
-        if DEFAULT_ACTOR in tokens:
-            raise StartRefused(f"{SINGLE} and the token table both name the actor '{DEFAULT_ACTOR}'")
-        tokens[DEFAULT_ACTOR] = single
-    return TokenTable(_hashed(tokens), "env-or-file", oidc_from(environ))
+    if single is None:
+        return tokens
+    if DEFAULT_ACTOR in tokens:
+        raise StartRefused(f"{SINGLE} and the token table both name the actor '{DEFAULT_ACTOR}'")
+    return {**tokens, DEFAULT_ACTOR: single}
 
 
 def _declared(environ: Mapping[str, str]) -> dict[str, str]:

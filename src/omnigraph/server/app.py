@@ -96,6 +96,13 @@ class Server:
             _LOG.exception("unexpected failure", extra={"request_id": request_id})
             return refused(refuse(500, f"internal: {INTERNAL}"))
 
+    def readmit(self, exchange: Exchange) -> None:
+        """Ask again who sends and what for, under the newest deployment; for requests that outlive a reload."""
+        exchange.deployment = self.deployment
+        if exchange.deployment.requires_authentication:
+            exchange.actor = authenticate(exchange.request, exchange.deployment.tokens).actor_id
+        exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH])
+
     def _admit_sender(self, route: Route, exchange: Exchange) -> None:
         """Authentication comes before anything that could tell which graphs exist."""
         if route.authenticated and exchange.deployment.requires_authentication:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -38,10 +38,7 @@ async def read_body(request: Request, *, limit: int, seconds: float) -> bytes:
     def too_large(actual: int) -> Refusal:
         return refuse(413, f"the body has {actual} bytes or more; the limit is {limit}")
 
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdecimal() and int(declared) > limit:
-        raise too_large(int(declared))
-    return await _collected(request.stream(), limit, seconds, too_large)
+    return await _collected(request, limit, seconds, too_large)
 
 
 async def read_batch(request: Request, *, seconds: float) -> bytes:
@@ -50,17 +47,17 @@ async def read_batch(request: Request, *, seconds: float) -> bytes:
     def too_large(actual: int) -> Refusal:
         return resource_limit("graph_batch_request_bytes", limit=LARGE, actual=actual)
 
+    return await _collected(request, LARGE, seconds, too_large)
+
+
+async def _collected(request: Request, limit: int, seconds: float, too_large: Callable[[int], Refusal]) -> bytes:
     declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdecimal() and int(declared) > LARGE:
+    if declared.isascii() and declared.isdecimal() and int(declared) > limit:
         raise too_large(int(declared))
-    return await _collected(request.stream(), LARGE, seconds, too_large)
-
-
-async def _collected(stream: AsyncIterator[bytes], limit: int, seconds: float, too_large: Any) -> bytes:
     body = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            async for chunk in stream:
+            async for chunk in request.stream():
                 body += chunk
                 if len(body) > limit:
                     raise too_large(len(body))

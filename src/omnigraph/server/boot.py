@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.cluster.boot import AppliedCluster, AppliedGraph, read_applied
 from omnigraph.compiler.query.stored import registry
@@ -14,7 +14,7 @@ from omnigraph.engine.lifecycle import open_graph
 from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.policy.authorize import Refusal, State, classify
 from omnigraph.policy.engine import PolicyEngine
-from omnigraph.policy.tokens import load_tokens
+from omnigraph.policy.tokens import load_tokens, reload_tokens
 from omnigraph.server.deployment import Deployment, ServedGraph
 
 _AT_ONCE = 4
@@ -42,7 +42,12 @@ class _Cluster:
     def successor(self, current: Deployment) -> Deployment | None:
         """The next deployment when another revision has been applied, else None; graphs that stayed are kept open."""
         applied = read_applied(self.root, self.environ)
-        return None if applied.tag == self._tag else self.deployed(applied, current)
+        if applied.tag != self._tag:
+            return self.deployed(applied, current)
+        if not len(current.tokens):  # an open server does not begin to ask for tokens while it runs
+            return None
+        tokens = reload_tokens(self.environ, current.tokens)
+        return None if tokens is None else replace(current, tokens=tokens)
 
     def deployed(self, applied: AppliedCluster, current: Deployment | None = None) -> Deployment:
         tokens = load_tokens(self.environ)

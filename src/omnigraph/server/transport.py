@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -29,15 +28,6 @@ class Transport:
 
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(_BUDGET // _RESERVATION)
-
-    @asynccontextmanager
-    async def reserved(self) -> AsyncIterator[None]:
-        """Hold the memory of one response, after a short wait; else 413."""
-        await self.acquire()
-        try:
-            yield
-        finally:
-            self.release()
 
     async def acquire(self) -> None:
         """Take a reservation, or refuse."""

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.handle import TableHandle
 
 _PLACE = ["id", "_rowid", "_rowaddr"]
@@ -24,10 +25,14 @@ _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 
 
 class Places:
-    """Where the rows with some ids are in one version of a table; ids that it does not have are left out."""
+    """Where rows to be replaced or deleted are in one version of a table; ids that it does not have are left out."""
 
-    def __init__(self, base: TableHandle, *ids: pa.Array | pa.ChunkedArray) -> None:
-        wanted = pa.chunked_array([_NO_IDS, *(chunk for each in ids for chunk in _chunks(each))])
+    def __init__(self, base: TableHandle, rows: pa.Table | None, deleted: pa.Array | None = None) -> None:
+        if "id" not in base.schema.names:
+            # The manifest has keys of another name, and only lance's one-step insert keeps those unique.
+            raise StorageError(f"{base.address.uri}: rows without ids cannot be staged", kind="Precondition")
+        named = [*(rows["id"].chunks if rows is not None else ()), *([] if deleted is None else [deleted])]
+        wanted = pa.chunked_array([_NO_IDS, *named])
         found = base.take_ids(wanted, _PLACE) if len(wanted) and base.fragment_count() else None
         self.base = base
         self.ids = _NO_IDS if found is None else found["id"].combine_chunks()
@@ -96,7 +101,3 @@ def _varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
-
-
-def _chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -127,12 +127,12 @@ def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
 
 def stage_upsert(base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None) -> Staged:
     """Whole rows to insert or replace by id and, in the same transaction, ids to remove; no id is named twice."""
-    return _stage_places(Places(base, rows["id"], *([] if deleted is None else [deleted])), rows)
+    return _stage_places(Places(base, rows, deleted), rows)
 
 
 def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
     """Whole rows that replace existing ones; StorageError(kind=Precondition) unless every id exists."""
-    places = Places(base, rows["id"])
+    places = Places(base, rows)
     if missing := rows.num_rows - len(places.ids):
         told = f"{base.address.uri}: {missing} of {rows.num_rows} rows to update are absent"
         raise StorageError(told, kind="Precondition")
@@ -141,7 +141,7 @@ def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
 
 def stage_delete(base: TableHandle, ids: pa.Array | Sequence[str]) -> Staged | None:
     """Remove rows by id; None when no id is present, because then there is nothing to commit."""
-    places = Places(base, ids if isinstance(ids, pa.Array) else pa.array(ids, pa.utf8()))
+    places = Places(base, None, ids if isinstance(ids, pa.Array) else pa.array(ids, pa.utf8()))
     return _stage_places(places, None) if len(places.ids) else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Every rewritten table counts as large; says how many ranges were compared by tasks."""
     seen: list[int] = []
     plain = maintain._ranges
@@ -47,7 +46,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     monkeypatch.setattr(delta, "_REWRITE_ROWS", 0)
     monkeypatch.setattr(maintain, "_ranges", counted)
-    yield seen
+    return seen
 
 
 def test_ranges_together_are_the_whole(template: Path) -> None:

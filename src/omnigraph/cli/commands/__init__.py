@@ -31,6 +31,7 @@ GROUPS = {
     "pipeline": "Declared pipelines: check them, run them, look at their runs",
     "policy": "Try out the applied policy of a cluster",
     "profile": "Profiles of the operator config",
+    "queries": "The stored queries of an applied graph",
     "schema": "Show the schema and change it",
     "tag": "Names for commits",
 }

@@ -118,7 +118,7 @@ class Corpus:
         words = dict.fromkeys(analyze(query))
         postings = [[part.postings(word) for word in words] for part in self.parts]
         having = [sum(len(held[place][0]) for held in postings) for place in range(len(words))]
-        rarity = [np.log1p((self.count - holders + 0.5) / (holders + 0.5)) for holders in having]
+        rarity = [rarity_of(holders, self.count) for holders in having]
         rows: list[Rows] = []
         scores: list[Scores] = []
         for part, held in zip(self.parts, postings, strict=True):
@@ -132,8 +132,7 @@ class Corpus:
         found, place = _union([holders for holders, _ in held], len(lengths))
         total = np.zeros(len(found))
         for (holders, often), rare, at in zip(held, rarity, place, strict=True):
-            length = lengths[holders]
-            total[at] += rare * often * (K1 + 1) / (often + K1 * (1 - B + B * length / self.mean_length))
+            total[at] += word_scores(rare, often, lengths[holders], self.mean_length)
         return found, total
 
     def replaced(self, gone: Rows | None, kept: RowIndex | None, news: Segment) -> Corpus:
@@ -165,6 +164,17 @@ class Corpus:
         if part.alive is not None:
             found &= part.alive
         return segment.rows[found]
+
+
+def rarity_of(holders: int, texts: int) -> float:
+    """How much a word says that so many of all texts hold."""
+    return float(np.log1p((texts - holders + 0.5) / (holders + 0.5)))
+
+
+def word_scores(rarity: float, often: Counts, lengths: Counts, mean_length: float) -> Scores:
+    """What one word adds to the scores of the texts that hold it so often."""
+    found: Scores = rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * lengths / mean_length))
+    return found
 
 
 def analysed(texts: pa.Array, rows: Rows) -> Segment:

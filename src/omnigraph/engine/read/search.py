@@ -79,7 +79,7 @@ def _bm25(run: Run, entities: Entities, call: ir.Bm25) -> Hits:
     text = run.constant(call.query)
     if text is None:
         return _NONE
-    corpus = corpus_of(TextColumn(entities, call.name, run.keep_derived))
+    corpus = corpus_of(TextColumn(entities, call.name, run.keep_derived, run.budget.check))
     hits = corpus.bm25(str(text))
     run.profile.note(f"{call.name}: corpus of {corpus.count} texts, {len(hits.rows)} match")
     return hits

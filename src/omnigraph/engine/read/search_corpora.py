@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
 
@@ -39,11 +39,15 @@ CORPORA: ByteCache[Corpus] = ByteCache(_CORPUS_CACHE_BYTES, lambda corpus: corpu
 
 @dataclass(frozen=True)
 class TextColumn:
-    """One text property of a table at one version; `keep` allows writing derived state beside the graph."""
+    """One text property of a table at one version.
+
+    `keep` allows writing derived state beside the graph; `check` is asked between pieces of work and may raise.
+    """
 
     table: Entities
     name: str
     keep: bool = False
+    check: Callable[[], None] = lambda: None
 
     @cached_property
     def key(self) -> Hashable:
@@ -107,10 +111,10 @@ def corpus_of(column: TextColumn) -> Corpus:
 def _built(column: TextColumn) -> Corpus:
     held = column.table.whole(column.name)
     texts, rows = held.values, held.index.rows
-    pieces = [
-        Part(analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE]))
-        for begin in range(0, max(len(rows), 1), _PIECE)
-    ]
+    pieces: list[Part] = []
+    for begin in range(0, max(len(rows), 1), _PIECE):
+        column.check()
+        pieces.append(Part(analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE])))
     made = Corpus(pieces).folded(0)
     if column.is_large:
         _save(column, made)

@@ -64,7 +64,7 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
     for call in calls:
         assert isinstance(call.field, ir.Property)
         assert isinstance(call.query, ir.Const | ir.Param)
-        column = TextColumn(entities, call.field.name, run.keep_derived)
+        column = TextColumn(entities, call.field.name, run.keep_derived, run.budget.check)
         corpus = corpus_at_hand(column) if narrowed else corpus_of(column)
         if corpus is None:
             return None
@@ -89,7 +89,7 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable
         few = _matching_rows(_corpus(run.columns(table_key).values(name, wanted), wanted), wanted)
         return lambda query, distance: few(query, distance)[place]
     entities = run.entities(table_key)
-    column = TextColumn(entities, name, run.keep_derived)
+    column = TextColumn(entities, name, run.keep_derived, run.budget.check)
     whole = corpus_at_hand(column)
     if whole is None and len(wanted) * _WHOLE_COLUMN_SHARE >= entities.row_count:
         whole = corpus_of(column)

@@ -223,7 +223,9 @@ class _Run:
 
     def _with_new_vectors(self, info: TableType, rows: pa.Table, assigned: Mapping[str, pa.Array]) -> pa.Table:
         """Rows whose text was set get the vector of the new text, unless the vector was set as well."""
-        for target, embed in info.embeds.items() if isinstance(info, NodeType) else ():
+        if not isinstance(info, NodeType):
+            return rows
+        for target, embed in info.embeds.items():
             if embed.source in assigned and target not in assigned:
                 columns = {name: one_array(rows[name]) for name in (embed.source, target)}
                 at = rows.schema.get_field_index(target)

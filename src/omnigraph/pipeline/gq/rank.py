@@ -79,7 +79,7 @@ def _fused(low: Lowering, rows: Rows, call: ir.Rrf, limit: int | None, run: Run)
     present = F.coalesce(*(F.col(place) for place in places)).isNotNull()
     key = low.names.fresh()
     scores = frame.select(F.col(ids).alias(key), F.when(present, total).alias(score))
-    joined = rows.frame.join(scores, F.col(ids) == F.col(key)).drop(key)
+    joined = rows.frame.join(scores, F.col(ids) == F.col(key), "left").drop(key)
     return replace(rows, frame=joined, kinds=kinds), score
 
 

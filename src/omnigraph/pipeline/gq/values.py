@@ -14,7 +14,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.predicate import Bindings, Evaluator, Fixed
 from omnigraph.engine.read.analyzer import analyze
-from omnigraph.engine.read.corpus import K1, B, Corpus, Part, analysed
+from omnigraph.engine.read.corpus import Corpus, Part, analysed, rarity_of, word_scores
 from omnigraph.engine.read.text import DEFAULT_DISTANCE
 from omnigraph.engine.read.vectors import distances
 from omnigraph.pipeline.gq.carry import from_spark
@@ -148,15 +148,14 @@ def text_statistics(texts: pa.Array, query: str) -> TextStatistics:
 
 
 def bm25(texts: pa.Array, known: TextStatistics) -> Scores:
-    """The score of each text within its column, 0 where no word matches; the sums are those of `Corpus.bm25`."""
+    """The score of each text within its column, 0 where no word matches."""
     part = Part(analysed(texts, np.arange(len(texts))))
     mean = max(known.words / known.texts, 1e-9) if known.texts else 1.0
     total = np.zeros(len(texts))
     for word, having in known.holders.items():
         holders, often = part.postings(word)
-        rarity = np.log1p((known.texts - having + 0.5) / (having + 0.5))
-        length = part.segment.lengths[holders]
-        total[part.segment.rows[holders]] += rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * length / mean))
+        scores = word_scores(rarity_of(having, known.texts), often, part.segment.lengths[holders], mean)
+        total[part.segment.rows[holders]] += scores
     return total
 
 

@@ -7,7 +7,6 @@ from typing import BinaryIO, cast
 
 from starlette.responses import Response
 
-from omnigraph.engine.export import export_types
 from omnigraph.engine.export_file import write_export
 from omnigraph.policy.actions import Action
 from omnigraph.server.answers import NDJSON
@@ -24,9 +23,7 @@ async def export(exchange: Exchange) -> Response:
     core = exchange.graph.core
 
     def produce(sink: Sink) -> object:
-        view = core.view(bound_branch(branch))
-        export_types(view.catalog, body.type_names)
-        return write_export(view, cast("BinaryIO", sink), body.type_names)
+        return write_export(core.view(bound_branch(branch)), cast("BinaryIO", sink), body.type_names)
 
     return await streamed(exchange, produce)
 

@@ -69,7 +69,7 @@ class _Feed:
             if page.caught_up:
                 await asyncio.sleep(_POLL_SECONDS)
                 # A right that was taken away ends a stream that it once opened.
-                self.exchange.deployment = self.exchange.server.deployment
+                self.exchange.server.readmit(self.exchange)
                 self.exchange.allow(Action.READ, branch=self.branch)
             page = await self.poll(_next(page))
 

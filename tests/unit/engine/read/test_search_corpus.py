@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph.engine.read import search_corpora
+from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.corpus import Corpus, Part, analysed
+from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.rowindex import RowIndex
-from omnigraph.engine.read.search_corpora import CORPORA
+from omnigraph.engine.read.search_corpora import CORPORA, TextColumn, corpus_of
 from omnigraph.engine.read.search_segment import Segment
+from omnigraph.errors import QueryCancelled, ResourceLimitExceeded
 
 TEXTS = st.none() | st.sampled_from(["", "stone hut", "stones", "old huts, old stone", "Hütte am Stein", "rest house"])
 QUERIES = ["stone", "huts old", "rest", "stein hutte", "nothing", ""]
@@ -195,3 +199,25 @@ def test_the_past_is_searched_as_it_was(places: og.Graph) -> None:
     places.load([place(3, "a river")], mode="merge")
     assert len(places.query(FOUND)) == 1
     assert len(places.at(before).query(FOUND)) == 0
+
+
+def test_a_query_without_time_stops_before_it_analyses_a_column(places: og.Graph, counted: list[int]) -> None:
+    with pytest.raises(ResourceLimitExceeded):
+        places.query(RANKED, limits=Limits(seconds=0.0))
+    assert counted == []
+
+
+def test_analysis_asks_between_pieces_whether_it_may_go_on(places: og.Graph, counted: list[int]) -> None:
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(len(counted))
+        if len(asked) > 2:
+            raise QueryCancelled()
+
+    view = places.view()
+    table = Entities(view, view.catalog.nodes["Place"])
+    with patch.object(search_corpora, "_PIECE", 10), pytest.raises(QueryCancelled):
+        corpus_of(TextColumn(table, "about", check=check))
+    assert asked == [0, 1, 2]
+    assert corpus_of(TextColumn(table, "about")).count == 100

@@ -37,7 +37,7 @@ def covered(place: Path, records: list[Record], coverage: str) -> og.Graph:
     return graph
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=6, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(graphs(), st.lists(queries(searching=True), min_size=6, max_size=8))
 def test_coverage_never_shows_in_an_answer(records: list[Record], texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, indexes_are_used():
