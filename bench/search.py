@@ -33,6 +33,7 @@ _TEXT_LENGTH = 20
 _CENTRES = 1_000
 _SHARE = 10  # the filter keeps this percentage
 _REPEATS = 40
+_ROUNDS = 3  # the engines take turns, so that both see the same machine
 _TIMES = (
     "vector top-10",
     "vector top-10, filtered",
@@ -52,7 +53,8 @@ def run() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
         data = Path(folder)
         write_data(data)
-        found = {engine: _in_a_process(engine, data) for engine in ("omnigraph", "lancedb")}
+        rounds = [{engine: _in_a_process(engine, data) for engine in ("omnigraph", "lancedb")} for _ in range(_ROUNDS)]
+    found = {engine: _best([each[engine] for each in rounds]) for engine in rounds[0]}
     ours, peer = found["omnigraph"], found["lancedb"]
     for case in (*_TIMES, _GOOD, "build the indexes"):
         yield Measurement("search", case, ours[case], "lancedb", ours[case] / peer[case])
@@ -61,6 +63,11 @@ def run() -> Iterator[Measurement]:
         recalls = f"recall@10 clustered {values['recall clustered']:.3f}, random {values['recall random']:.3f}"
         memory = f"peak memory {values['peak MB']:.0f} MB, {values['peak MB'] - values['MB before']:.0f} MB after load"
         yield Measurement("search", f"{engine}: recall and memory", 0.0, note=f"{recalls}; {memory}")
+
+
+def _best(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """The first round also built everything; of the times, whatever other work the machine had, the best counts."""
+    return {**rounds[0], **{case: min(each[case] for each in rounds) for case in (*_TIMES, _GOOD)}}
 
 
 # --- data -------------------------------------------------------------------------------------------------
@@ -147,6 +154,9 @@ class _Ours:
     def __init__(self, folder: Path) -> None:
         import omnigraph as og
 
+        if (folder / "docs.omni").exists():
+            self.graph = og.open(folder / "docs.omni")
+            return
         schema = f"""node Doc {{ code: String @key  n: I32 @index  body: String @index
                      near: Vector({DIM}) @index  wild: Vector({DIM}) @index }}"""
         self.graph = og.init(folder / "docs.omni", schema=schema)
@@ -192,9 +202,11 @@ class _Lancedb:
         import lancedb
 
         self.effort: tuple[int, int] | None = None
-        self.table = lancedb.connect(folder / "docs.lancedb").create_table(
-            "docs", pq.read_table(folder / "docs.parquet")
-        )
+        store = lancedb.connect(folder / "docs.lancedb")
+        if (folder / "docs.lancedb" / "docs.lance").exists():
+            self.table = store.open_table("docs")
+        else:
+            self.table = store.create_table("docs", pq.read_table(folder / "docs.parquet"))
 
     def build(self) -> None:
         for column in ("near", "wild"):
@@ -232,10 +244,13 @@ class _Lancedb:
 def measure(engine: str, folder: Path) -> dict[str, float]:
     """Everything about one engine."""
     queries = Data(**json.loads((folder / "queries.json").read_text(encoding="utf-8")))
-    store = (_Ours if engine == "omnigraph" else _Lancedb)(folder)
+    kind, place = (_Ours, "docs.omni") if engine == "omnigraph" else (_Lancedb, "docs.lancedb")
+    fresh = not (folder / place).exists()
+    store = kind(folder)
     before = _megabytes()
     begin = time.perf_counter()
-    store.build()
+    if fresh:
+        store.build()
     built = (time.perf_counter() - begin) * 1000
     body = pq.read_table(folder / "docs.parquet", columns=["body"])["body"][COUNT // 2].as_py()
     times = [

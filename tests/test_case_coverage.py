@@ -17,6 +17,7 @@ TABLES = {
     "writes": (r"W{}", 62),
     "versioning": (r"V{}", 70),
     "operations": (r"ops-{}", 68),
+    "command line": (r"cli-{}", 64),
     "schema language": (r"schema-{}", 64),
     "query language": (r"query-{}", 86),
     "http api": (r"http-{}", 71),

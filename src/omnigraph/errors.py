@@ -11,6 +11,7 @@ OmnigraphError
 │   ├── ChangeCursorRejected     a page token or cursor that does not belong here
 │   ├── PolicyInvalid            a policy bundle that cannot be enforced as written
 │   ├── StartRefused             settings under which a server must not start
+│   │   └── BootRefused          a cluster that cannot be served
 │   └── ResourceLimitExceeded    send less at once
 ├── NotFound                     name something that exists
 │   ├── BranchNotFound, CommitNotFound, QueryNotFound (R001)
@@ -206,6 +207,21 @@ class StartRefused(InputError):
     """A server must not start with these settings; the message says which one to change."""
 
     code = "start_refused"
+
+
+class BootRefused(StartRefused):
+    """A cluster cannot be served; `diagnostics` holds everything that was found."""
+
+    code = "boot_refused"
+
+    def __init__(self, root: str, diagnostics: Sequence[Any]) -> None:
+        lines = "\n".join(str(item) for item in diagnostics)
+        super().__init__(f"the cluster '{root}' is not servable:\n{lines}")
+        self.root = root
+        self.diagnostics = tuple(diagnostics)
+
+    def details(self) -> dict[str, Any]:
+        return {"root": self.root, "diagnostics": [item.to_json() for item in self.diagnostics]}
 
 
 # --- name something real ---------------------------------------------------------------------

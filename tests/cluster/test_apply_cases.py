@@ -8,7 +8,8 @@ import pytest
 from cluster_desk import CONFIG, FIND, SCHEMA, WIDER, Desk, case, codes, dispositions
 
 import omnigraph as og
-from omnigraph.cluster.boot import BootRefused, read_applied
+from omnigraph.cluster.boot import read_applied
+from omnigraph.errors import BootRefused
 
 ALLOW = "    external_blobs: {allow: [{base: 's3://bucket/docs', scope: server_safe}]}\n"
 

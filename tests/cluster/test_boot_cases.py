@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cluster_desk import CONFIG, FIND, Desk, case
 
-from omnigraph.cluster.boot import AppliedCluster, BootRefused, applied_graph_uri, read_applied
-from omnigraph.errors import BadRequest
+from omnigraph.cluster.boot import AppliedCluster, applied_graph_uri, read_applied
+from omnigraph.errors import BadRequest, BootRefused
 
 
 def boot(desk: Desk, **environ: str) -> AppliedCluster:

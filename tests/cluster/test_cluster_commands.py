@@ -76,7 +76,8 @@ def test_a_whole_deployment_by_hand(desk: Desk, shell: Shell) -> None:
     assert run("refresh") == (0, ["cluster refresh: revision 3, 4 resource(s)"])
 
 
-def test_json_is_the_report_itself(desk: Desk, shell: Shell) -> None:
+@pytest.mark.parametrize("case", [pytest.param(64, id="cli-64")])
+def test_json_is_the_report_itself(desk: Desk, shell: Shell, case: int) -> None:
     outcome = shell.run("cluster", "status", "--config", "config", "--json")
     assert outcome.code == 0
     assert outcome.json["ok"] is True
@@ -85,7 +86,8 @@ def test_json_is_the_report_itself(desk: Desk, shell: Shell) -> None:
     assert outcome.stdout.startswith('{\n  "ok"')
 
 
-def test_a_held_lock_fails_the_plan_and_can_be_forced_open(desk: Desk, shell: Shell) -> None:
+@pytest.mark.parametrize("case", [pytest.param(64, id="cli-64-held-lock")])
+def test_a_held_lock_fails_the_plan_and_can_be_forced_open(desk: Desk, shell: Shell, case: int) -> None:
     lock = new_lock("apply")
     assert take_lock(open_stored(str(desk.place)), lock)
     outcome = shell.run("cluster", "plan", "--config", "config", "--json")

@@ -10,7 +10,8 @@ import pytest
 from cluster_desk import CONFIG, FIND, SCHEMA, WIDER, Desk, case, codes, dispositions
 
 import omnigraph as og
-from omnigraph.cluster.boot import BootRefused, read_applied
+from omnigraph.cluster.boot import read_applied
+from omnigraph.errors import BootRefused
 from omnigraph.storage import failpoints
 from omnigraph.testing.cluster_child import apply_and_die
 

@@ -19,20 +19,20 @@ ALICE = ("-e", GET_PERSON, "--params", '{"name":"Alice"}')
 # --- 1–8: the program itself -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("flag", [pytest.param("-v", id="1-short"), pytest.param("--version", id="1-long")])
+@pytest.mark.parametrize("flag", [pytest.param("-v", id="cli-1-short"), pytest.param("--version", id="cli-1-long")])
 def test_version_flag_prints_one_line(desk: Desk, flag: str) -> None:
     done = desk.shell(flag)
     assert (done.code, done.stdout, done.stderr) == (0, f"omnigraph {VERSION}\n", "")
 
 
-@pytest.mark.parametrize("number", [pytest.param(2, id="2")])
+@pytest.mark.parametrize("number", [pytest.param(2, id="cli-2")])
 def test_version_command_names_the_storage_format(desk: Desk, number: int) -> None:
     done = desk.shell("version")
     assert (done.code, done.stdout) == (0, f"omnigraph {VERSION}\ninternal-schema 4\n")
 
 
 @pytest.mark.parametrize(
-    "args", [pytest.param([], id="3"), pytest.param(["branch"], id="3-group"), pytest.param(["--quiet"], id="3-option")]
+    "args", [pytest.param([], id="cli-3"), pytest.param(["branch"], id="cli-3-group"), pytest.param(["--quiet"], id="cli-3-option")]
 )
 def test_without_a_command_help_goes_to_stderr(desk: Desk, args: list[str]) -> None:
     done = desk.shell(*args)
@@ -40,7 +40,7 @@ def test_without_a_command_help_goes_to_stderr(desk: Desk, args: list[str]) -> N
     assert "Usage: omnigraph" in done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(4, id="4")])
+@pytest.mark.parametrize("number", [pytest.param(4, id="cli-4")])
 def test_help_lists_commands_by_what_they_need(desk: Desk, number: int) -> None:
     done = desk.shell("--help")
     assert (done.code, done.stderr) == (0, "")
@@ -53,20 +53,20 @@ def test_help_lists_commands_by_what_they_need(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize(
     ("args", "tokens"),
     [
-        pytest.param(["export", "--table", "node:Person"], ["unexpected argument '--table'"], id="5"),
-        pytest.param(["query", "--alias", "who"], ["unexpected argument", "--alias", "omnigraph alias NAME"], id="6"),
-        pytest.param(["read"], ["unrecognized command 'read'", "omnigraph query"], id="7-dropped-by-decision-3"),
-        pytest.param(["query", "lint", "more"], ["unexpected argument 'more'"], id="8-dropped-by-decision-3"),
-        pytest.param(["load", "--data", "d", "g"], ["--mode"], id="12"),
-        pytest.param(["query", "--query", "a", "-e", "b"], ["cannot be used with"], id="28"),
-        pytest.param(["query", "-e", "b", "--json", "--format", "csv"], ["cannot be used with"], id="28-formats"),
-        pytest.param(["query", "--format", "xml"], ["xml", "table"], id="28-unknown-format"),
-        pytest.param(["load", "--mode"], ["--mode"], id="12-no-value"),
-        pytest.param(["branch", "create"], ["<NAME>"], id="12-argument"),
-        pytest.param(["query", "-v"], ["unexpected argument '-v'"], id="1-version-is-root-only"),
-        pytest.param(["query", "--yes=no"], ["--yes", "takes no value"], id="12-switch-with-value"),
-        pytest.param(["branch", "creat"], ["unrecognized command", "branch create"], id="12-near-miss"),
-        pytest.param(["load", "--uri", "g"], ["unexpected argument '--uri'", "as an argument"], id="12-former-option"),
+        pytest.param(["export", "--table", "node:Person"], ["unexpected argument '--table'"], id="cli-5"),
+        pytest.param(["query", "--alias", "who"], ["unexpected argument", "--alias", "omnigraph alias NAME"], id="cli-6"),
+        pytest.param(["read"], ["unrecognized command 'read'", "omnigraph query"], id="cli-7-dropped-by-decision-3"),
+        pytest.param(["query", "lint", "more"], ["unexpected argument 'more'"], id="cli-8-dropped-by-decision-3"),
+        pytest.param(["load", "--data", "d", "g"], ["--mode"], id="cli-12"),
+        pytest.param(["query", "--query", "a", "-e", "b"], ["cannot be used with"], id="cli-28"),
+        pytest.param(["query", "-e", "b", "--json", "--format", "csv"], ["cannot be used with"], id="cli-28-formats"),
+        pytest.param(["query", "--format", "xml"], ["xml", "table"], id="cli-28-unknown-format"),
+        pytest.param(["load", "--mode"], ["--mode"], id="cli-12-no-value"),
+        pytest.param(["branch", "create"], ["<NAME>"], id="cli-12-argument"),
+        pytest.param(["query", "-v"], ["unexpected argument '-v'"], id="cli-1-version-is-root-only"),
+        pytest.param(["query", "--yes=no"], ["--yes", "takes no value"], id="cli-12-switch-with-value"),
+        pytest.param(["branch", "creat"], ["unrecognized command", "branch create"], id="cli-12-near-miss"),
+        pytest.param(["load", "--uri", "g"], ["unexpected argument '--uri'", "as an argument"], id="cli-12-former-option"),
     ],
 )
 def test_usage_errors_exit_2(desk: Desk, args: list[str], tokens: list[str]) -> None:
@@ -78,7 +78,7 @@ def test_usage_errors_exit_2(desk: Desk, args: list[str], tokens: list[str]) -> 
 # --- 9–18: init and load -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(9, id="9")])
+@pytest.mark.parametrize("number", [pytest.param(9, id="cli-9")])
 def test_init_creates_a_graph_once(desk: Desk, number: int) -> None:
     done = desk.shell("init", "--schema", "F.pg", "new.omni")
     assert (done.code, done.stdout, done.stderr) == (0, "initialized new.omni\n", "")
@@ -87,7 +87,7 @@ def test_init_creates_a_graph_once(desk: Desk, number: int) -> None:
     assert "already initialized" in again.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(10, id="10")])
+@pytest.mark.parametrize("number", [pytest.param(10, id="cli-10")])
 def test_init_needs_its_schema_file(desk: Desk, number: int) -> None:
     done = desk.run("init", "--schema", "missing.pg", "x")
     assert (done.code, done.stdout) == (1, "")
@@ -95,7 +95,7 @@ def test_init_needs_its_schema_file(desk: Desk, number: int) -> None:
     assert not (desk.place / "x").exists()
 
 
-@pytest.mark.parametrize("number", [pytest.param(11, id="11")])
+@pytest.mark.parametrize("number", [pytest.param(11, id="cli-11")])
 def test_init_refuses_addressing_flags_before_it_does_anything(desk: Desk, number: int) -> None:
     desk.config("a: [broken")
     done = desk.run("init", "--schema", "F.pg", "--store", "file:///x", "g2")
@@ -105,7 +105,7 @@ def test_init_refuses_addressing_flags_before_it_does_anything(desk: Desk, numbe
     assert not (desk.place / "g2").exists()
 
 
-@pytest.mark.parametrize("number", [pytest.param(13, id="13")])
+@pytest.mark.parametrize("number", [pytest.param(13, id="cli-13")])
 def test_load_reports_what_it_wrote(desk: Desk, number: int) -> None:
     assert desk.run("init", "--schema", "F.pg", "n").code == 0
     done = desk.shell("load", "--mode", "overwrite", "--data", "F.jsonl", "--json", "n")
@@ -119,7 +119,7 @@ def test_load_reports_what_it_wrote(desk: Desk, number: int) -> None:
     assert found["commit"] == desk.shell("commit", "list", "--json", "n").json["commits"][0]
 
 
-@pytest.mark.parametrize("number", [pytest.param(14, id="14")])
+@pytest.mark.parametrize("number", [pytest.param(14, id="cli-14")])
 def test_load_in_words(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.run("load", "--mode", "overwrite", "--data", "F.jsonl", "g")
@@ -127,7 +127,7 @@ def test_load_in_words(desk: Desk, number: int) -> None:
     assert (done.code, done.stdout) == (0, expected)
 
 
-@pytest.mark.parametrize("number", [pytest.param(15, id="15")])
+@pytest.mark.parametrize("number", [pytest.param(15, id="cli-15")])
 def test_load_says_on_stderr_where_it_writes(desk: Desk, number: int) -> None:
     desk.graph()
     loud = desk.run("load", "--mode", "merge", "--data", "F.jsonl", "g", "--json")
@@ -136,7 +136,7 @@ def test_load_says_on_stderr_where_it_writes(desk: Desk, number: int) -> None:
     assert (quiet.code, quiet.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("number", [pytest.param(16, id="16")])
+@pytest.mark.parametrize("number", [pytest.param(16, id="cli-16")])
 def test_load_needs_an_existing_branch(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.run("load", "--mode", "merge", "--branch", "nope", "--data", "F.jsonl", "g")
@@ -145,7 +145,7 @@ def test_load_needs_an_existing_branch(desk: Desk, number: int) -> None:
     assert desk.run("branch", "list", "--uri", "g").stdout == "main\n"
 
 
-@pytest.mark.parametrize("number", [pytest.param(17, id="17")])
+@pytest.mark.parametrize("number", [pytest.param(17, id="cli-17")])
 def test_load_can_fork_its_branch(desk: Desk, number: int) -> None:
     desk.graph()
     args = ("load", "--mode", "merge", "--branch", "nope", "--from", "main", "--data", "F.jsonl", "g")
@@ -159,8 +159,8 @@ def test_load_can_fork_its_branch(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        pytest.param(["load", "--mode", "overwrite", "--store", "s3://b/g", "--data", "F.jsonl", "--json"], id="18"),
-        pytest.param(["branch", "delete", "--store", "s3://b/g", "f", "--json"], id="41"),
+        pytest.param(["load", "--mode", "overwrite", "--store", "s3://b/g", "--data", "F.jsonl", "--json"], id="cli-18"),
+        pytest.param(["branch", "delete", "--store", "s3://b/g", "f", "--json"], id="cli-41"),
     ],
 )
 def test_destroying_something_remote_needs_consent(desk: Desk, args: list[str]) -> None:
@@ -174,7 +174,7 @@ def test_destroying_something_remote_needs_consent(desk: Desk, args: list[str]) 
 # --- 19–33: reading ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(19, id="19")])
+@pytest.mark.parametrize("number", [pytest.param(19, id="cli-19")])
 def test_query_prints_an_envelope(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.shell("query", "--store", "g", *ALICE, "--json")
@@ -196,15 +196,15 @@ METADATA = '{"kind":"metadata","query_name":"get_person","target":{"branch":"mai
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        pytest.param(["--format", "csv"], "p.name,p.age\nAlice,30\n", id="20"),
-        pytest.param(["--format", "jsonl"], METADATA + '{"p.name":"Alice","p.age":30}\n', id="21"),
+        pytest.param(["--format", "csv"], "p.name,p.age\nAlice,30\n", id="cli-20"),
+        pytest.param(["--format", "jsonl"], METADATA + '{"p.name":"Alice","p.age":30}\n', id="cli-21"),
         pytest.param(
-            ["--format", "kv"], "1 rows from branch main via get_person\nrow 1\np.name: Alice\np.age: 30\n", id="22"
+            ["--format", "kv"], "1 rows from branch main via get_person\nrow 1\np.name: Alice\np.age: 30\n", id="cli-22"
         ),
         pytest.param(
             [],
             "1 rows from branch main via get_person\np.name | p.age\n-------+------\nAlice  | 30   \n",
-            id="23",
+            id="cli-23",
         ),
     ],
 )
@@ -214,7 +214,7 @@ def test_query_formats(desk: Desk, args: list[str], expected: str) -> None:
     assert (done.code, done.stdout, done.stderr) == (0, expected, "")
 
 
-@pytest.mark.parametrize("number", [pytest.param(24, id="24")])
+@pytest.mark.parametrize("number", [pytest.param(24, id="cli-24")])
 def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> None:
     desk.graph()
     desk.config("defaults: {output: csv}")
@@ -225,36 +225,36 @@ def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> 
 @pytest.mark.parametrize(
     ("args", "tokens"),
     [
-        pytest.param(["query", "--store", "g", "--query", "multi.gq"], ["multiple queries", "add"], id="25"),
+        pytest.param(["query", "--store", "g", "--query", "multi.gq"], ["multiple queries", "add"], id="cli-25"),
         pytest.param(
-            ["query", "nope", "--store", "g", "--query", "multi.gq"], ["query 'nope' not found"], id="25-name"
+            ["query", "nope", "--store", "g", "--query", "multi.gq"], ["query 'nope' not found"], id="cli-25-name"
         ),
-        pytest.param(["query", "find", "--store", "g"], ["needs a server"], id="26"),
-        pytest.param(["query", "--store", "g"], ["--query", "-e"], id="26-nothing"),
-        pytest.param(["query", "--store", "g", "-e", ""], ["must not be empty"], id="27"),
-        pytest.param(["query", "--store", "g", "-e", "F.pg"], ["parse error", "F.pg"], id="27-text-is-no-path"),
-        pytest.param(["query", "--store", "g", "--graph", "k", *ALICE], ["already a single graph"], id="29"),
+        pytest.param(["query", "find", "--store", "g"], ["needs a server"], id="cli-26"),
+        pytest.param(["query", "--store", "g"], ["--query", "-e"], id="cli-26-nothing"),
+        pytest.param(["query", "--store", "g", "-e", ""], ["must not be empty"], id="cli-27"),
+        pytest.param(["query", "--store", "g", "-e", "F.pg"], ["parse error", "F.pg"], id="cli-27-text-is-no-path"),
+        pytest.param(["query", "--store", "g", "--graph", "k", *ALICE], ["already a single graph"], id="cli-29"),
         pytest.param(
-            ["query", "--store", "http://127.0.0.1:1", *ALICE], ["must be addressed with `--server <url>`"], id="30"
+            ["query", "--store", "http://127.0.0.1:1", *ALICE], ["must be addressed with `--server <url>`"], id="cli-30"
         ),
-        pytest.param(["query", "--cluster", "./c", *ALICE], ["`--cluster` does not apply.\n"], id="31"),
-        pytest.param(["query", "--as", "x", "--store", "g", *ALICE], ["--as", "does not apply"], id="32"),
-        pytest.param(["query", *ALICE], ["no graph addressed"], id="33-no-graph"),
-        pytest.param(["snapshot", "g", "--store", "g"], ["mutually exclusive"], id="33-two-graphs"),
-        pytest.param(["query", "--profile", "nope", *ALICE], ["unknown profile 'nope'"], id="33-unknown-profile"),
+        pytest.param(["query", "--cluster", "./c", *ALICE], ["`--cluster` does not apply.\n"], id="cli-31"),
+        pytest.param(["query", "--as", "x", "--store", "g", *ALICE], ["--as", "does not apply"], id="cli-32"),
+        pytest.param(["query", *ALICE], ["no graph addressed"], id="cli-33-no-graph"),
+        pytest.param(["snapshot", "g", "--store", "g"], ["mutually exclusive"], id="cli-33-two-graphs"),
+        pytest.param(["query", "--profile", "nope", *ALICE], ["unknown profile 'nope'"], id="cli-33-unknown-profile"),
         pytest.param(
             ["query", "--store", "g", "-e", GET_PERSON, "--params", "[1]"],
             ["params must be a JSON object"],
-            id="19-list",
+            id="cli-19-list",
         ),
         pytest.param(
             ["query", "--store", "g", "-e", GET_PERSON, "--params", '{"name": NaN}'],
             ["params must be a JSON object"],
-            id="19-nan",
+            id="cli-19-nan",
         ),
-        pytest.param(["query", "--store", "g", "-e", GET_PERSON], ["param 'name':"], id="19-missing"),
+        pytest.param(["query", "--store", "g", "-e", GET_PERSON], ["param 'name':"], id="cli-19-missing"),
         pytest.param(
-            ["query", "--store", "g", "-e", GET_PERSON, "-p", "name=3"], ["param 'name':"], id="19-wrong-kind"
+            ["query", "--store", "g", "-e", GET_PERSON, "-p", "name=3"], ["param 'name':"], id="cli-19-wrong-kind"
         ),
         pytest.param(
             [
@@ -267,11 +267,11 @@ def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> 
                 "n=3000000000",
             ],
             ["param 'n':", "exceeds I32"],
-            id="19-out-of-range",
+            id="cli-19-out-of-range",
         ),
-        pytest.param(["commit", "show", "\udcff", "--uri", "g"], ["not UTF-8"], id="19-bytes"),
-        pytest.param(["query", "--store", "g", "--query", "gone.gq"], ["No such file", "gone.gq"], id="25-no-file"),
-        pytest.param(["query", "--store", "gone", *ALICE], ["gone"], id="19-no-graph-there"),
+        pytest.param(["commit", "show", "\udcff", "--uri", "g"], ["not UTF-8"], id="cli-19-bytes"),
+        pytest.param(["query", "--store", "g", "--query", "gone.gq"], ["No such file", "gone.gq"], id="cli-25-no-file"),
+        pytest.param(["query", "--store", "gone", *ALICE], ["gone"], id="cli-19-no-graph-there"),
     ],
 )
 def test_reads_that_fail(desk: Desk, args: list[str], tokens: list[str]) -> None:
@@ -283,7 +283,7 @@ def test_reads_that_fail(desk: Desk, args: list[str], tokens: list[str]) -> None
     assert all(token in done.stderr for token in tokens), done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(33, id="33")])
+@pytest.mark.parametrize("number", [pytest.param(33, id="cli-33")])
 def test_a_profile_names_the_store(desk: Desk, number: int) -> None:
     desk.graph()
     desk.config("profiles: {local: {store: g}}")
@@ -294,7 +294,7 @@ def test_a_profile_names_the_store(desk: Desk, number: int) -> None:
     assert desk.run("--profile", "nope", "query", "--store", "g", *ALICE, "--json") == plain
 
 
-@pytest.mark.parametrize("number", [pytest.param(33, id="33-parameters")])
+@pytest.mark.parametrize("number", [pytest.param(33, id="cli-33-parameters")])
 def test_parameters_come_from_options_and_files(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("p.json", '{"name": "Bob"}')
@@ -305,7 +305,7 @@ def test_parameters_come_from_options_and_files(desk: Desk, number: int) -> None
     assert desk.run(*base, "--params", '{"name":"Alice"}', "-p", "name=Bob").stdout == expected
 
 
-@pytest.mark.parametrize("number", [pytest.param(19, id="19-snapshot")])
+@pytest.mark.parametrize("number", [pytest.param(19, id="cli-19-snapshot")])
 def test_a_read_of_the_past_names_its_snapshot(desk: Desk, number: int) -> None:
     desk.graph()
     before = desk.head()
@@ -319,7 +319,7 @@ def test_a_read_of_the_past_names_its_snapshot(desk: Desk, number: int) -> None:
 # --- 34–37: mutations --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(34, id="34")])
+@pytest.mark.parametrize("number", [pytest.param(34, id="cli-34")])
 def test_mutate_reports_its_commit(desk: Desk, number: int) -> None:
     desk.graph()
     args = ("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Eve", "--as", "ann")
@@ -331,7 +331,7 @@ def test_mutate_reports_its_commit(desk: Desk, number: int) -> None:
     assert words.stdout == "changed main via add: 1 nodes, 0 edges\n"
 
 
-@pytest.mark.parametrize("number", [pytest.param(35, id="35")])
+@pytest.mark.parametrize("number", [pytest.param(35, id="cli-35")])
 def test_a_mutation_that_matches_nothing_is_no_commit(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.run("mutate", "--store", "g", "-e", 'query q() { delete Person where name = "Zed" }', "--json")
@@ -339,7 +339,7 @@ def test_a_mutation_that_matches_nothing_is_no_commit(desk: Desk, number: int) -
     assert (done.json["affected_nodes"], done.json["commit"]) == (0, None)
 
 
-@pytest.mark.parametrize("number", [pytest.param(36, id="36")])
+@pytest.mark.parametrize("number", [pytest.param(36, id="cli-36")])
 def test_a_lost_compare_and_swap_exits_4(desk: Desk, number: int) -> None:
     desk.graph()
     seen = desk.query("--json").json["graph_commit_id"]
@@ -354,7 +354,7 @@ def test_a_lost_compare_and_swap_exits_4(desk: Desk, number: int) -> None:
     assert desk.run("get", "Person", "Fred", "--store", "g").code == 1
 
 
-@pytest.mark.parametrize("number", [pytest.param(37, id="37")])
+@pytest.mark.parametrize("number", [pytest.param(37, id="cli-37")])
 def test_a_served_write_takes_no_actor(desk: Desk, number: int) -> None:
     done = desk.run("mutate", "--server", "http://127.0.0.1:1", "--as", "a", "-e", ADD_PERSON)
     assert done.code == 1
@@ -364,7 +364,7 @@ def test_a_served_write_takes_no_actor(desk: Desk, number: int) -> None:
 # --- 39–44: branches ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(39, id="39")])
+@pytest.mark.parametrize("number", [pytest.param(39, id="cli-39")])
 def test_branches_are_created_and_listed(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.shell("branch", "create", "--uri", "g", "--from", "main", "feature", "--json")
@@ -375,7 +375,7 @@ def test_branches_are_created_and_listed(desk: Desk, number: int) -> None:
     assert desk.shell("branch", "delete", "feature", "--uri", "g").stdout == "deleted branch feature\n"
 
 
-@pytest.mark.parametrize("number", [pytest.param(40, id="40")])
+@pytest.mark.parametrize("number", [pytest.param(40, id="cli-40")])
 def test_main_cannot_be_deleted(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.run("branch", "delete", "--uri", "g", "main")
@@ -383,7 +383,7 @@ def test_main_cannot_be_deleted(desk: Desk, number: int) -> None:
     assert "cannot delete branch 'main'" in done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(41, id="41-consented")])
+@pytest.mark.parametrize("number", [pytest.param(41, id="cli-41-consented")])
 def test_consent_lets_a_remote_delete_proceed(desk: Desk, number: int) -> None:
     done = desk.run("branch", "delete", "--store", "gs://b/g", "f", "--json", "--yes")
     assert done.code == 1
@@ -391,7 +391,7 @@ def test_consent_lets_a_remote_delete_proceed(desk: Desk, number: int) -> None:
     assert "omnigraph branch delete → gs://b/g (direct, remote)" in done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(42, id="42")])
+@pytest.mark.parametrize("number", [pytest.param(42, id="cli-42")])
 def test_a_merge_fast_forwards(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("eve.jsonl", '{"type":"Person","data":{"name":"Eve"}}\n')
@@ -401,7 +401,7 @@ def test_a_merge_fast_forwards(desk: Desk, number: int) -> None:
     assert desk.run("get", "Person", "Eve", "--store", "g").json["name"] == "Eve"
 
 
-@pytest.mark.parametrize("number", [pytest.param(43, id="43")])
+@pytest.mark.parametrize("number", [pytest.param(43, id="cli-43")])
 def test_a_merged_branch_with_children_is_kept(desk: Desk, number: int) -> None:
     desk.graph()
     assert desk.run("branch", "create", "feature", "--uri", "g").code == 0
@@ -413,7 +413,7 @@ def test_a_merged_branch_with_children_is_kept(desk: Desk, number: int) -> None:
     assert "warning: merged, but could not delete branch 'feature'" in done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(44, id="44")])
+@pytest.mark.parametrize("number", [pytest.param(44, id="cli-44")])
 def test_a_merge_needs_two_branches(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.run("branch", "merge", "--uri", "g", "main", "--into", "main")
@@ -421,7 +421,7 @@ def test_a_merge_needs_two_branches(desk: Desk, number: int) -> None:
     assert "distinct source and target" in done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(44, id="44-conflict")])
+@pytest.mark.parametrize("number", [pytest.param(44, id="cli-44-conflict")])
 def test_conflicts_are_listed_previewed_and_resolved(desk: Desk, number: int) -> None:
     desk.graph()
     age = 'query q($n: I32) { update Person set { age: $n } where name = "Alice" }'
@@ -463,7 +463,7 @@ def test_a_merge_of_a_deleted_branch_names_its_second_parent(desk: Desk) -> None
 # --- 45–50: inspection and schema --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(45, id="45")])
+@pytest.mark.parametrize("number", [pytest.param(45, id="cli-45")])
 def test_snapshot_lists_datasets(desk: Desk, number: int) -> None:
     desk.graph()
     found = desk.shell("snapshot", "g", "--json").json
@@ -479,7 +479,7 @@ def test_snapshot_lists_datasets(desk: Desk, number: int) -> None:
     assert words[-1].endswith(" native_dataset_branch=main entities=4")
 
 
-@pytest.mark.parametrize("number", [pytest.param(46, id="46")])
+@pytest.mark.parametrize("number", [pytest.param(46, id="cli-46")])
 def test_export_selects_types(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.shell("export", "g", "--type", "Person")
@@ -489,7 +489,7 @@ def test_export_selects_types(desk: Desk, number: int) -> None:
     assert "unknown export type 'Nope'" in unknown.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(47, id="47")])
+@pytest.mark.parametrize("number", [pytest.param(47, id="cli-47")])
 def test_schema_plan_lists_steps(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("new.pg", SCHEMA.replace("age: I32?", "age: I32?\n  nickname: String?"))
@@ -502,7 +502,7 @@ def test_schema_plan_lists_steps(desk: Desk, number: int) -> None:
     assert words == expected
 
 
-@pytest.mark.parametrize("number", [pytest.param(48, id="48")])
+@pytest.mark.parametrize("number", [pytest.param(48, id="cli-48")])
 def test_an_unsupported_plan_is_shown_and_not_applied(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("new.pg", SCHEMA.replace("age: I32?", "age: I64?"))
@@ -514,7 +514,7 @@ def test_an_unsupported_plan_is_shown_and_not_applied(desk: Desk, number: int) -
     assert "error: [OG-" in refused.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(49, id="49")])
+@pytest.mark.parametrize("number", [pytest.param(49, id="cli-49")])
 def test_schema_apply_needs_a_graph_without_branches(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("new.pg", SCHEMA.replace("age: I32?", "age: I32?\n  nickname: String?"))
@@ -526,7 +526,7 @@ def test_schema_apply_needs_a_graph_without_branches(desk: Desk, number: int) ->
 
 @pytest.mark.parametrize(
     ("flags", "mode"),
-    [pytest.param([], "soft", id="50-soft"), pytest.param(["--allow-data-loss"], "hard", id="50-hard")],
+    [pytest.param([], "soft", id="cli-50-soft"), pytest.param(["--allow-data-loss"], "hard", id="cli-50-hard")],
 )
 def test_schema_apply_drops_softly_unless_told(desk: Desk, flags: list[str], mode: str) -> None:
     desk.graph()
@@ -541,13 +541,13 @@ def test_schema_apply_drops_softly_unless_told(desk: Desk, flags: list[str], mod
     assert desk.run("schema", "show", "g").stdout == SCHEMA.replace("  age: I32?\n", "") + "\n"
 
 
-@pytest.mark.parametrize("name", [pytest.param("show", id="50-show"), pytest.param("get", id="50-get")])
+@pytest.mark.parametrize("name", [pytest.param("show", id="cli-50-show"), pytest.param("get", id="cli-50-get")])
 def test_schema_show_prints_the_source(desk: Desk, name: str) -> None:
     desk.graph()
     assert desk.shell("schema", name, "g", "--json").json == {"schema_source": SCHEMA}
 
 
-@pytest.mark.parametrize("number", [pytest.param(45, id="45-commit-show")])
+@pytest.mark.parametrize("number", [pytest.param(45, id="cli-45-commit-show")])
 def test_commit_show_prints_one_commit(desk: Desk, number: int) -> None:
     desk.graph()
     newest = desk.run("commit", "list", "g", "--json").json["commits"][0]
@@ -562,7 +562,7 @@ def test_commit_show_prints_one_commit(desk: Desk, number: int) -> None:
 # --- 51–55: maintenance ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(51, id="51")])
+@pytest.mark.parametrize("number", [pytest.param(51, id="cli-51")])
 def test_optimize_reports_every_dataset(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.shell("optimize", "--json", "g")
@@ -599,7 +599,7 @@ def test_maintenance_needs_storage(desk: Desk, command: str) -> None:
     assert "Pass a storage URI, or --cluster <dir> --graph <id>." in flagged.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(53, id="53")])
+@pytest.mark.parametrize("number", [pytest.param(53, id="cli-53")])
 def test_repair_finds_no_drift(desk: Desk, number: int) -> None:
     desk.graph()
     done = desk.shell("repair", "--json", "g")
@@ -611,7 +611,7 @@ def test_repair_finds_no_drift(desk: Desk, number: int) -> None:
     assert (forced.code, "--confirm" in forced.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("number", [pytest.param(54, id="54")])
+@pytest.mark.parametrize("number", [pytest.param(54, id="cli-54")])
 def test_cleanup_previews_without_opening_the_graph(desk: Desk, number: int) -> None:
     done = desk.run("cleanup", "g")
     assert (done.code, done.stdout) == (1, "")
@@ -625,9 +625,9 @@ def test_cleanup_previews_without_opening_the_graph(desk: Desk, number: int) -> 
 @pytest.mark.parametrize(
     ("duration", "token"),
     [
-        pytest.param("1h30m", "invalid duration", id="54-compound"),
-        pytest.param("7D", "unknown duration unit", id="54-unit"),
-        pytest.param("-1s", "invalid duration", id="54-sign"),
+        pytest.param("1h30m", "invalid duration", id="cli-54-compound"),
+        pytest.param("7D", "unknown duration unit", id="cli-54-unit"),
+        pytest.param("-1s", "invalid duration", id="cli-54-sign"),
     ],
 )
 def test_cleanup_refuses_odd_durations(desk: Desk, duration: str, token: str) -> None:
@@ -635,7 +635,7 @@ def test_cleanup_refuses_odd_durations(desk: Desk, duration: str, token: str) ->
     assert (done.code, token in done.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("number", [pytest.param(55, id="55")])
+@pytest.mark.parametrize("number", [pytest.param(55, id="cli-55")])
 def test_cleanup_removes_versions_when_confirmed(desk: Desk, number: int) -> None:
     desk.graph()
     assert desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Eve").code == 0
@@ -657,7 +657,7 @@ def test_cleanup_removes_versions_when_confirmed(desk: Desk, number: int) -> Non
 # --- 56–62: lint and local commands ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [pytest.param(56, id="56")])
+@pytest.mark.parametrize("number", [pytest.param(56, id="cli-56")])
 def test_lint_warns_about_properties_that_no_update_sets(desk: Desk, number: int) -> None:
     desk.write("s.pg", "node Person { name: String @key\n age: I32?\n city: String? }")
     desk.write("q.gq", 'query q($n: I32) { update Person set { age: $n } where name = "Alice" }')
@@ -668,7 +668,7 @@ def test_lint_warns_about_properties_that_no_update_sets(desk: Desk, number: int
     assert done.json["schema_source"] == {"kind": "file", "path": "s.pg"}
 
 
-@pytest.mark.parametrize("number", [pytest.param(57, id="57")])
+@pytest.mark.parametrize("number", [pytest.param(57, id="cli-57")])
 def test_lint_reports_errors_and_exits_1(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("q.gq", "query q() { match { $p: Person } return { $p.nope } }")
@@ -687,21 +687,21 @@ def test_lint_reports_errors_and_exits_1(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize(
     ("args", "tokens"),
     [
-        pytest.param(["alias", "nope"], ["unknown alias 'nope'", "who"], id="59-unknown"),
-        pytest.param(["--server", "x", "alias", "who"], ["uses the server, graph", "--server"], id="59-addressed"),
-        pytest.param(["alias", "who", "a", "b"], ["takes 1 positional arg(s)"], id="59-arguments"),
-        pytest.param(["graphs", "list"], ["needs a server scope"], id="62"),
-        pytest.param(["graphs", "list", "--store", "x"], ["does not apply"], id="62-store"),
-        pytest.param(["graphs", "list", "--graph", "a"], ["does not apply"], id="62-graph"),
+        pytest.param(["alias", "nope"], ["unknown alias 'nope'", "who"], id="cli-59-unknown"),
+        pytest.param(["--server", "x", "alias", "who"], ["uses the server, graph", "--server"], id="cli-59-addressed"),
+        pytest.param(["alias", "who", "a", "b"], ["takes 1 positional arg(s)"], id="cli-59-arguments"),
+        pytest.param(["graphs", "list"], ["needs a server scope"], id="cli-62"),
+        pytest.param(["graphs", "list", "--store", "x"], ["does not apply"], id="cli-62-store"),
+        pytest.param(["graphs", "list", "--graph", "a"], ["does not apply"], id="cli-62-graph"),
         pytest.param(
-            ["graphs", "list", "--profile", "local"], ["requires a server", "resolves a store scope"], id="62-profile"
+            ["graphs", "list", "--profile", "local"], ["requires a server", "resolves a store scope"], id="cli-62-profile"
         ),
-        pytest.param(["query", "--server", "nope", *ALICE], ["unknown server 'nope'", "prod"], id="62-unknown-server"),
+        pytest.param(["query", "--server", "nope", *ALICE], ["unknown server 'nope'", "prod"], id="cli-62-unknown-server"),
         pytest.param(
-            ["lint", "https://h", "--query", "F.pg"], ["direct storage access", "remote server"], id="52-lint"
+            ["lint", "https://h", "--query", "F.pg"], ["direct storage access", "remote server"], id="cli-52-lint"
         ),
         pytest.param(
-            ["embed", "--store", "x"], ["`embed` is a local command", "`--store` does not apply."], id="62-local"
+            ["embed", "--store", "x"], ["`embed` is a local command", "`--store` does not apply."], id="cli-62-local"
         ),
     ],
 )
@@ -715,7 +715,7 @@ def test_commands_that_cannot_use_their_scope(desk: Desk, args: list[str], token
     assert all(token in done.stderr for token in tokens), done.stderr
 
 
-@pytest.mark.parametrize("number", [pytest.param(60, id="60")])
+@pytest.mark.parametrize("number", [pytest.param(60, id="cli-60")])
 def test_a_broken_profile_is_listed(desk: Desk, number: int) -> None:
     desk.config("profiles: {bad: {store: g, server: s}, good: {store: g}}")
     desk.env["OMNIGRAPH_PROFILE"] = "good"
@@ -737,7 +737,7 @@ def test_a_broken_profile_is_listed(desk: Desk, number: int) -> None:
     assert desk.run("profile", "list").stdout.splitlines()[1] == "good (active)  store: g"
 
 
-@pytest.mark.parametrize("number", [pytest.param(61, id="61")])
+@pytest.mark.parametrize("number", [pytest.param(61, id="cli-61")])
 def test_credentials_are_private(desk: Desk, number: int) -> None:
     desk.config("servers: {s: {url: 'http://127.0.0.1:1'}}")
     done = desk.shell("login", "s", stdin="t\n")

@@ -185,3 +185,74 @@ def test_an_older_server_refuses_a_condition_instead_of_ignoring_it(desk: Desk, 
     assert asked == ["POST /graphs/legacy/mutate/if-graph-commit HTTP/1.1"]
     assert done.code == 1
     assert "404" in done.stderr
+
+
+# --- blobs ------------------------------------------------------------------------------------------
+
+
+def test_a_blob_comes_in_parts_and_whole(desk: Desk, at: list[str]) -> None:
+    cell = [*at, "node", "Document", "hello", "content"]
+    assert desk.run("blob", "get", *cell).stdout == "Hello World"
+    assert desk.run("blob", "get", *cell, "--offset", "6", "--length", "99").stdout == "World"
+    desk.run("blob", "get", *at, "node", "Document", "empty", "content", "--out", "f")
+    assert (desk.place / "f").read_bytes() == b""
+    found = desk.run("blob", "stat", *cell, "--json").json
+    assert (found["kind"], found["size"]) == ("managed", 11)
+    assert found["target"]["resolved_snapshot"]
+
+
+@pytest.mark.parametrize(
+    ("words", "token"),
+    [
+        pytest.param(["node", "Document", "none", "content"], "Blob cell not found", id="cli-58-served"),
+        pytest.param(["node", "Person", "Alice", "age"], "invalid Blob selector", id="no-blob"),
+        pytest.param(["node", "Document", "hello", "content", "--offset", "11"], "not satisfiable", id="beyond"),
+    ],
+)
+def test_a_blob_that_a_server_does_not_have(desk: Desk, at: list[str], words: list[str], token: str) -> None:
+    desk.write("f", "before")
+    refused = desk.run("blob", "get", *at, *words, "--out", "f")
+    assert (refused.code, (desk.place / "f").read_text()) == (1, "before")
+    assert token in refused.stderr
+
+
+def test_a_blob_needs_a_token_that_may_read(desk: Desk, guarded: ServerProcess) -> None:
+    cell = ["blob", "stat", "--server", guarded.url, "--graph", "second", "node", "Document", "hello", "content"]
+    assert "Blob read requires authentication" in desk.run(*cell).stderr
+    desk.env["OMNIGRAPH_BEARER_TOKEN"] = "secret-ada"
+    assert desk.run(*cell).code == 0
+
+
+def test_a_reference_is_shown_and_never_followed(desk: Desk) -> None:
+    asked: list[str] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(self.requestline)
+            self.send_response(302)
+            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/secret")  # type: ignore[attr-defined]
+            self.send_header("Omnigraph-Snapshot-Id", "s1")
+            self.end_headers()
+
+        do_GET = do_HEAD
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Elsewhere)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    cell = ["--server", f"http://127.0.0.1:{server.server_port}", "--graph", "k", "node", "Document", "a b", "content"]
+    try:
+        seen = desk.run("blob", "stat", *cell, "--json").json
+        refused = desk.run("blob", "get", *cell)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert (seen["kind"], seen["uri"].endswith("/secret"), "size" in seen) == ("external", True, False)
+    assert (refused.code, refused.stdout) == (1, "")
+    assert seen["uri"] in refused.stderr
+    assert "blob stat" in refused.stderr
+    assert [line.split("?")[0] for line in asked] == ["HEAD /graphs/k/blob"] * 2
+    assert "id=a+b" in asked[0] or "id=a%20b" in asked[0]

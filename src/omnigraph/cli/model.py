@@ -28,6 +28,7 @@ class Option:
     repeats: bool = False
     required: bool = False
     number: bool = False
+    bits: int = 32
     default: str | None = None
 
     @property

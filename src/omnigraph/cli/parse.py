@@ -154,8 +154,9 @@ def _check_value(option: Option, value: str, path: tuple[str, ...]) -> None:
     if option.choices and value not in option.choices:
         allowed = ", ".join(option.choices)
         raise UsageError(f"invalid value '{value}' for '{option.shown}' [possible values: {allowed}]", path)
-    if option.number and not (value.isascii() and value.isdigit() and int(value) < 2**32):
-        raise UsageError(f"invalid value '{value}' for '{option.shown}': expected a whole number below 2^32", path)
+    if option.number and not (value.isascii() and value.isdigit() and len(value) <= 20 and int(value) < 2**option.bits):
+        wanted = f"a whole number below 2^{option.bits}"
+        raise UsageError(f"invalid value '{value}' for '{option.shown}': expected {wanted}", path)
 
 
 def _check_choice(argument: Argument, value: str, path: tuple[str, ...]) -> None:

@@ -9,6 +9,16 @@ from typing import Any, cast
 from omnigraph import errors
 from omnigraph.errors import ConflictKind, MergeConflict, OmnigraphError
 
+_KINDS: dict[int, type[OmnigraphError]] = {
+    401: errors.Unauthenticated,
+    403: errors.PermissionDenied,
+    404: errors.NotFound,
+    409: errors.Conflict,
+    410: errors.NotFound,
+    412: errors.Conflict,
+    429: errors.TooManyRequests,
+}
+
 
 def failure(status: int, content: bytes) -> OmnigraphError:
     """What to raise for a response that is not a success."""
@@ -16,6 +26,8 @@ def failure(status: int, content: bytes) -> OmnigraphError:
         body = json.loads(content)
         message = body["error"]
     except (ValueError, TypeError, KeyError):
+        if not content and status in _KINDS:
+            return _KINDS[status](f"the server refused with status {status} and said nothing")
         return errors.ServerFailed(f"the server answered with status {status} and no error in the known form")
     return _detailed(status, message, body) or _plain(status, message)
 
@@ -53,18 +65,9 @@ def _plain(status: int, message: str) -> OmnigraphError:
         return errors.ChangeCursorRejected(message.removeprefix("change cursor rejected: "))
     if status == 404 and message.startswith("branch '"):
         return errors.BranchNotFound(message.split("'")[1])
-    kinds: dict[int, type[OmnigraphError]] = {
-        401: errors.Unauthenticated,
-        403: errors.PermissionDenied,
-        404: errors.NotFound,
-        409: errors.Conflict,
-        410: errors.NotFound,
-        412: errors.Conflict,
-        429: errors.TooManyRequests,
-    }
     if status >= 500:
         return errors.ServerFailed(f"the server failed: {message}")
-    return kinds.get(status, errors.BadRequest)(message)
+    return _KINDS.get(status, errors.BadRequest)(message)
 
 
 def _conflict(detail: Mapping[str, Any]) -> MergeConflict:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.client import calls
+from omnigraph.client.blobs import RemoteBlob, find_blob
 from omnigraph.client.request import Request, members
 from omnigraph.client.streams import WholeLines, events, void_unless_complete
 from omnigraph.client.transport import Transport, base_url
@@ -131,6 +132,13 @@ class RemoteGraph:
         source = f"query get($id: String) {{ match {{ $x: {type_name} $x.id = $id }} return {{ $x }} }}"
         rows = self.query(source, params={"id": entity_id}, branch=branch, snapshot=at).rows()
         return rows[0]["x"] if rows else None
+
+    def blob(
+        self, type_name: str, entity_id: str, property_name: str, *, branch: str | None = None, at: str | None = None
+    ) -> RemoteBlob:
+        """One stored blob, now or at a commit: `graph.blob("Document", "manual", "content").read(offset, length)`."""
+        moment = (("branch", branch or self.branch_name),) if at is None else (("snapshot", at),)
+        return find_blob(self._transport, type_name, entity_id, property_name, moment)
 
     def export(
         self, target: StrPath | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None, **beyond: Any

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
+from omnigraph.errors import OmnigraphError
+
 T = TypeVar("T")
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -20,6 +22,7 @@ class Answer:
 
     headers: Mapping[str, str]
     content: bytes
+    status: int = 200
 
     def json(self) -> Any:
         import json
@@ -34,7 +37,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
-    """A method, a path and a body; `decode` turns the answer into what the caller wanted."""
+    """A method, a path and a body; `decode` turns the answer into what the caller wanted.
+
+    `answers` are statuses beyond 2xx that are answers all the same; `refusals` is what to raise for a status
+    that came without words.
+    """
 
     method: str
     path: str
@@ -43,6 +50,8 @@ class Request(Generic[T]):
     json: Any = None
     content: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    answers: tuple[int, ...] = ()
+    refusals: Mapping[int, OmnigraphError] = field(default_factory=dict)
 
 
 def segment(text: str) -> str:

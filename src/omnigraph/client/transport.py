@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 _TIMEOUT = 300.0
 # Only what changes nothing is sent again by itself; a write that got no answer may have happened.
+_REPEATABLE = ("GET", "HEAD")
 _ATTEMPTS = 3
 
 
@@ -49,7 +50,7 @@ class Transport:
             try:
                 response = self._client.request(request.method, self._base + request.path, **_arguments(request))
             except self._http.TransportError as error:
-                if request.method != "GET" or attempt == _ATTEMPTS - 1:
+                if request.method not in _REPEATABLE or attempt == _ATTEMPTS - 1:
                     raise unreachable(self._base, error) from error
                 _pause(attempt)
             else:
@@ -97,7 +98,7 @@ class AsyncTransport:
             try:
                 response = await self._client.request(request.method, self._base + request.path, **_arguments(request))
             except self._http.TransportError as error:
-                if request.method != "GET" or attempt == _ATTEMPTS - 1:
+                if request.method not in _REPEATABLE or attempt == _ATTEMPTS - 1:
                     raise unreachable(self._base, error) from error
                 await asyncio.sleep(_delay(attempt))
             else:
@@ -123,10 +124,12 @@ class AsyncTransport:
 
 def decoded(request: Request[T], response: httpx.Response) -> T:
     """What the answer means, or the refusal as an error."""
-    if response.status_code >= 300:
-        raise failure(response.status_code, response.content)
+    status = response.status_code
+    if status >= 300 and status not in request.answers:
+        known = None if response.content else request.refusals.get(status)
+        raise known or failure(status, response.content)
     try:
-        return request.decode(Answer(response.headers, response.content))
+        return request.decode(Answer(response.headers, response.content, status))
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, OmnigraphError):
             raise

@@ -16,17 +16,8 @@ from omnigraph.cluster.ledger import Ledger, parse_ledger, state_cas
 from omnigraph.cluster.records import Malformed
 from omnigraph.cluster.sidecars import Unusable, read_sidecars
 from omnigraph.cluster.stored import Stored, open_stored
-from omnigraph.errors import BadRequest, Corrupt, PolicyInvalid, StartRefused, StorageError
+from omnigraph.errors import BadRequest, BootRefused, Corrupt, PolicyInvalid, StorageError
 from omnigraph.policy.bundle import Bundle, parse_bundle
-
-
-class BootRefused(StartRefused):
-    """A cluster cannot be served; `diagnostics` holds everything found, the message the errors among it."""
-
-    def __init__(self, root: str, diagnostics: list[Diagnostic]) -> None:
-        lines = "\n".join(str(item) for item in diagnostics)
-        super().__init__(f"the cluster '{root}' is not servable:\n{lines}")
-        self.diagnostics = tuple(diagnostics)
 
 
 @dataclass(frozen=True, slots=True)

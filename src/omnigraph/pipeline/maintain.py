@@ -72,7 +72,7 @@ def _encoded(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def _joined(table: TableHandle, parts: Sequence[bytes]) -> pa.Table:

@@ -34,7 +34,7 @@ def parse_cases(text: str, source_name: str) -> tuple[Case, ...]:
         cases = tuple(_case(value, path) for value, path in top.items("cases"))
         _require_distinct(cases)
     except (YamlRejected, FieldRejected) as error:
-        raise BadRequest(f"policy tests '{source_name}': {error.message}") from error
+        raise BadRequest(f"policy tests '{source_name}': {error}") from error
     return cases
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from omnigraph.errors import InputError
 from omnigraph.policy.strict_yaml import join
 
 _NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number", bool: "true or false"}
 
 
-class FieldRejected(InputError):
-    """A value does not have the shape that its place asks for."""
+class FieldRejected(Exception):
+    """For callers within the house, who say which file it is about: a value does not have the shape that its place asks for."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)

@@ -7,8 +7,6 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped,unused-ignore]
 
-from omnigraph.errors import InputError
-
 # Aliases may repeat a node, so the expanded document is bounded, not only the text.
 _MAX_NODES = 200_000
 
@@ -25,8 +23,8 @@ _CORE: tuple[tuple[str, str, str], ...] = (
 _TAG = "tag:yaml.org,2002:"
 
 
-class YamlRejected(InputError):
-    """The text is no YAML that we accept; `path` names the place the way diagnostics spell it."""
+class YamlRejected(Exception):
+    """For callers within the house, who say which file it is about: the text is no YAML that we accept; `path` names the place the way diagnostics spell it."""
 
     def __init__(self, reason: str, *, path: str = "", duplicate: bool = False) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)

@@ -102,19 +102,21 @@ class Produced:
     async def begun(self) -> None:
         """Wait for the first bytes or for the end; a failure before them is raised here."""
         piece = await self._queue.get()
-        if piece is None:
-            await self.unwound()
-            self._running.result()
-            self._queue.put_nowait(None)
-        else:
+        if piece is not None:
             self._first.append(piece)
+            return
+        await asyncio.wait([self._ended])
+        self._running.result()
+        self._queue.put_nowait(None)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body in order; raises when the producer failed."""
+        """The body in order; raises when the producer failed, or when its reader has gone."""
         for piece in self._first:
             yield piece
         while (following := await self._queue.get()) is not None:
             yield following
+        if self._sink.gone.is_set():
+            raise ReaderGone
         self._running.result()
 
     def stop(self) -> None:
@@ -122,14 +124,17 @@ class Produced:
         self._sink.gone.set()
         while not self._queue.empty():
             self._queue.get_nowait()
+        self._queue.put_nowait(None)  # whoever waits for the next piece waits no longer
 
     async def unwound(self) -> None:
         """Wait until the producer is out of its thread and everything it held is free."""
-        if not self._running.done():
+        if not self._ended.done():
             self.stop()
         await asyncio.wait([self._ended])
 
     async def _end(self) -> None:
         await asyncio.wait([self._running])
+        self._running.exception()  # looked at, so that a producer whose reader has gone is not reported as a mystery
         self._release()
-        await self._queue.put(None)
+        if not self._sink.gone.is_set():
+            await self._queue.put(None)

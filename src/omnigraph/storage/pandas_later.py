@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -46,12 +47,16 @@ class _Finder:
         return spec
 
 
-class _Loader:
+class _Loader(Loader):
     """The loader of pandas; when it is done, Arrow looks again."""
 
     def __init__(self, loader: Any, finder: _Finder) -> None:
         self._loader = loader
         self._finder = finder
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        found: ModuleType | None = self._loader.create_module(spec)
+        return found
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)

@@ -164,7 +164,7 @@ def stage_overwrite(
 def stage_append(base: TableHandle, fragments: Iterable[str]) -> Staged:
     """Add fragments written by `write_fragments`; the caller has proved their ids unique and absent from base."""
     written = _parse_fragments(fragments)
-    return _stage_change(base, created=written, inserted=row_total(written))
+    return _stage_change(base, written, counts=(row_total(written), 0, 0))
 
 
 def stage_restore(base: TableHandle, version: int) -> Staged:
@@ -313,17 +313,17 @@ def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
             replaced = len(row_ids)
             created = _parse_fragments(numbered(write_fragments(base.address, rows, base.schema), row_ids))
         shrunk, emptied = places.withdrawn()
-    counts = {"inserted": row_total(created) - replaced, "updated": replaced, "deleted": len(places.ids) - replaced}
-    return _stage_change(base, created=created, shrunk=shrunk, emptied=emptied, **counts)
+    counts = row_total(created) - replaced, replaced, len(places.ids) - replaced
+    return _stage_change(base, created, shrunk, emptied, counts=counts)
 
 
 def _stage_change(
     base: TableHandle,
-    *,
-    created: Sequence[FragmentMetadata] = (),
+    created: Sequence[FragmentMetadata],
     shrunk: Sequence[FragmentMetadata] = (),
     emptied: Sequence[int] = (),
-    **counts: int,
+    *,
+    counts: tuple[int, int, int],
 ) -> Staged:
     operation = LanceOperation.Update(
         removed_fragment_ids=list(emptied),
@@ -334,7 +334,7 @@ def _stage_change(
         update_mode="rewrite_rows",
     )
     transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
-    return Staged(base.address, base.version, transaction, base.dataset, **counts)
+    return Staged(base.address, base.version, transaction, base.dataset, *counts)
 
 
 def _with_sentinel(base: TableHandle, transaction: Transaction) -> Transaction:

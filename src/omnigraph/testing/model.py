@@ -12,7 +12,7 @@ from typing import Any
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.testing import image as images
-from omnigraph.testing.constraints import Image, Row
+from omnigraph.testing.constraints import Image, Row, table_types
 from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement
 from omnigraph.testing.naive_merge import NaiveMerge, merge_images
 
@@ -145,7 +145,7 @@ def _distances(known: Mapping[str, ModelCommit], head: str) -> dict[str, int]:
 
 def project(image: Image, catalog: Catalog) -> Image:
     """An image as another schema shows it: dropped properties are hidden, added ones are null."""
-    kinds = images.table_types(catalog)
+    kinds = table_types(catalog)
     return {
         kind.table_key: {name: _shown(row, kind.properties) for name, row in image[kind.table_key].items()}
         for kind in kinds

@@ -23,6 +23,7 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 GROUPS = {
+    "blob": "Read Blob properties, whole or in part",
     "branch": "Create, list, delete and merge branches",
     "changes": "The change feed and its baselines",
     "cluster": "Declared deployments: plan them, apply them, look at them",

@@ -7,6 +7,12 @@ from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, URI, URI_OPT
 from omnigraph.cli.model import Argument, Capability, Command, Option
 
 _COMMIT_ID = Argument("COMMIT_ID", "a graph commit id", required=True)
+_CELL = (
+    Argument("ENTITY", "what has the property", required=True, choices=("node", "edge")),
+    Argument("TYPE", "its type", required=True),
+    Argument("ID", "its id", required=True),
+    Argument("PROPERTY", "the name of a Blob property", required=True),
+)
 
 READS = (
     Command(
@@ -72,6 +78,33 @@ READS = (
             ),
             Option("--out", "where to write it; by default standard output", "PATH"),
         ),
+    ),
+    Command(
+        ("blob", "get"),
+        Capability.DATA,
+        "Write the bytes of one Blob property",
+        "blob.get",
+        READ_SCOPE,
+        _CELL,
+        (
+            BRANCH,
+            shared.SNAPSHOT,
+            Option("--offset", "skip this many bytes", "N", number=True, bits=64, default="0"),
+            Option("--length", "at most this many bytes", "N", number=True, bits=64),
+            Option("--out", "a file to write; by default standard output", "PATH"),
+        ),
+        (("--branch", "--snapshot"),),
+        notes="A reference to an object outside the graph is never followed.",
+    ),
+    Command(
+        ("blob", "stat"),
+        Capability.DATA,
+        "Show how large a Blob property is, or what it refers to",
+        "blob.stat",
+        READ_SCOPE,
+        _CELL,
+        (BRANCH, shared.SNAPSHOT, JSON),
+        (("--branch", "--snapshot"),),
     ),
     Command(
         ("schema", "show"),
