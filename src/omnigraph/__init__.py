@@ -2,7 +2,7 @@
 
 >>> import omnigraph as og
 >>> sorted(og.__all__)[:3]
-['Baseline', 'Blame', 'Branches']
+['Baseline', 'Blame', 'Blob']
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from omnigraph.errors import OmnigraphError
 if TYPE_CHECKING:
     from omnigraph.client.graph import RemoteGraph, connect
     from omnigraph.engine.blame import Blame
+    from omnigraph.engine.blob import Blob
     from omnigraph.engine.branches_api import Branches
     from omnigraph.engine.changes_api import Changes
     from omnigraph.engine.commits_api import Commits
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Baseline",
     "Blame",
+    "Blob",
     "Branches",
     "Changes",
     "ChangesPage",
@@ -79,6 +81,7 @@ __all__ = [
 _HOMES = {
     "Baseline": "omnigraph.engine.feed.baseline",
     "Blame": "omnigraph.engine.blame",
+    "Blob": "omnigraph.engine.blob",
     "Branches": "omnigraph.engine.branches_api",
     "Changes": "omnigraph.engine.changes_api",
     "ChangesPage": "omnigraph.engine.feed.page",

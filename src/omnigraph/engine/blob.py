@@ -34,6 +34,7 @@ class Blob:
 
     @property
     def is_external(self) -> bool:
+        """Whether the bytes lie outside the graph."""
         return self.uri is not None
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:

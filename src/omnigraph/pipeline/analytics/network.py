@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.entities import Entities
+from omnigraph.engine.read.rowindex import RowIndex
 from omnigraph.engine.read.topologies import topology
 from omnigraph.engine.read.topology import Ends
 from omnigraph.engine.view import View
@@ -79,11 +80,12 @@ class Network:
         self._keep = keep
         view = selection.view
         self._nodes = {info.name: Entities(view, info) for info in selection.nodes if view.find(info) is not None}
+        self._indexes = {name: RowIndex(entities.all_rows()) for name, entities in self._nodes.items()}
         self._starts: dict[str, int] = {}
         count = 0
-        for name, entities in self._nodes.items():
+        for name, index in self._indexes.items():
             self._starts[name] = count
-            count += len(entities.all_rows())
+            count += len(index)
         self.count = count
 
     @cached_property
@@ -117,7 +119,7 @@ class Network:
         return found
 
     def _positions(self, name: str, rows: Rows) -> Rows:
-        return np.searchsorted(self._nodes[name].all_rows(), rows) + self._starts[name]
+        return self._indexes[name].positions(rows) + self._starts[name]
 
     def positions_of(self, type_name: str, ids: Sequence[str]) -> Rows:
         """Where nodes are, by id; NotFound names the first that is not there."""

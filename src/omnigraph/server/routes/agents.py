@@ -35,7 +35,7 @@ class _Conversation(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        transport = AsyncTransport.inside(self._exchange.server, self._base(), self._headers())
+        transport = AsyncTransport.inside(self._exchange.server, self._base(), self._identity())
         try:
             server = tool_server(ServedSource(AsyncGraph(transport, self._branch)), version("omnigraph"))
             manager = StreamableHTTPSessionManager(
@@ -49,7 +49,7 @@ class _Conversation(Response):
     def _base(self) -> str:
         return f"http://inside/graphs/{self._exchange.graph.id}"
 
-    def _headers(self) -> dict[str, str]:
+    def _identity(self) -> dict[str, str]:
         """Who asks is proven again by the same token; the request id ties the inner requests to this one."""
         given = self._exchange.request.headers.get("authorization")
         return {"X-Request-Id": self._exchange.request_id, **({} if given is None else {"Authorization": given})}
