@@ -49,6 +49,14 @@ def open_stored(uri: str) -> Stored:
     return Stored(root, open_objects(root))
 
 
+def owning_cluster(uri: str) -> str | None:
+    """The root of the cluster that a graph location belongs to, by its shape and the ledger beside it."""
+    head, found, name = normalize_root(uri).uri.rpartition("/graphs/")
+    if not found or "/" in name or not name.endswith(".omni"):
+        return None
+    return head if open_stored(head).objects.exists(STATE) else None
+
+
 def graph_name(graph_id: str) -> str:
     return f"graphs/{graph_id}.omni"
 

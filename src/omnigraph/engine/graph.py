@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -13,7 +13,6 @@ from omnigraph.engine import runners
 from omnigraph.engine.arguments import checked, checked_methods
 from omnigraph.engine.branches_api import Branches
 from omnigraph.engine.changes_api import Changes
-from omnigraph.engine.cleanup import CleanupReport, Policy, cleanup, parse_duration
 from omnigraph.engine.commits_api import Commits
 from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
@@ -21,21 +20,18 @@ from omnigraph.engine.diff import Difference, difference
 from omnigraph.engine.entity import entity_at
 from omnigraph.engine.feed.scope import change_scope
 from omnigraph.engine.history import commit_at_time, state_at_commit, state_at_version
-from omnigraph.engine.indexes import IndexReport, PendingIndex, ensure_indices, report_indexes
 from omnigraph.engine.lifecycle import StrPath, create_graph, open_graph, read_source
-from omnigraph.engine.maintain import DatasetStats, optimize, require_main
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.past import Past
 from omnigraph.engine.read.budget import Limits
 from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.result import Result
-from omnigraph.engine.reader import Reader
-from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.result import LoadResult, MutationResult
 from omnigraph.engine.runners import LoadRequest, OnError
 from omnigraph.engine.schema_api import Schema
 from omnigraph.engine.tags_api import Tags
 from omnigraph.engine.targets import Target, commit_named, state_of
+from omnigraph.engine.upkeep import Upkeep
 from omnigraph.engine.view import View
 from omnigraph.engine.write.load import parse_mode
 from omnigraph.engine.write.mutation import MutationCall, run_mutation
@@ -90,13 +86,11 @@ def open(
 
 
 @checked_methods
-class Graph(Reader):
+class Graph(Upkeep):
     """An opened graph, bound to one branch; safe to share between threads, and a context manager."""
 
     def __init__(self, core: Core, branch: str | None = None, actor: str | None = None) -> None:
-        super().__init__(core)
-        self._branch = branch
-        self.actor = actor
+        super().__init__(core, branch, actor)
 
     # --- what it is ------------------------------------------------------------------------------
 
@@ -358,41 +352,6 @@ class Graph(Reader):
         self._core.require_change(self.actor, self._branch)
         return Transaction(self._core, self._branch, self.actor, MergeOptions(strategy, properties, resolve or {}))
 
-    # --- maintenance -----------------------------------------------------------------------------
-
-    def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
-        """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
-        return report_indexes(self.view(branch))
-
-    def ensure_indices(self, *, branch: str | None = None) -> list[PendingIndex]:
-        """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet."""
-        self._core.require_admin(self.actor)
-        return ensure_indices(self._core, self._named(branch))
-
-    def optimize(self) -> list[DatasetStats]:
-        """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same."""
-        self._core.require_admin(self.actor)
-        require_main(self._branch, "optimize")
-        return optimize(self._core)
-
-    def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
-        """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""
-        self._core.require_admin(self.actor)
-        require_main(self._branch, "repair")
-        return repair(self._core, confirm=confirm, force=force)
-
-    def cleanup(
-        self, *, keep: int | None = None, older_than: str | int | timedelta | None = None, confirm: bool = False
-    ) -> CleanupReport:
-        """Remove old table versions beyond the newest `keep` and older than `older_than` (`"7d"`); irreversible.
-
-        What live branches and tags need always stays. Without `confirm` nothing is removed: the report is a preview.
-        """
-        self._core.require_admin(self.actor)
-        require_main(self._branch, "cleanup")
-        policy = Policy(keep, None if older_than is None else parse_duration(older_than))
-        return cleanup(self._core, policy, confirm=confirm)
-
     # --- lifetime --------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -416,9 +375,6 @@ class Graph(Reader):
         # Forking is a right of its own, but only for a branch that is not there yet.
         if self.policy is not None and base is not None and (branch or "main") not in self.branches.list():
             self._core.require_allowed(self.actor, Action.BRANCH_CREATE, normalize_branch(base) or "main", branch)
-
-    def _named(self, branch: str | None) -> str | None:
-        return self._branch if branch is None else branch_name(branch)
 
 
 def _given(commit: str | GraphCommit | None) -> str | GraphCommit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Reader:
+class Reader(ABC):
     """Reads one graph; subclasses say which view."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
+    @abstractmethod
     def view(self) -> View:
         """What reads see right now: one snapshot, its catalog and its head commit."""
-        raise NotImplementedError
 
     @property
     def spark(self) -> Any:

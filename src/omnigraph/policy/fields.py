@@ -11,7 +11,7 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number",
 
 
 class FieldRejected(Exception):
-    """For callers within the house, who say which file it is about: a value does not have the shape that its place asks for."""
+    """A value does not have the shape that its place asks for; callers say in which file."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)

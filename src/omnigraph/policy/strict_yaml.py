@@ -24,7 +24,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class YamlRejected(Exception):
-    """For callers within the house, who say which file it is about: the text is no YAML that we accept; `path` names the place the way diagnostics spell it."""
+    """The text is no YAML that we accept; callers say which file it was. `path` is spelled as diagnostics spell it."""
 
     def __init__(self, reason: str, *, path: str = "", duplicate: bool = False) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.engine.read.budget import Limits, limits_from
 from omnigraph.errors import StartRefused
@@ -39,7 +39,7 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     """The settings of the environment."""
     limits = limits_from(environ)
     if limits.seconds is None and "OMNIGRAPH_QUERY_TIMEOUT_MS" not in environ:
-        limits = Limits(_QUERY_SECONDS, limits.rows, limits.bytes, limits.result_rows)
+        limits = replace(limits, seconds=_QUERY_SECONDS)
     origins = environ.get(CORS_ORIGINS, "").split(",")
     return Settings(
         caps=caps_from(environ),

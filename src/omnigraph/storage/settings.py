@@ -21,7 +21,6 @@ class Settings:
     publisher_retry_budget: int = 5
     reprepare_budget: int = 32
     neutralize_attempts: int = 8
-    load_concurrency: int = 1
     # Commit time grows with the fragments of `__manifest` and of the written tables, so a writer folds them
     # once this many have piled up; 0 turns the automatic compaction off.
     manifest_compact_fragments: int = 12

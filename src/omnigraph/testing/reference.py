@@ -11,7 +11,9 @@ from typing import Any
 
 import omnigraph
 from omnigraph import errors
+from omnigraph.storage.settings import DEFAULTS
 from omnigraph.testing.error_codes import CODES
+from omnigraph.testing.settings_table import VARIABLES, WRITE_PROTOCOL
 
 _SDK_HEAD = """\
 # Python reference
@@ -37,11 +39,26 @@ Every failure is an `omnigraph.errors.OmnigraphError` with a stable `code`, a `m
 line prints the message and ends with the exit code below; the server answers with the status.
 
 """
+_SETTINGS_HEAD = """\
+# Settings
+
+Generated from the code by `python -m omnigraph.testing.reference docs`; a test compares the two, and another one fails
+when the code reads a variable that is not here.
+
+Nothing has to be set. An empty variable counts as absent. What the command line keeps in `config.yaml` is described in
+its [reference](cli.md#configuration); what a cluster declares, under [clusters](clusters.md).
+"""
+_PROTOCOL_HEAD = """\
+## The write protocol
+
+`og.open(uri, settings=Settings(…))` with `omnigraph.storage.settings.Settings` changes how writers wait, try again and
+tidy up. Every default is safe for several writer processes.
+"""
 
 
 def pages() -> Mapping[str, str]:
     """File name under `docs/` and its whole text."""
-    return {"sdk.md": sdk_page(), "errors.md": errors_page()}
+    return {"sdk.md": sdk_page(), "errors.md": errors_page(), "settings.md": settings_page()}
 
 
 def sdk_page() -> str:
@@ -61,6 +78,16 @@ def errors_page() -> str:
     codes = ["", "## Codes", "", "| Code | Means | What to do |", "|---|---|---|"]
     codes += [f"| `{code}` | {meaning} | {remedy} |" for code, (meaning, remedy) in CODES.items()]
     return _ERRORS_HEAD + "\n".join([*rows, *codes]) + "\n"
+
+
+def settings_page() -> str:
+    """Every environment variable, then the numbers of the write protocol."""
+    parts = [_SETTINGS_HEAD]
+    for heading, variables in VARIABLES.items():
+        rows = [f"| `{name}` | {default} | {meaning} |" for name, (default, meaning) in variables.items()]
+        parts += [f"## {heading}", "", "| Variable | Without it | Meaning |", "|---|---|---|", *rows, ""]
+    rows = [f"| `{name}` | `{getattr(DEFAULTS, name)}` | {meaning} |" for name, meaning in WRITE_PROTOCOL.items()]
+    return "\n".join([*parts, _PROTOCOL_HEAD, "| Field | Default | Meaning |", "|---|---|---|", *rows]) + "\n"
 
 
 def _reading_order(name: str) -> tuple[int, str]:
@@ -130,7 +157,7 @@ def _type(annotation: Any) -> str:
 
 
 def _name(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return annotation if isinstance(annotation, str) else str(getattr(annotation, "__name__", annotation))
 
 
 def _tree(kind: type[errors.OmnigraphError], depth: int = 0) -> Iterator[tuple[int, type[errors.OmnigraphError]]]:

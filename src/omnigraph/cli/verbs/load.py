@@ -125,9 +125,10 @@ def _print_preview(mapping: str) -> None:
 
 def refuse_cluster_layout(uri: str) -> None:
     """Graphs of a cluster are created and evolved by the cluster, never directly."""
-    place = Path(uri.removeprefix("file://"))
-    root = place.parent.parent
-    if place.suffix == ".omni" and place.parent.name == "graphs" and (root / "__cluster" / "state.json").exists():
+    from omnigraph.cluster.stored import owning_cluster
+
+    root = owning_cluster(uri)
+    if root is not None:
         raise BadRequest(f"'{uri}' belongs to the cluster at '{root}'; change its config and run `cluster apply`")
 
 

@@ -1,0 +1,60 @@
+"""The verbs that keep the storage below a graph in shape."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from omnigraph.engine.arguments import checked_methods
+from omnigraph.engine.cleanup import CleanupReport, Policy, cleanup, parse_duration
+from omnigraph.engine.core import Core
+from omnigraph.engine.indexes import IndexReport, PendingIndex, ensure_indices, report_indexes
+from omnigraph.engine.maintain import DatasetStats, optimize, require_main
+from omnigraph.engine.reader import Reader
+from omnigraph.engine.repair import RepairReport, repair
+from omnigraph.storage.branches import branch_name
+
+
+@checked_methods
+class Upkeep(Reader):
+    """What an operator does to a graph; it changes how rows are stored, never which rows there are."""
+
+    def __init__(self, core: Core, branch: str | None = None, actor: str | None = None) -> None:
+        super().__init__(core)
+        self._branch = branch
+        self.actor = actor
+
+    def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
+        """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
+        return report_indexes(self._core.view(self._named(branch)))
+
+    def ensure_indices(self, *, branch: str | None = None) -> list[PendingIndex]:
+        """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet."""
+        self._core.require_admin(self.actor)
+        return ensure_indices(self._core, self._named(branch))
+
+    def optimize(self) -> list[DatasetStats]:
+        """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same."""
+        self._core.require_admin(self.actor)
+        require_main(self._branch, "optimize")
+        return optimize(self._core)
+
+    def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
+        """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""
+        self._core.require_admin(self.actor)
+        require_main(self._branch, "repair")
+        return repair(self._core, confirm=confirm, force=force)
+
+    def cleanup(
+        self, *, keep: int | None = None, older_than: str | int | timedelta | None = None, confirm: bool = False
+    ) -> CleanupReport:
+        """Remove old table versions beyond the newest `keep` and older than `older_than` (`"7d"`); irreversible.
+
+        What live branches and tags need always stays. Without `confirm` nothing is removed: the report is a preview.
+        """
+        self._core.require_admin(self.actor)
+        require_main(self._branch, "cleanup")
+        policy = Policy(keep, None if older_than is None else parse_duration(older_than))
+        return cleanup(self._core, policy, confirm=confirm)
+
+    def _named(self, branch: str | None) -> str | None:
+        return self._branch if branch is None else branch_name(branch)
