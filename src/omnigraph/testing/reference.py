@@ -56,6 +56,9 @@ tidy up. Every default is safe for several writer processes.
 """
 
 
+_STARS: Mapping[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
 def pages() -> Mapping[str, str]:
     """File name under `docs/` and its whole text."""
     return {"sdk.md": sdk_page(), "errors.md": errors_page(), "settings.md": settings_page()}
@@ -138,7 +141,7 @@ def _parameters(kept: list[inspect.Parameter]) -> list[str]:
     """Each parameter as it is written, with the bare star before the first one that must be named."""
     shown: list[str] = []
     for parameter in kept:
-        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = _STARS.get(parameter.kind, "")
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not any(each.startswith("*") for each in shown):
             shown.append("*")
         kind = "" if parameter.annotation is inspect.Parameter.empty else f": {_name(parameter.annotation)}"
