@@ -13,7 +13,7 @@ import omnigraph
 from omnigraph import errors
 from omnigraph.storage.settings import DEFAULTS
 from omnigraph.testing.error_codes import CODES
-from omnigraph.testing.settings_table import VARIABLES, WRITE_PROTOCOL
+from omnigraph.testing.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
 
 _SDK_HEAD = """\
 # Python reference
@@ -57,6 +57,11 @@ tidy up. Every default is safe for several writer processes.
 
 
 _STARS: Mapping[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_SERVER_HEAD = """\
+## A server inside another program
+
+`omnigraph.server.settings.Settings` holds what the variables of the server set, for programs that start one themselves.
+"""
 
 
 def pages() -> Mapping[str, str]:
@@ -90,7 +95,9 @@ def settings_page() -> str:
         rows = [f"| `{name}` | {default} | {meaning} |" for name, (default, meaning) in variables.items()]
         parts += [f"## {heading}", "", "| Variable | Without it | Meaning |", "|---|---|---|", *rows, ""]
     rows = [f"| `{name}` | `{getattr(DEFAULTS, name)}` | {meaning} |" for name, meaning in WRITE_PROTOCOL.items()]
-    return "\n".join([*parts, _PROTOCOL_HEAD, "| Field | Default | Meaning |", "|---|---|---|", *rows]) + "\n"
+    parts += [_PROTOCOL_HEAD, "| Field | Default | Meaning |", "|---|---|---|", *rows, ""]
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in SERVER.items()]
+    return "\n".join([*parts, _SERVER_HEAD, "| Field | Meaning |", "|---|---|", *rows]) + "\n"
 
 
 def _reading_order(name: str) -> tuple[int, str]:
