@@ -32,7 +32,12 @@ def test_version_command_names_the_storage_format(desk: Desk, number: int) -> No
 
 
 @pytest.mark.parametrize(
-    "args", [pytest.param([], id="cli-3"), pytest.param(["branch"], id="cli-3-group"), pytest.param(["--quiet"], id="cli-3-option")]
+    "args",
+    [
+        pytest.param([], id="cli-3"),
+        pytest.param(["branch"], id="cli-3-group"),
+        pytest.param(["--quiet"], id="cli-3-option"),
+    ],
 )
 def test_without_a_command_help_goes_to_stderr(desk: Desk, args: list[str]) -> None:
     done = desk.shell(*args)
@@ -54,7 +59,9 @@ def test_help_lists_commands_by_what_they_need(desk: Desk, number: int) -> None:
     ("args", "tokens"),
     [
         pytest.param(["export", "--table", "node:Person"], ["unexpected argument '--table'"], id="cli-5"),
-        pytest.param(["query", "--alias", "who"], ["unexpected argument", "--alias", "omnigraph alias NAME"], id="cli-6"),
+        pytest.param(
+            ["query", "--alias", "who"], ["unexpected argument", "--alias", "omnigraph alias NAME"], id="cli-6"
+        ),
         pytest.param(["read"], ["unrecognized command 'read'", "omnigraph query"], id="cli-7-dropped-by-decision-3"),
         pytest.param(["query", "lint", "more"], ["unexpected argument 'more'"], id="cli-8-dropped-by-decision-3"),
         pytest.param(["load", "--data", "d", "g"], ["--mode"], id="cli-12"),
@@ -66,7 +73,9 @@ def test_help_lists_commands_by_what_they_need(desk: Desk, number: int) -> None:
         pytest.param(["query", "-v"], ["unexpected argument '-v'"], id="cli-1-version-is-root-only"),
         pytest.param(["query", "--yes=no"], ["--yes", "takes no value"], id="cli-12-switch-with-value"),
         pytest.param(["branch", "creat"], ["unrecognized command", "branch create"], id="cli-12-near-miss"),
-        pytest.param(["load", "--uri", "g"], ["unexpected argument '--uri'", "as an argument"], id="cli-12-former-option"),
+        pytest.param(
+            ["load", "--uri", "g"], ["unexpected argument '--uri'", "as an argument"], id="cli-12-former-option"
+        ),
     ],
 )
 def test_usage_errors_exit_2(desk: Desk, args: list[str], tokens: list[str]) -> None:
@@ -159,7 +168,9 @@ def test_load_can_fork_its_branch(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        pytest.param(["load", "--mode", "overwrite", "--store", "s3://b/g", "--data", "F.jsonl", "--json"], id="cli-18"),
+        pytest.param(
+            ["load", "--mode", "overwrite", "--store", "s3://b/g", "--data", "F.jsonl", "--json"], id="cli-18"
+        ),
         pytest.param(["branch", "delete", "--store", "s3://b/g", "f", "--json"], id="cli-41"),
     ],
 )
@@ -694,9 +705,13 @@ def test_lint_reports_errors_and_exits_1(desk: Desk, number: int) -> None:
         pytest.param(["graphs", "list", "--store", "x"], ["does not apply"], id="cli-62-store"),
         pytest.param(["graphs", "list", "--graph", "a"], ["does not apply"], id="cli-62-graph"),
         pytest.param(
-            ["graphs", "list", "--profile", "local"], ["requires a server", "resolves a store scope"], id="cli-62-profile"
+            ["graphs", "list", "--profile", "local"],
+            ["requires a server", "resolves a store scope"],
+            id="cli-62-profile",
         ),
-        pytest.param(["query", "--server", "nope", *ALICE], ["unknown server 'nope'", "prod"], id="cli-62-unknown-server"),
+        pytest.param(
+            ["query", "--server", "nope", *ALICE], ["unknown server 'nope'", "prod"], id="cli-62-unknown-server"
+        ),
         pytest.param(
             ["lint", "https://h", "--query", "F.pg"], ["direct storage access", "remote server"], id="cli-52-lint"
         ),

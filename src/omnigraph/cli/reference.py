@@ -42,17 +42,18 @@ _CONFIG = """\
 ```yaml
 operator: {actor: ann}                       # who commits carry unless --as says otherwise
 servers: {prod: {url: https://graphs.example.com}}
+clusters: {brain: {root: s3://my-bucket/brain}}
 profiles:
   local: {store: ./graph.omni}               # exactly one of server, cluster and store
   knowledge: {server: prod, default_graph: knowledge}
 aliases:
-  who: {server: prod, graph: knowledge, query: find_person, args: [name]}
+  who: {server: prod, graph: knowledge, query: find_person, args: [name], params: {limit: 5}, format: kv}
 defaults: {output: table, table_max_column_width: 80, table_cell_layout: truncate, store: ./graph.omni}
 ```
 
 A command looks for its graph in this order: a URI, `--store`, `--server` or `--cluster`; then `--profile` or
 `$OMNIGRAPH_PROFILE`; then the defaults. Tokens are kept in `credentials` beside the config, readable by its owner only;
-`OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last.
+`OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last. Variables are listed under [settings](settings.md).
 
 """
 

@@ -47,9 +47,7 @@ class RemoteBlob:
         return found
 
 
-def find_blob(
-    transport: Transport, type_name: str, entity_id: str, property_name: str, moment: Selector
-) -> RemoteBlob:
+def find_blob(transport: Transport, type_name: str, entity_id: str, property_name: str, moment: Selector) -> RemoteBlob:
     """The blob of an entity; without `node:` or `edge:` before its type, a node type is looked for first."""
     kind, separator, name = type_name.partition(":")
     if separator and kind in _KINDS:

@@ -23,7 +23,7 @@ _INSTRUCTIONS = (
 def tool_server(source: ToolSource, version: str) -> Server[Any]:
     """A protocol server that offers one graph; BadRequest when the SDK is not installed."""
     try:
-        import mcp_types as types
+        from mcp import types
         from mcp.server.lowlevel import Server
     except ImportError as error:
         raise BadRequest("agents need the MCP SDK; install it with: pip install 'omnigraph[mcp]'") from error

@@ -40,9 +40,13 @@ def get(call: Call) -> None:
     _require_range(offset, length)
     with _found(call, read_target(call)) as (cell, _):
         if cell.uri is not None:
-            raise InputError(f"the value is a reference to {cell.uri}; `omnigraph blob stat` shows it, nothing reads it")
+            raise InputError(
+                f"the value is a reference to {cell.uri}; `omnigraph blob stat` shows it, nothing reads it"
+            )
         if offset >= cell.size > 0:
-            raise InputError(f"Blob range is not satisfiable: it starts at {offset} and the value has {cell.size} bytes")
+            raise InputError(
+                f"Blob range is not satisfiable: it starts at {offset} and the value has {cell.size} bytes"
+            )
         end = cell.size if length is None else min(cell.size, offset + length)
         place = call.text("--out")
         if place is None:
@@ -135,9 +139,7 @@ def _copy(
         advance(len(part))
 
 
-def _copy_to_file(
-    cell: Blob | RemoteBlob, start: int, end: int, place: Path, advance: Callable[[int], None]
-) -> None:
+def _copy_to_file(cell: Blob | RemoteBlob, start: int, end: int, place: Path, advance: Callable[[int], None]) -> None:
     """The file is opened when the first bytes are there: a failure before leaves what it held."""
     opened: list[BinaryIO] = []
 
