@@ -53,7 +53,7 @@ defaults: {output: table, table_max_column_width: 80, table_cell_layout: truncat
 
 A command looks for its graph in this order: a URI, `--store`, `--server` or `--cluster`; then `--profile` or
 `$OMNIGRAPH_PROFILE`; then the defaults. Tokens are kept in `credentials` beside the config, readable by its owner only;
-`OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last. Variables are listed under [settings](settings.md).
+`OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last. All variables: [settings](settings.md).
 
 """
 

@@ -50,20 +50,16 @@ class RemoteBlob:
 def find_blob(transport: Transport, type_name: str, entity_id: str, property_name: str, moment: Selector) -> RemoteBlob:
     """The blob of an entity; without `node:` or `edge:` before its type, a node type is looked for first."""
     kind, separator, name = type_name.partition(":")
+    cell = (("id", entity_id), ("property", property_name), *moment)
     if separator and kind in _KINDS:
-        return _found(transport, kind, name, entity_id, property_name, moment)
+        return _found(transport, (("entity", kind), ("type", name), *cell))
     try:
-        return _found(transport, "node", type_name, entity_id, property_name, moment)
+        return _found(transport, (("entity", "node"), ("type", type_name), *cell))
     except BadRequest:
-        return _found(transport, "edge", type_name, entity_id, property_name, moment)
+        return _found(transport, (("entity", "edge"), ("type", type_name), *cell))
 
 
-def _found(
-    transport: Transport, kind: str, type_name: str, entity_id: str, property_name: str, moment: Selector
-) -> RemoteBlob:
-    named = (("entity", kind), ("type", type_name), ("id", entity_id), ("property", property_name))
-    selector = (*named, *moment)
-
+def _found(transport: Transport, selector: Selector) -> RemoteBlob:
     def decode(answer: Answer) -> RemoteBlob:
         seen = answer.headers["omnigraph-snapshot-id"]
         if answer.status == _ELSEWHERE:
@@ -72,10 +68,10 @@ def _found(
         return RemoteBlob(int(answer.headers["content-length"]), tag, None, seen, selector, transport)
 
     # A refusal of HEAD has no words, so the ones that concern the selector get theirs here.
-    what = f"{kind} {type_name} '{entity_id}'"
+    asked = dict(selector)
     words = {
-        400: BadRequest(f"the server knows no Blob property '{property_name}' of {kind} type '{type_name}'"),
-        404: NotFound(f"{what} has no '{property_name}'"),
+        400: BadRequest(f"the server knows no Blob '{asked['property']}' of {asked['entity']} type '{asked['type']}'"),
+        404: NotFound(f"{asked['type']} '{asked['id']}' has no '{asked['property']}'"),
     }
     return transport.send(Request("HEAD", "/blob", decode, query=selector, answers=(_ELSEWHERE,), refusals=words))
 

@@ -20,7 +20,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         "OMNIGRAPH_QUERY_MAX_HOPS": ("10000", "how far a traversal without an upper bound goes; 0 lifts it"),
         "OMNIGRAPH_TRAVERSAL_MODE": (
             "chosen per step",
-            "`indexed` follows edges by look-ups, `csr` by neighbour lists",
+            "`indexed` looks edges up, `csr` uses neighbour lists",
         ),
         "OMNIGRAPH_CACHE_DIR": ("`~/.cache/omnigraph`", "where neighbour lists of graphs on S3 are kept"),
         "OMNIGRAPH_CACHE_BYTES": ("17179869184", "how large that directory may grow"),

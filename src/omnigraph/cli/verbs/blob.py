@@ -40,13 +40,9 @@ def get(call: Call) -> None:
     _require_range(offset, length)
     with _found(call, read_target(call)) as (cell, _):
         if cell.uri is not None:
-            raise InputError(
-                f"the value is a reference to {cell.uri}; `omnigraph blob stat` shows it, nothing reads it"
-            )
+            raise InputError(f"the value is a reference to {cell.uri}; `blob stat` shows it, nothing follows it")
         if offset >= cell.size > 0:
-            raise InputError(
-                f"Blob range is not satisfiable: it starts at {offset} and the value has {cell.size} bytes"
-            )
+            raise InputError(f"Blob range is not satisfiable: it starts at {offset} of {cell.size} bytes")
         end = cell.size if length is None else min(cell.size, offset + length)
         place = call.text("--out")
         if place is None:

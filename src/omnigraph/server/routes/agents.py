@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -21,35 +22,32 @@ async def serve_agent(exchange: Exchange) -> Response:
     """Answer one message; sessions are not kept, so that any worker can answer the next."""
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=MAIN)
-    return _Conversation(exchange, branch)
+    transport = AsyncTransport.inside(exchange.server, f"http://inside/graphs/{exchange.graph.id}", _identity(exchange))
+    return _Conversation(transport, tool_server(ServedSource(AsyncGraph(transport, branch)), version("omnigraph")))
 
 
 class _Conversation(Response):
     """A response that the protocol's own transport writes."""
 
-    def __init__(self, exchange: Exchange, branch: str) -> None:
+    def __init__(self, transport: AsyncTransport, tools: Any) -> None:
         super().__init__()
-        self._exchange = exchange
-        self._branch = branch
+        self._transport = transport
+        self._tools = tools
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        transport = AsyncTransport.inside(self._exchange.server, self._base(), self._identity())
+        manager = StreamableHTTPSessionManager(
+            self._tools, json_response=True, stateless=True, max_request_body_size=_BODY_LIMIT
+        )
         try:
-            server = tool_server(ServedSource(AsyncGraph(transport, self._branch)), version("omnigraph"))
-            manager = StreamableHTTPSessionManager(
-                server, json_response=True, stateless=True, max_request_body_size=_BODY_LIMIT
-            )
             async with manager.run():
                 await manager.handle_request(scope, receive, send)
         finally:
-            await transport.close()
+            await self._transport.close()
 
-    def _base(self) -> str:
-        return f"http://inside/graphs/{self._exchange.graph.id}"
 
-    def _identity(self) -> dict[str, str]:
-        """Who asks is proven again by the same token; the request id ties the inner requests to this one."""
-        given = self._exchange.request.headers.get("authorization")
-        return {"X-Request-Id": self._exchange.request_id, **({} if given is None else {"Authorization": given})}
+def _identity(exchange: Exchange) -> dict[str, str]:
+    """Who asks is proven again by the same token; the request id ties the inner requests to this one."""
+    given = exchange.request.headers.get("authorization")
+    return {"X-Request-Id": exchange.request_id, **({} if given is None else {"Authorization": given})}
