@@ -63,11 +63,15 @@ def test_a_branch_is_exported_on_its_own(desk: Desk, number: int) -> None:
         pytest.param("merge", '{"type":"Person","data":{"name":"A","age":"old"}}\n', "expects", id="ops-43"),
         pytest.param("append", '{"type":"Person","data":{"name":"Alice"}}\n', "already has this id", id="ops-45"),
         pytest.param("overwrite", '{"type":"Person","data":{"name":"Zed"}}\n', "not found in Person", id="ops-48"),
-        pytest.param("append", '{"edge":"Knows","from":"Alice","to":"Missing"}\n', "dst 'Missing' not found", id="ops-49"),
+        pytest.param(
+            "append", '{"edge":"Knows","from":"Alice","to":"Missing"}\n', "dst 'Missing' not found", id="ops-49"
+        ),
         pytest.param(
             "merge", '{"type":"Person","data":{"name":"A"}}\n' * 2, "@unique violation on Person.name", id="ops-51"
         ),
-        pytest.param("merge", '{\n"type":"Person",\n"data":{"name":"A"}}\n', "invalid strict JSON at line 1", id="ops-56"),
+        pytest.param(
+            "merge", '{\n"type":"Person",\n"data":{"name":"A"}}\n', "invalid strict JSON at line 1", id="ops-56"
+        ),
     ],
 )
 def test_bad_records_are_refused_whole(desk: Desk, mode: str, text: str, token: str) -> None:

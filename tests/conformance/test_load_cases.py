@@ -179,10 +179,18 @@ VECTOR = SCHEMA + "node V { v: Vector(3)? }"
 REFUSED = [
     pytest.param(BLOB, '{"type":"B","data":{"content":"s3://x/y"}}', "is not allowed", "W002", id="ops-35"),
     pytest.param(
-        SCHEMA, '{"type":"Company","data":{"name":"a"}}\n\n// note', "invalid strict JSON at line 3", "W019", id="ops-36"
+        SCHEMA,
+        '{"type":"Company","data":{"name":"a"}}\n\n// note',
+        "invalid strict JSON at line 3",
+        "W019",
+        id="ops-36",
     ),
     pytest.param(
-        SCHEMA, '{"type":"Person","data":{"name":"A","x":{"k":1,"k":2}}}', "duplicate JSON member 'k'", "W019", id="ops-38"
+        SCHEMA,
+        '{"type":"Person","data":{"name":"A","x":{"k":1,"k":2}}}',
+        "duplicate JSON member 'k'",
+        "W019",
+        id="ops-38",
     ),
     pytest.param(
         SCHEMA,
@@ -214,7 +222,9 @@ REFUSED = [
         "W017",
         id="ops-42-unknown",
     ),
-    pytest.param(SCHEMA, '{"type":"Person","data":{"name":"A","id":7}}', "must be a string", "W019", id="ops-42-id-type"),
+    pytest.param(
+        SCHEMA, '{"type":"Person","data":{"name":"A","id":7}}', "must be a string", "W019", id="ops-42-id-type"
+    ),
     pytest.param(
         SCHEMA,
         '{"type":"Person","data":{"id":"person-1","name":"Alice"}}',
@@ -240,7 +250,9 @@ REFUSED = [
     pytest.param(VECTOR, '{"type":"V","data":{"v":[1,null,3]}}', "elements must be numeric", "W005", id="ops-55-null"),
     pytest.param(VECTOR, '{"type":"V","data":{"v":[1,2]}}', "expects 3 dimensions, got 2", "W005", id="ops-55-length"),
     pytest.param(VECTOR, '{"type":"V","data":{"v":[1,2,1e39]}}', "Float32 range", "W004", id="ops-55-range"),
-    pytest.param(SCHEMA, '{"type":"Person",\n"data":{"name":"A"}}', "invalid strict JSON at line 1", "W019", id="ops-56"),
+    pytest.param(
+        SCHEMA, '{"type":"Person",\n"data":{"name":"A"}}', "invalid strict JSON at line 1", "W019", id="ops-56"
+    ),
     pytest.param(SCHEMA, "{not json}", "invalid strict JSON at line 1", "W019", id="bad-json"),
     pytest.param(SCHEMA, '{"data":{}}', "exactly one of 'type' or 'edge'", "W019", id="neither-type-nor-edge"),
     pytest.param(SCHEMA, '{"type":7}', "field 'type' must be a string", "W019", id="type-not-text"),

@@ -28,8 +28,8 @@ class Settings:
     # Every version file of `__manifest` repeats the history, so once twice this many have piled up all but the newest
     # ones go; 0 keeps them.
     manifest_keep_versions: int = 64
-    # Two versions of a table that have to be compared from end to end are compared by Spark, where it is installed, from
-    # this many rows in both together.
+    # Two versions of a table that have to be compared from end to end are compared by Spark, where it is installed,
+    # from this many rows in both together.
     distribute_rows: int = 20_000_000
 
     @property
