@@ -71,6 +71,13 @@ POLICIES = {
     "busy": allowing(("ada", "change, read", ""), ("bob", "change", ""), ("zed", "read", "")),
 }  # fmt: skip
 SERVER = allowing(("root", "graph_list", ""))
+QUERIES = {
+    **STORED,
+    "employers": "query employers() { match { $c: Company } return { $c.name } }",
+    "hired": "query hired() { match { $p: Person  $p worksAt $c } return { $c.name } }",
+    "found": "query found($name: String) { insert Company { name: $name } }",
+}
+HIDDEN = ("employers", "hired", "found")
 
 
 def case(*numbers: int) -> pytest.MarkDecorator:
@@ -90,7 +97,7 @@ def places(template: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.fixture(scope="module")
 def server(places: dict[str, str]) -> Iterator[ServerProcess]:
-    graphs = {name: {"uri": uri, "queries": STORED, "policy": POLICIES[name]} for name, uri in places.items()}
+    graphs = {name: {"uri": uri, "queries": QUERIES, "policy": POLICIES[name]} for name, uri in places.items()}
     environ = {
         "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "1",
         "OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:0.3",
@@ -403,6 +410,71 @@ def test_a_reader_of_parts_finds_no_way_around(as_: Any, places: dict[str, str])
     refused(ada.mutate(ADD, params={"name": "Probe"}), 403)
     refused(ada.post("/queries/add", {"params": {"name": "Probe"}}), 403)
     assert ada.post("/queries/everybody").status_code == 200
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({}, id="as it is"),
+        pytest.param({"expect_mutation": True}, id="as a mutation"),
+        pytest.param({"expect_mutation": False}, id="as a read"),
+        pytest.param({"params": {"nothing": 1}}, id="with a wrong parameter"),
+        pytest.param({"branch": "nowhere"}, id="on a missing branch"),
+        pytest.param({"branch": "no good name"}, id="on a malformed branch"),
+        pytest.param({"snapshot": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, id="at a missing commit"),
+    ],
+)
+def test_a_stored_query_about_a_hidden_type_does_not_exist(as_: Any, name: str, body: dict[str, Any]) -> None:
+    ada = as_("ada", "rules")
+    hidden, unknown = ada.post(f"/queries/{name}", body), ada.post("/queries/lost", body)
+    assert (hidden.status_code, hidden.content) == (404, unknown.content)
+    condition = {"Omnigraph-If-Graph-Commit": as_("root", "rules").head()}
+    hidden = ada.client.post(f"/graphs/rules/queries/{name}/if-graph-commit", json=body, headers=condition)
+    assert (hidden.status_code, hidden.content) == (404, unknown.content)
+
+
+def test_a_reader_of_parts_is_told_of_the_queries_it_could_know(as_: Any) -> None:
+    def listed(actor: str) -> list[str]:
+        return [query["name"] for query in as_(actor, "rules").get("/queries").json()["queries"]]
+
+    assert listed("root") == sorted(QUERIES)
+    assert listed("ada") == sorted(STORED)
+    assert as_("invread", "stored").post("/queries/employers").json()["row_count"] == 2
+
+
+def test_an_agent_of_a_reader_of_parts_gets_its_tools_only(as_: Any) -> None:
+    ada = as_("ada", "rules")
+
+    def told(method: str, **params: Any) -> str:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        accept = {"Accept": "application/json, text/event-stream"}
+        answer = ada.client.post("/graphs/rules/mcp", json=message, headers=accept)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    tools = told("tools/list")
+    assert '"everybody"' in tools
+    for name in (*HIDDEN, "Company"):
+        assert name not in tools
+    lost = told("tools/call", name="lost", arguments={})
+    assert "stored query not found" in lost
+    for name in HIDDEN:
+        assert told("tools/call", name=name, arguments={}) == lost
+    assert "Company" not in told("resources/read", uri="omnigraph://schema")
+
+
+@pytest.mark.parametrize("suffix", ["/changes?start=now&type={}", "/blob?entity=node&type={}&id=Acme&property=name"])
+def test_a_hidden_type_and_an_unknown_one_get_one_answer(as_: Any, suffix: str) -> None:
+    ada = as_("ada", "rules")
+    hidden, unknown = ada.get(suffix.format("Company")), ada.get(suffix.format("Nothing"))
+    assert hidden.status_code == unknown.status_code
+    assert hidden.text.replace("Company", "Nothing") == unknown.text
+    for path, member in (("/export", "type_names"), ("/changes/baseline", "type")):
+        hidden, unknown = ada.post(path, {member: ["Company"]}), ada.post(path, {member: ["Nothing"]})
+        assert (hidden.status_code, unknown.status_code) == (400, 400)
+        assert hidden.text.replace("Company", "Nothing") == unknown.text
+    assert "Company" not in ada.get("/branches").text + ada.get("/commits").text
 
 
 # --- admission ---------------------------------------------------------------------------------------

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.cli import output
+from omnigraph.cli.call import Call
+
 if TYPE_CHECKING:
     from omnigraph.storage.commits import GraphCommit
 
@@ -20,6 +23,12 @@ def commit_json(commit: GraphCommit) -> dict[str, Any]:
         "actor_id": commit.actor_id,
         "created_at": commit.created_at,
     }
+
+
+def note_commit(call: Call, commit: GraphCommit | None) -> None:
+    """Beside the result: which commit a write became, for whoever wants to look at it or take it back."""
+    if commit is not None and not call.given("--quiet"):
+        output.note(f"commit {commit.graph_commit_id}")
 
 
 def moment(commit: GraphCommit) -> str:

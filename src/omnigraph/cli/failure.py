@@ -31,7 +31,17 @@ def report(error: Exception, *, json: bool) -> int:
         return _precondition(error, json=json)
     head, *causes = message_of(error).splitlines() or [""]
     output.note("\n".join([f"error: {head}", *(f"  {cause}" for cause in causes)]))
+    if json:
+        output.note(output.compact(_document(error, head)))
     return error.exit_code if isinstance(error, OmnigraphError) else 1
+
+
+def _document(error: Exception, head: str) -> dict[str, Any]:
+    """The last line of stderr for programs: what went wrong, its code, and its details where there are any."""
+    if not isinstance(error, OmnigraphError):
+        return {"error": head, "code": "internal"}
+    found = {name: value for name, value in error.details().items() if value is not None}
+    return {"error": head, "code": error.code, **found}
 
 
 def message_of(error: Exception) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.cli.commands import COMMANDS, FORMER_COMMANDS, FORMER_OPTIONS, GROUPS, find
-from omnigraph.cli.globals import global_option
+from omnigraph.cli.globals import GLOBAL_OPTIONS, global_option
 from omnigraph.cli.model import Argument, Command, Option
 
 _HELP = ("--help", "-h")
@@ -124,7 +124,9 @@ class _Reader:
     def _replacement(self, name: str) -> str | None:
         if self.command is None:
             return "options of a command come after its name"
-        return FORMER_OPTIONS.get(name)
+        if name == "--uri" and all(argument.name != "URI" for argument in self.command.arguments):
+            return "say which graph with --store"
+        return FORMER_OPTIONS.get(name) or _nearest_option(name, self.command)
 
     # --- positional arguments --------------------------------------------------------------------
 
@@ -179,6 +181,13 @@ def _checked(parsed: Parsed) -> Parsed:
     if missing:
         raise UsageError(f"required arguments were not provided: {', '.join(missing)}", command.path)
     return parsed
+
+
+def _nearest_option(name: str, command: Command) -> str | None:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [option.name for option in (*command.options, *GLOBAL_OPTIONS)], n=1)
+    return f"did you mean `{near[0]}`?" if near else None
 
 
 def _nearest(path: tuple[str, ...]) -> str | None:

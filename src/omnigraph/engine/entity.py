@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.engine.arrow import TableType, row_schema, table_types
 from omnigraph.engine.json_values import json_rows
 from omnigraph.engine.view import View
@@ -52,7 +53,8 @@ def type_named(view: View, name: str) -> TableType:
         return exact
     found = catalog.nodes.get(name) or catalog.edge(name)
     if found is None:
-        raise NotFound(f"the schema has no type '{name}'")
+        near = did_you_mean(name, [*catalog.nodes, *catalog.edges])
+        raise NotFound(f"the schema has no type '{name}'{f'; {near}' if near else ''}")
     return found
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.engine.arrow import TableType, property_names, row_schema, table_types
 from omnigraph.engine.json_values import IMAGE, json_texts
 from omnigraph.engine.view import View
@@ -38,7 +39,8 @@ def export_types(catalog: Catalog, names: Sequence[str] = ()) -> list[TableType]
     """The types a filter selects, in export order; a name selects the node and the edge type that have it."""
     for name in names:
         if name not in catalog.nodes and name not in catalog.edges:
-            raise BadRequest(f"unknown export type '{name}'")
+            near = did_you_mean(name, [*catalog.nodes, *catalog.edges])
+            raise BadRequest(f"unknown export type '{name}'{f'; {near}' if near else ''}")
     return [info for info in table_types(catalog).values() if not names or info.name in names]
 
 

@@ -116,9 +116,10 @@ class Staging:
         """Findings whose lines are row codes, with file and physical line; their splits are decoded once more."""
         wanted: dict[int, dict[str, list[int]]] = {}
         for violation in found:
-            if violation.line is not None:
-                split, position = place_of_code(violation.line)
-                wanted.setdefault(split, {}).setdefault(violation.table_key or "", []).append(position)
+            for code in (violation.line, violation.earlier[0]):
+                if code is not None:
+                    split, position = place_of_code(code)
+                    wanted.setdefault(split, {}).setdefault(violation.table_key or "", []).append(position)
         job = replace(self._located_job(), max_errors=None)
         splits = [self.splits[index] for index in sorted(wanted)]
         answers = self._run("locate", lambda split: decoded_places(job, split, wanted[split.index]), splits)
@@ -153,11 +154,14 @@ class Staging:
         return replace(self.job, firsts=first_lines(self.splits, self._staged))
 
     def _at(self, violation: Violation, lines: Mapping[int, Mapping[tuple[str, int], int]]) -> Violation:
-        if violation.line is None:
-            return violation
-        split, position = place_of_code(violation.line)
-        line = lines[split][violation.table_key or "", position]
-        return replace(violation, line=line, file=self.splits[split].source.shown)
+        def place(code: int | None) -> tuple[int | None, str | None]:
+            if code is None:
+                return None, None
+            split, position = place_of_code(code)
+            return lines[split][violation.table_key or "", position], self.splits[split].source.shown
+
+        line, file = place(violation.line)
+        return violation if line is None else replace(violation, line=line, file=file, earlier=place(violation.earlier[0]))
 
     def _run(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return self.tasks.run(work, items, stage=stage, report=self.request.progress)

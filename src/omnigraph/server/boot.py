@@ -70,7 +70,7 @@ class _Cluster:
             _LOG.warning("graph quarantined", extra={"graph_id": applied.id, "reason": applied.quarantined})
             return None
         try:
-            return _opened(applied, current)
+            return _opened(applied)
         except OmnigraphError as error:
             _LOG.error("graph quarantined", extra={"graph_id": applied.id, "reason": error.message})
             return None
@@ -83,15 +83,10 @@ class _Cluster:
             raise StartRefused(f"these graphs cannot be served, and --require-all-graphs was given: {missing}")
 
 
-def _opened(applied: AppliedGraph, current: ServedGraph | None) -> ServedGraph:
+def _opened(applied: AppliedGraph) -> ServedGraph:
     policy = None if applied.policy is None else PolicyEngine(applied.policy, applied.id)
-    opened = ServedGraph(
-        applied.id, open_graph(applied.uri, policy=policy), registry(applied.queries), _embedder(applied.embedding)
-    )
-    if current is None or current.uri != opened.uri:
-        return opened
-    # A cut that is being exported still counts, whichever handle took it.
-    return ServedGraph(opened.id, opened.core, opened.queries, opened.embedder, current.slot)
+    core = open_graph(applied.uri, policy=policy)
+    return ServedGraph(applied.id, core, registry(applied.queries), _embedder(applied.embedding))
 
 
 def _embedder(profile: Mapping[str, str] | None) -> Embedder | None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.embeddings.provider import Embedder
 from omnigraph.engine.core import Core
+from omnigraph.engine.cut import Cut, cut_of
 from omnigraph.engine.graph import Graph
 from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import TokenTable
 from omnigraph.policy.visibility import Visibility
-from omnigraph.server.slots import ExportSlot
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,15 @@ class ServedGraph:
     core: Core
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
     embedder: Embedder | None = None
-    slot: ExportSlot = field(default_factory=ExportSlot)
 
     @property
     def uri(self) -> str:
         return self.core.store.root.uri
+
+    @property
+    def cut(self) -> Cut:
+        """The engine's own: whoever exports this graph in this process, server or not, excludes the others."""
+        return cut_of(self.core.store)
 
     @property
     def policy(self) -> PolicyEngine | None:

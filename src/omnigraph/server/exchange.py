@@ -15,6 +15,7 @@ from starlette.requests import Request
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.authorize import authorize
 from omnigraph.policy.engine import PolicyDecision, PolicyRequest
+from omnigraph.policy.visibility import Visibility
 from omnigraph.server import bodies
 from omnigraph.server.deployment import Deployment, ServedGraph
 from omnigraph.server.refusal import bad_request, refuse
@@ -108,6 +109,13 @@ class Exchange:
             # From here on this request has no way to a view that shows more than the rules that let it in.
             self.graph = self.graph.seen_with(engine.visibility(self.actor, request))
         return decision
+
+    def visibility(self, branch: str) -> Visibility | None:
+        """What the sender would see of a branch; None also when that is nothing, which is for a decision to say."""
+        engine, request = self.graph.policy, PolicyRequest(Action.READ, branch)
+        if engine is None or self.actor is None or not engine.decide(self.actor, request).allowed:
+            return None
+        return engine.visibility(self.actor, request)
 
     def allow(self, action: Action, *, branch: str | None = None, target: str | None = None) -> None:
         """403 unless the policy allows it."""

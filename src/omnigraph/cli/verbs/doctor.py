@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LABELS = {"ok": "OK   ", "warning": "WARN ", "error": "ERROR"}
 # Beyond this share of rows outside an index, rebuilding it pays.
+# Below this a scan is as fast as a look-up in an index.
+_FEW_ROWS = 10_000
 _STALE_SHARE = 0.2
 
 
@@ -142,17 +144,25 @@ def _drift_findings(target: Target, graph: Graph, store: Store) -> Iterator[Find
 
 
 def _index_findings(target: Target, graph: Graph) -> Iterator[Finding]:
+    """One finding for all indexes that are behind: they have one cause and one cure."""
     fix = f"omnigraph optimize {target.uri}"
-    behind = 0
+    unbuilt, stale, rows = [], [], 0
     for each in graph.indexes():
         name = f"{each.index_type} index on {each.column} of {subject(each.type_key)}"
         if each.pending is not None:
             yield Finding("indexes", "ok", f"{name} waits: {each.pending}")
         elif each.name is None and each.rows:
-            behind += 1
-            yield Finding("indexes", "warning", f"{name} is not built", fix)
+            unbuilt.append(f"{each.type_key.partition(':')[2]}.{each.column}")
+            rows = max(rows, each.rows)
         elif 1 - each.coverage > _STALE_SHARE:
-            behind += 1
-            yield Finding("indexes", "warning", f"{name} covers only {each.coverage:.0%}", fix)
-    if not behind:
+            stale.append(f"{each.type_key.partition(':')[2]}.{each.column} ({each.coverage:.0%})")
+    if unbuilt:
+        names = ", ".join(dict.fromkeys(unbuilt))
+        if rows < _FEW_ROWS:
+            yield Finding("indexes", "ok", f"not built, and not needed yet for so few rows: {names}", fix)
+        else:
+            yield Finding("indexes", "warning", f"not built: {names}", fix)
+    if stale:
+        yield Finding("indexes", "warning", f"cover only a part of their table: {', '.join(stale)}", fix)
+    if not unbuilt and not stale:
         yield Finding("indexes", "ok", "every index that can be built covers its table")

@@ -8,7 +8,7 @@ from typing import Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json
+from omnigraph.cli.commits import commit_json, note_commit
 from omnigraph.cli.consent import echo, require_consent
 from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.progress import stages
@@ -95,6 +95,7 @@ def load(call: Call) -> None:
         output.line(line)
     if done.branch_created:
         output.line(f"branch {done.branch} created from {base}")
+    note_commit(call, done.commit)
 
 
 def export(call: Call) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json
+from omnigraph.cli.commits import commit_json, note_commit
 from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.params import params_of
 from omnigraph.cli.rows import Envelope, Layout, render
@@ -103,6 +103,7 @@ def _print_mutation(call: Call, done: MutationResult) -> None:
         output.line(f"actor_id: {done.actor_id}")
     for line in embeddings_text(done.embeddings):
         output.line(line)
+    note_commit(call, done.commit)
 
 
 def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.engine.arrow import TableType
 from omnigraph.engine.write.records import RawRows
 from omnigraph.engine.write.violations import Violation
@@ -130,7 +131,9 @@ def _text(record: dict[str, Any], member: str) -> str:
 def _type(catalog: Catalog, kind: str, name: str) -> TableType:
     info: TableType | None = catalog.nodes.get(name) if kind == "type" else catalog.edge(name)
     if info is None:
-        raise _Refused("W019", f"unknown {'node' if kind == 'type' else 'edge'} type '{name}'")
+        near = did_you_mean(name, catalog.nodes if kind == "type" else catalog.edges)
+        found = f"unknown {'node' if kind == 'type' else 'edge'} type '{name}'"
+        raise _Refused("W019", f"{found}; {near}" if near else found)
     return info
 
 

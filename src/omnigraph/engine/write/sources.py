@@ -68,7 +68,20 @@ def record_bytes(data: Any) -> bytes:
 def input_files(data: Any, suffixes: Sequence[str] = RECORD_SUFFIXES) -> list[InputFile]:
     """The files behind a path or a list of paths."""
     paths = [data] if isinstance(data, str | os.PathLike) else list(data)
-    return [file for path in paths for file in list_files(path, suffixes)]
+    found = [file for path in paths for file in list_files(path, suffixes)]
+    if suffixes == RECORD_SUFFIXES:
+        _require_records(found)
+    return found
+
+
+def _require_records(files: Sequence[InputFile]) -> None:
+    """A table among files of records would be refused at its first line, for a reason that helps nobody."""
+    for file in files:
+        if file.path.endswith((*TABLE_SUFFIXES, ".tsv")):
+            raise BadRequest(
+                f"'{file.path}' is a table, and a table does not say of which type its rows are: describe it in a mapping"
+                " (`omnigraph infer` drafts one), or say type= or edge= in Python"
+            )
 
 
 def is_paths(data: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -77,10 +78,16 @@ def _repeated_in(
         return []
     ids = one_array(rows["id"])
     first_of = dict(zip(later.tolist(), earlier.tolist(), strict=True))
-    return [
-        _violation(change, group, rows, (row, ids[first_of[row]].as_py()), place_of(change, row) if single else NOWHERE)
-        for row in smallest(ids, later, limit)
-    ]
+    return [_clash(change, group, rows, (row, first_of[row]), single=single) for row in smallest(ids, later, limit)]
+
+
+def _clash(
+    change: TableChange, group: Sequence[str], rows: pa.Table, clash: tuple[int, int], *, single: bool
+) -> Violation:
+    """Two rows of one batch; where it is the only one, both places are known."""
+    row, first = clash
+    found = _violation(change, group, rows, (row, rows["id"][first].as_py()), place_of(change, row) if single else NOWHERE)
+    return replace(found, earlier=place_of(change, first)) if single else found
 
 
 def _held(change: TableChange, group: Sequence[str], view: CommittedView, limit: int | None) -> list[Violation]:

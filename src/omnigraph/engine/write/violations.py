@@ -9,7 +9,10 @@ from omnigraph.errors import KeyConflict, OmnigraphError, ValueViolation
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rejected value, row or constraint; `ids` are the entities involved, the rejected one first."""
+    """One rejected value, row or constraint; `ids` are the entities involved, the rejected one first.
+
+    `earlier` is line and file of the row of the same input that it contradicts.
+    """
 
     code: str
     message: str
@@ -18,6 +21,7 @@ class Violation:
     ids: tuple[str, ...] = ()
     line: int | None = None
     file: str | None = None
+    earlier: tuple[int | None, str | None] = (None, None)
 
     @property
     def type_name(self) -> str | None:
@@ -44,8 +48,14 @@ class Violation:
     def text(self) -> str:
         """The message with its place: the file in front, the line behind unless the message names it itself."""
         named = self.line is None or self.message.startswith(f"line {self.line}:")
-        place = "" if named else f" (line {self.line})"
+        place = "" if named else f" ({self._lines()})"
         return f"{self.file}: {self.message}{place}" if self.file else f"{self.message}{place}"
+
+    def _lines(self) -> str:
+        line, file = self.earlier
+        if line is None:
+            return f"line {self.line}"
+        return f"lines {line} and {self.line}" if file == self.file else f"line {self.line}; {file}: line {line}"
 
 
 def raise_first(violations: list[Violation]) -> None:

@@ -29,7 +29,6 @@ async def create(exchange: Exchange) -> Response:
     name, source = named_branch(body.name, "name"), named_branch(body.from_, "from")
     exchange.allow(Action.BRANCH_CREATE, branch=source, target=name)
     graph = exchange.graph.bound(actor=exchange.actor)
-    exchange.graph.slot.require_free()
     with exchange.admit(_ESTIMATE):
         await exchange.write(lambda: graph.branches.create(name, from_=source))
     return answer({"uri": exchange.graph.uri, "from": source, "name": name, "actor_id": exchange.actor})
@@ -40,7 +39,6 @@ async def delete(exchange: Exchange) -> Response:
     name = named_branch(exchange.params["branch"])
     exchange.allow(Action.BRANCH_DELETE, target=name)
     graph = exchange.graph.bound(actor=exchange.actor)
-    exchange.graph.slot.require_free()
     with exchange.admit(_ESTIMATE):
         await exchange.write(lambda: graph.branches.delete(name))
     return answer({"uri": exchange.graph.uri, "name": name, "actor_id": exchange.actor})
@@ -65,7 +63,6 @@ async def _delete_merged(exchange: Exchange, source: str) -> dict[str, Any]:
         return {"branch_deleted": False, "branch_delete_error": decision.message}
     graph = exchange.graph.bound(actor=exchange.actor)
     try:
-        exchange.graph.slot.require_free()
         await exchange.write(lambda: graph.branches.delete(source))
     except OmnigraphError as error:
         return {"branch_deleted": False, "branch_delete_error": error.message}

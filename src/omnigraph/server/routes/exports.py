@@ -30,16 +30,16 @@ async def export(exchange: Exchange) -> Response:
 
 async def streamed(exchange: Exchange, produce: Callable[[Sink], object], kind: str = NDJSON) -> Response:
     """A response that a thread produces: memory is reserved first, then the graph's one cut is taken."""
-    server, slot = exchange.server, exchange.graph.slot
+    server, cut = exchange.server, exchange.graph.cut
     await server.transport.acquire()
     try:
-        slot.take()
+        cut.take()
     except BaseException:
         server.transport.release()
         raise
 
     def release() -> None:
-        slot.give_back()
+        cut.give_back()
         server.transport.release()
 
     produced = Produced(server.pools, produce, release)

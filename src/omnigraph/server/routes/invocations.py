@@ -6,6 +6,9 @@ import logging
 
 from starlette.responses import Response
 
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.policy.actions import Action
 from omnigraph.server.answers import answer
@@ -15,14 +18,16 @@ from omnigraph.server.refusal import bad_request, refuse
 from omnigraph.server.routes.reads import Asked, read_target, run_read
 from omnigraph.server.routes.writes import run_write
 
+_UNKNOWN = "stored query not found"
 _LOG = logging.getLogger("omnigraph.server")
 
 
 async def list_queries(exchange: Exchange) -> Response:
-    """Every stored query of the graph; listing asks for read only, so not everything listed can be invoked."""
+    """Every stored query that can be told; listing asks for read only, so not everything listed can be invoked."""
     exchange.allow(Action.READ, branch=MAIN)
     queries = exchange.graph.queries
-    return answer({"queries": [queries[name].to_json() for name in sorted(queries)]})
+    told = await _told(exchange, [queries[name] for name in sorted(queries)], MAIN)
+    return answer({"queries": [stored.to_json() for stored in told]})
 
 
 async def invoke(exchange: Exchange) -> Response:
@@ -40,7 +45,7 @@ async def invoke_if(exchange: Exchange) -> Response:
 
 
 async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str | None) -> Response:
-    stored = _found(exchange)
+    stored = await _found(exchange, body)
     kind = "mutation" if stored.is_mutation else "read"
     if body.expect_mutation is not None and body.expect_mutation != stored.is_mutation:
         raise bad_request(f"stored query '{stored.name}' is a {kind}")
@@ -54,15 +59,41 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
         return await run_write(exchange, asked, body.branch, expected)
     target = await read_target(exchange, body.branch, body.snapshot)
     exchange.allow(Action.READ, branch=target.branch)
-    return await run_read(exchange, asked, target, body.snapshot)
+    try:
+        return await run_read(exchange, asked, target, body.snapshot)
+    except CompileError:
+        if exchange.graph.core.visibility is None:
+            raise
+        raise refuse(404, _UNKNOWN) from None
 
 
-def _found(exchange: Exchange) -> StoredQuery:
-    """The query of the path; whoever may not invoke gets the very answer that an unknown name gets."""
+async def _found(exchange: Exchange, body: InvokeStoredQueryRequest) -> StoredQuery:
+    """The query of the path; whoever may not invoke it, or not know it, gets the very answer of an unknown name."""
     stored = exchange.graph.queries.get(exchange.params["name"])
     if not exchange.decide(Action.INVOKE_QUERY).allowed or stored is None:
-        raise refuse(404, "stored query not found")
+        raise refuse(404, _UNKNOWN)
+    # The branch is as it was sent: whether it is a good name may only be said about a query that exists.
+    if not await _told(exchange, [stored], body.branch or MAIN):
+        raise refuse(404, _UNKNOWN)
     return stored
+
+
+async def _told(exchange: Exchange, queries: list[StoredQuery], branch: str) -> list[StoredQuery]:
+    """Those queries whose text names nothing that is hidden from the sender; other readers may know all of them."""
+    visibility = exchange.visibility(branch)
+    if visibility is None:
+        return queries
+    core = exchange.graph.core.seen_with(visibility)
+    catalog = await exchange.read(lambda _: core.view(None).catalog)
+    return [stored for stored in queries if _compiles(stored, catalog)]
+
+
+def _compiles(stored: StoredQuery, catalog: Catalog) -> bool:
+    try:
+        compile_query(stored.source, catalog, stored.name)
+    except CompileError:
+        return False
+    return True
 
 
 def _note(exchange: Exchange, stored: StoredQuery, kind: str) -> None:

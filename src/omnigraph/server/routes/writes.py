@@ -78,6 +78,6 @@ async def apply_schema(exchange: Exchange) -> Response:
         require_queries_fit(served.queries, plan_schema(core, desired, allow_data_loss=body.allow_data_loss))
         return apply(core, desired, allow_data_loss=body.allow_data_loss, actor=exchange.actor).to_json()
 
-    served.slot.require_free()
+    served.cut.require_free()
     with exchange.admit(len(body.schema_source.encode())):
         return answer({"uri": served.uri, **await exchange.write(run)})
