@@ -423,7 +423,7 @@ def test_completion_scripts_ask_the_program(desk: Desk, shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["qu"], ["query"]),
+        (["qu"], ["queries", "query"]),
         (["branch", ""], ["create", "delete", "list", "merge"]),
         (["load", "--mode", ""], ["overwrite", "append", "merge"]),
         (["--profile", ""], ["local"]),

@@ -313,7 +313,7 @@ def test_a_stored_read_needs_the_right_to_read_too(as_: Any, case: str) -> None:
 def test_the_catalog_is_for_readers(as_: Any, case: str) -> None:
     listed = as_("bob", "stored").get("/queries")
     assert listed.status_code == 200
-    assert {query["name"] for query in listed.json()["queries"]} == set(STORED)
+    assert {query["name"] for query in listed.json()["queries"]} == set(QUERIES)
 
 
 @case(32)

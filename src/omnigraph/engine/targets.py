@@ -35,7 +35,7 @@ def state_of(core: Core, target: Target, bound: str | None) -> ManifestState:
 
 
 def commit_named(core: Core, reference: str | GraphCommit, bound: str | None) -> GraphCommit:
-    """A commit by its id, by a tag, or as the head of a branch."""
+    """A commit by its id, by a tag, as the head of a branch, or as what an instant saw of the bound branch."""
     if isinstance(reference, GraphCommit):
         return reference
     text = reference.strip()
@@ -45,9 +45,17 @@ def commit_named(core: Core, reference: str | GraphCommit, bound: str | None) ->
     if tag is not None:
         return find_commit(core, tag.graph_commit_id, tag.branch)
     if text not in list_branches(core.store):
-        raise CommitNotFound(text)
+        return _at_instant(core, text, bound)
     branch = normalize_branch(text)
     return find_commit(core, str(core.state(branch).effective_head), branch)
+
+
+def _at_instant(core: Core, text: str, bound: str | None) -> GraphCommit:
+    try:
+        parse_datetime(text)
+    except BadTemporal:
+        raise CommitNotFound(text) from None
+    return commit_at_time(core, bound, text)
 
 
 def _named(core: Core, text: str, bound: str | None) -> ManifestState:

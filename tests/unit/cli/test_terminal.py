@@ -121,9 +121,9 @@ match { $p: Person } return { $p.name }
         "n",
         "5",
         "explain on",
-        "scan $p: Person keeping $p.name",
-        "sort ids of $p",
-        'project $p.name as "p.name"',
+        "scan $p: Person keeping $p.name  [~5 rows]",
+        "sort ids of $p  [~5 rows]",
+        'project $p.name as "p.name"  [~5 rows]',
     ]
     assert "there is no node type 'Nobody'" in done.stderr
     assert "nope" in done.stderr

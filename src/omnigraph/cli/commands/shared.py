@@ -14,7 +14,7 @@ URI = Argument("URI", "the graph: a path, file:// or s3://")
 JSON = Option("--json", "print one JSON document")
 BRANCH = Option("--branch", "the branch to use", "BRANCH", default="main")
 URI_OPTION = Option("--uri", "the graph: a path, file:// or s3://", "URI")
-SNAPSHOT = Option("--snapshot", "read as of this graph commit", "COMMIT_ID")
+SNAPSHOT = Option("--snapshot", "read as of this graph commit, tag or point in time", "COMMIT_ID")
 PICTURE = Option("--out", "a file to write: .svg, .html, .png, .dot or .mmd", "FILE")
 FORMAT = Option("--format", "how rows are printed", "FORMAT", choices=FORMATS)
 

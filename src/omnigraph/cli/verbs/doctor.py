@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _LABELS = {"ok": "OK   ", "warning": "WARN ", "error": "ERROR"}
 # Beyond this share of rows outside an index, rebuilding it pays.
+_STALE_SHARE = 0.2
 # Below this a scan is as fast as a look-up in an index.
 _FEW_ROWS = 10_000
-_STALE_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def doctor(call: Call) -> int:
         return int(failed)
     for finding in findings:
         output.line(f"{_LABELS[finding.severity]} {finding.check}: {finding.message}")
-        if finding.fix is not None:
+        if finding.fix is not None and finding.severity != "ok":
             output.line(f"      fix: {finding.fix}")
     return int(failed)
 
