@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -387,6 +389,70 @@ def test_a_commit_is_reverted_and_repeated(desk: Desk) -> None:
     again = desk.shell("commit", "cherry-pick", commit, "--uri", "g")
     assert again.stdout.startswith(f"applied {commit} on main as ")
     assert desk.run("get", "Person", "Eve", "--store", "g").json["name"] == "Eve"
+
+
+# --- what went wrong, in words and as data -------------------------------------------------------------------
+
+
+def test_with_json_the_last_line_of_stderr_is_the_failure_as_data(desk: Desk) -> None:
+    desk.graph()
+    desk.write("again.jsonl", lines([{"type": "Person", "data": {"name": "Alice"}}]))
+    done = desk.run("load", "--mode", "append", "--data", "again.jsonl", "g", "--json")
+    assert (done.code, done.stdout) == (1, "")
+    words, data = done.stderr.splitlines()[-2:]
+    found = json.loads(data)
+    assert words == f"error: {found['error']}"
+    assert (found["code"], found["id"]) == ("key_conflict", "Alice")
+    plain = desk.run("load", "--mode", "append", "--data", "again.jsonl", "g")
+    assert plain.stderr.splitlines()[-1] == words
+
+
+@pytest.mark.parametrize(
+    ("args", "token"),
+    [
+        pytest.param(["get", "--store", "g", "Persn", "a"], "did you mean 'Person'?", id="type-of-get"),
+        pytest.param(["blame", "--uri", "g", "Knws", "a"], "did you mean 'Knows'?", id="type-of-blame"),
+        pytest.param(["export", "g", "--type", "Compny"], "did you mean 'Company'?", id="type-of-export"),
+        pytest.param(["load", "g", "--mode", "append", "--data", "bad.jsonl"], "did you mean 'Person'?", id="record"),
+        pytest.param(["load", "g", "--mod", "append"], "did you mean `--mode`?", id="option"),
+        pytest.param(["query", "--uri", "g"], "say which graph with --store", id="uri-where-there-is-none"),
+        pytest.param(["load", "g", "--uri", "g"], "give the URI as an argument", id="uri-as-an-argument"),
+        pytest.param(["load", "g", "--mode", "append", "--data", "p.csv"], "describe it in a mapping", id="table"),
+        pytest.param(["load", "g", "--mode", "append", "--data", "twice.jsonl"], "(lines 1 and 3)", id="both-lines"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(desk: Desk, args: list[str], token: str) -> None:
+    desk.graph()
+    desk.write("bad.jsonl", lines([{"type": "Persn", "data": {"name": "x"}}]))
+    desk.write("p.csv", "name,age\nx,3\n")
+    desk.write("twice.jsonl", lines([{"type": "Person", "data": {"name": name}} for name in ("x", "y", "x")]))
+    done = desk.run(*args)
+    assert done.code != 0
+    assert token in done.stderr
+
+
+def test_a_write_says_which_commit_it_became(desk: Desk) -> None:
+    desk.graph()
+    done = desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Eve")
+    assert done.stdout == "changed main via add: 1 nodes, 0 edges\n"
+    assert done.stderr == f"commit {desk.head()}\n"
+    desk.write("more.jsonl", lines([{"type": "Person", "data": {"name": "Fay"}}]))
+    assert desk.run("load", "--mode", "append", "--data", "more.jsonl", "g").stderr.endswith(f"commit {desk.head()}\n")
+    assert desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Gil", "--quiet").stderr == ""
+
+
+def test_a_snapshot_is_a_commit_a_tag_or_an_instant(desk: Desk) -> None:
+    desk.graph()
+    head = desk.head()
+    assert desk.run("tag", "create", "before", head, "--uri", "g").code == 0
+    instant = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    time.sleep(0.01)
+    desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Eve")
+    count = ["query", "--store", "g", "--json", "-e", "query n() { match { $p: Person } return { count($p) as n } }"]
+    for moment in (head, "before", instant):
+        assert desk.run(*count, "--snapshot", moment).json["rows"] == [{"n": 4}]
+    assert desk.run(*count).json["rows"] == [{"n": 5}]
+    assert "not found" in desk.run(*count, "--snapshot", "nonsense").stderr
 
 
 # --- plans, doctor, completion, streams --------------------------------------------------------------------

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 from omnigraph.cli.call import Call
 
@@ -17,7 +17,7 @@ _REDRAW_SECONDS = 0.1
 @contextmanager
 def progress(call: Call, label: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
     """Draw a bar that moves by what the caller reports; scripts and logs see nothing of it."""
-    if not _wanted(call) or not total:
+    if not wanted(call) or not total:
         yield lambda amount: None
         return
     bar = _Bar(label, total, unit)
@@ -30,7 +30,7 @@ def progress(call: Call, label: str, total: int, unit: str) -> Iterator[Callable
 @contextmanager
 def stages(call: Call) -> Iterator[Callable[[Any], None] | None]:
     """For work that reports stages itself: takes events with `stage`, `done` and `total`, and draws the current one."""
-    if not _wanted(call):
+    if not wanted(call):
         yield None
         return
     current: list[_Bar] = []
@@ -47,7 +47,39 @@ def stages(call: Call) -> Iterator[Callable[[Any], None] | None]:
             current[0].erase()
 
 
-def _wanted(call: Call) -> bool:
+@contextmanager
+def counting(call: Call, label: str, unit: str) -> Iterator[Callable[[int, int], None] | None]:
+    """For work that says how much of it is done, and of how much."""
+    if not wanted(call):
+        yield None
+        return
+    current: list[_Bar] = []
+
+    def report(done: int, total: int) -> None:
+        if not current:
+            current.append(_Bar(label, total, unit))
+        current[0].advance(done - current[0].done)
+
+    try:
+        yield report
+    finally:
+        if current:
+            current[0].erase()
+
+
+class CountedLines:
+    """A file to write to that reports the lines that went through it."""
+
+    def __init__(self, file: BinaryIO, advance: Callable[[int], None]) -> None:
+        self._file, self._advance = file, advance
+
+    def write(self, data: bytes) -> int:
+        self._advance(data.count(b"\n"))
+        return self._file.write(data)
+
+
+def wanted(call: Call) -> bool:
+    """Whether somebody watches."""
     return sys.stderr.isatty() and not call.json and not call.given("--quiet")
 
 

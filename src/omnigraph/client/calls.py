@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.client import answers
 from omnigraph.client.request import ARROW, IF_COMMIT, NDJSON, Answer, Request, members, pairs, segment
+from omnigraph.compiler.query.host_values import json_params
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ BODY_LIMIT = 32 * 1024 * 1024
 def query(source: str, name: str | None, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
     """A read whose text is sent along."""
     body = members(
-        query=source, name=name, params=params, branch=branch if snapshot is None else None, snapshot=snapshot
+        query=source,
+        name=name,
+        params=json_params(params),
+        branch=branch if snapshot is None else None,
+        snapshot=snapshot,
     )
     return Request(
         "POST",
@@ -39,7 +44,12 @@ def query(source: str, name: str | None, params: Params, branch: str | None, sna
 
 def stored_query(name: str, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
     """A read that the server has under a name."""
-    body = members(params=params, branch=branch if snapshot is None else None, snapshot=snapshot, expect_mutation=False)
+    body = members(
+        params=json_params(params),
+        branch=branch if snapshot is None else None,
+        snapshot=snapshot,
+        expect_mutation=False,
+    )
     return Request("POST", f"/queries/{segment(name)}", lambda answer: answers.result(answer, name, branch), json=body)
 
 
@@ -47,13 +57,13 @@ def mutate(
     source: str, name: str | None, params: Params, branch: str | None, if_commit: str | None
 ) -> Request[MutationResult]:
     """A mutation whose text is sent along."""
-    body = members(query=source, name=name, params=params, branch=branch)
+    body = members(query=source, name=name, params=json_params(params), branch=branch)
     return _conditional("/mutate", body, if_commit)
 
 
 def stored_mutation(name: str, params: Params, branch: str | None, if_commit: str | None) -> Request[MutationResult]:
     """A mutation that the server has under a name."""
-    body = members(params=params, branch=branch, expect_mutation=True)
+    body = members(params=json_params(params), branch=branch, expect_mutation=True)
     return _conditional(f"/queries/{segment(name)}", body, if_commit)
 
 

@@ -10,7 +10,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -64,13 +64,16 @@ class DatasetStats:
         return {**asdict(self), "pending_indexes": pending}
 
 
-def optimize(core: Core) -> list[DatasetStats]:
-    """Bring every table of main, and the manifest, into their best physical shape; rows stay as they are."""
+def optimize(core: Core, finished: Callable[[int, int], None] | None = None) -> list[DatasetStats]:
+    """Bring every table of main, and the manifest, into their best physical shape; rows stay as they are.
+
+    `finished` is told after every table how many are done, and of how many.
+    """
     cut_of(core.store).require_free()
     require_clean(core.store, "optimize")
     view = core.view(None)
     work = [_Upkeep(core, info, view.entry(info)) for info in table_types(view.catalog).values()]
-    in_parallel(work, _Upkeep.run)
+    in_parallel(work, _Upkeep.run, finished)
     fragments = manifest.load(core.store.root).handle.fragment_ids()
     published = _publish(core, work)
     core.tables.clear()
@@ -184,10 +187,15 @@ def _optimize_manifest(core: Core, before: frozenset[int]) -> DatasetStats:
     return replace(stats, committed=removed > 0)
 
 
-def in_parallel(items: Iterable[_T], work: Callable[[_T], _R]) -> list[_R]:
+def in_parallel(
+    items: Iterable[_T], work: Callable[[_T], _R], finished: Callable[[int, int], None] | None = None
+) -> list[_R]:
     """Do the same to several tables at once; every one is finished before the first failure is raised."""
     with ThreadPoolExecutor(_concurrency(), thread_name_prefix="omnigraph-maintenance") as pool:
         futures = [pool.submit(work, item) for item in items]
+        for done, _ in enumerate(as_completed(futures), start=1):
+            if finished is not None:
+                finished(done, len(futures))
     return [future.result() for future in futures]
 
 

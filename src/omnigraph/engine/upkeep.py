@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from omnigraph.engine.arguments import checked_methods
@@ -32,11 +33,14 @@ class Upkeep(Reader):
         self._core.require_admin(self.actor)
         return ensure_indices(self._core, self._named(branch))
 
-    def optimize(self) -> list[DatasetStats]:
-        """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same."""
+    def optimize(self, *, progress: Callable[[int, int], None] | None = None) -> list[DatasetStats]:
+        """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same.
+
+        `progress` is called after every table with how many are done, and of how many.
+        """
         self._core.require_admin(self.actor)
         require_main(self._branch, "optimize")
-        return optimize(self._core)
+        return optimize(self._core, progress)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
         """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""

@@ -161,7 +161,9 @@ class Staging:
             return lines[split][violation.table_key or "", position], self.splits[split].source.shown
 
         line, file = place(violation.line)
-        return violation if line is None else replace(violation, line=line, file=file, earlier=place(violation.earlier[0]))
+        return (
+            violation if line is None else replace(violation, line=line, file=file, earlier=place(violation.earlier[0]))
+        )
 
     def _run(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return self.tasks.run(work, items, stage=stage, report=self.request.progress)

@@ -54,6 +54,23 @@ def at_terminal(desk: Desk, answer: str, *args: str, then: Sequence[tuple[str, s
     return process.wait(timeout=60), seen.decode()
 
 
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        pytest.param(["export", "g", "--out", "all.jsonl"], "export", id="export"),
+        pytest.param(["optimize", "g"], "optimize", id="optimize"),
+    ],
+)
+def test_long_work_shows_a_bar_and_leaves_none(desk: Desk, words: list[str], label: str) -> None:
+    desk.graph()
+    code, screen = at_terminal(desk, "", *words)
+    assert code == 0, screen
+    drawn = re.findall(rf"{label} ━+ (\d+)/(\d+) ", screen)
+    assert drawn
+    assert drawn[-1][0] == drawn[-1][1]
+    assert label not in screen.rpartition("\r\x1b[K")[2].replace("omnigraph optimize", "")
+
+
 @pytest.mark.parametrize(("answer", "goes_on"), [("no\n", False), ("\n", False), (" YES \n", True), ("y\n", True)])
 def test_a_remote_delete_asks_first(desk: Desk, answer: str, goes_on: bool) -> None:
     code, screen = at_terminal(desk, answer, "branch", "delete", "f", "--store", "gs://b/g")

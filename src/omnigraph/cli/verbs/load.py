@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.commits import commit_json, note_commit
 from omnigraph.cli.consent import echo, require_consent
 from omnigraph.cli.files import read_stdin, source_file
-from omnigraph.cli.progress import stages
-from omnigraph.cli.target import read_target, write_target
+from omnigraph.cli.progress import CountedLines, progress, stages, wanted
+from omnigraph.cli.target import ServedTarget, read_target, write_target
 from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
 
 
 def init(call: Call) -> None:
@@ -47,7 +51,7 @@ def load(call: Call) -> None:
     paths = call.many("--data")
     data: Any = read_stdin() if paths == ["-"] else [path if "://" in path else Path(path) for path in paths]
     skips: Any = call.text("--on-error") or "stop"
-    with target.writer() as graph, stages(call) as progress:
+    with target.writer() as graph, stages(call) as stage:
         done = graph.load(
             None if mapping is not None else data,
             mode,
@@ -59,7 +63,7 @@ def load(call: Call) -> None:
             rejects=call.text("--rejects"),
             max_errors=call.number("--max-errors"),
             dry_run=call.given("--dry-run"),
-            progress=progress,
+            progress=stage,
             no_embed=call.given("--no-embed"),
             no_build=call.given("--no-build"),
         )
@@ -104,15 +108,33 @@ def export(call: Call) -> None:
     format, place = call.value("--format"), call.text("--out")
     if place is None and format not in ("jsonl", "graphml"):
         raise BadRequest(f"a {format} export is a directory of files; name one with --out")
+    # A bar needs the number of entities, which a server does not tell, and a terminal to itself.
+    watched = not isinstance(target, ServedTarget) and (place is not None or not sys.stdout.isatty())
     with target.reader() as graph:
-        written = graph.export(
-            sys.stdout.buffer if place is None else place,
-            call.many("--type"),
-            branch=call.value("--branch"),
-            format=format,
-        )
+        if format == "jsonl" and watched and wanted(call):
+            written = _export_watched(call, graph, place)
+        else:
+            written = graph.export(
+                sys.stdout.buffer if place is None else place,
+                call.many("--type"),
+                branch=call.value("--branch"),
+                format=format,
+            )
     if place is not None:
         output.note(f"wrote {written} bytes to {place}")
+
+
+def _export_watched(call: Call, graph: Graph, place: str | None) -> int:
+    """JSON lines with a bar; a file appears under its name only when it is complete, as without one."""
+    from omnigraph.engine.output_file import output_file
+
+    types, branch = call.many("--type"), call.value("--branch")
+    entries = graph.branch(branch).snapshot()
+    total = sum(each.row_count for each in entries if not types or each.table_key.partition(":")[2] in types)
+    with ExitStack() as opened:
+        file = sys.stdout.buffer if place is None else opened.enter_context(output_file(place))
+        advance = opened.enter_context(progress(call, "export", total, "entities"))
+        return graph.export(cast("BinaryIO", CountedLines(file, advance)), types, branch=branch)
 
 
 def _print_preview(mapping: str) -> None:

@@ -9,6 +9,7 @@ from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.consent import echo, require_consent
 from omnigraph.cli.failure import subject
+from omnigraph.cli.progress import counting
 from omnigraph.cli.target import read_target
 from omnigraph.errors import BadRequest
 
@@ -25,8 +26,8 @@ def optimize(call: Call) -> None:
     """Compact, index, publish."""
     target = read_target(call)
     echo(call, target)
-    with target.writer() as graph:
-        stats = graph.optimize()
+    with target.writer() as graph, counting(call, "optimize", "datasets") as progress:
+        stats = graph.optimize(progress=progress)
     if call.json:
         output.document({"uri": target.uri, "datasets": [each.to_json() for each in stats]})
         return

@@ -1,4 +1,4 @@
-"""Binding of parameters: the JSON a caller sent becomes one canonical value per declared parameter."""
+"""Binding of parameters: what a caller sent becomes one canonical value per declared parameter."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import isfinite
 from typing import NoReturn, TypeAlias, TypeVar
 
 from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.host_values import json_value
 from omnigraph.compiler.temporal import BadTemporal, Date, DateTime, parse_date, parse_datetime
 from omnigraph.compiler.types import FLOATING, INTEGER, INTEGER_RANGE, PropType
 from omnigraph.errors import ParameterError
@@ -63,6 +64,8 @@ def _literal_json(expr: ast.Expr) -> object:
 
 
 def _convert(name: str, kind: PropType, value: object) -> ParamValue:
+    if not isinstance(value, bytes | bytearray) or kind.scalar == "Blob":
+        value = json_value(value)
     if kind.is_vector:
         return _vector(name, kind, value)
     convert = _SCALARS[kind.scalar]

@@ -79,8 +79,8 @@ def _require_records(files: Sequence[InputFile]) -> None:
     for file in files:
         if file.path.endswith((*TABLE_SUFFIXES, ".tsv")):
             raise BadRequest(
-                f"'{file.path}' is a table, and a table does not say of which type its rows are: describe it in a mapping"
-                " (`omnigraph infer` drafts one), or say type= or edge= in Python"
+                f"'{file.path}' is a table, and a table does not say of which type its rows are:"
+                " describe it in a mapping (`omnigraph infer` drafts one), or say type= or edge= in Python"
             )
 
 

@@ -86,7 +86,9 @@ def _clash(
 ) -> Violation:
     """Two rows of one batch; where it is the only one, both places are known."""
     row, first = clash
-    found = _violation(change, group, rows, (row, rows["id"][first].as_py()), place_of(change, row) if single else NOWHERE)
+    found = _violation(
+        change, group, rows, (row, rows["id"][first].as_py()), place_of(change, row) if single else NOWHERE
+    )
     return replace(found, earlier=place_of(change, first)) if single else found
 
 

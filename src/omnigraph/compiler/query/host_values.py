@@ -1,0 +1,38 @@
+"""Python values as the JSON that a parameter takes: dates, bytes, and what array libraries hand out."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+
+def json_params(params: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Parameters fit to be sent as JSON."""
+    return None if params is None else {name: json_value(value) for name, value in params.items()}
+
+
+def json_value(value: Any) -> Any:
+    """One value; what JSON has is returned as it is, and so is what nothing is known about.
+
+    >>> json_value(date(2024, 5, 1)), json_value((1, b"AB"))
+    ('2024-05-01', [1, 'base64:QUI='])
+    """
+    match value:
+        case None | bool() | int() | float() | str() if type(value).__module__ == "builtins":
+            return value
+        case datetime():
+            return (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)).isoformat() + "Z"
+        case date():
+            return value.isoformat()
+        case bytes() | bytearray() | memoryview():
+            return f"base64:{b64encode(value).decode()}"
+        case list() | tuple():
+            return [json_value(item) for item in value]
+    # NumPy scalars and arrays have `tolist`, Arrow scalars `as_py`; neither package is needed to ask.
+    for name in ("tolist", "as_py"):
+        plain = getattr(value, name, None)
+        if callable(plain):
+            return json_value(plain())
+    return value
