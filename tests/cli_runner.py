@@ -76,7 +76,9 @@ class Desk:
         self.write("home/config.yaml", text)
 
     def run(self, *args: str, stdin: str = "") -> Outcome:
-        """The command in this process."""
+        """The command in this process, which is many times faster; with OMNIGRAPH_TEST_SCRIPT in one of its own."""
+        if os.environ.get("OMNIGRAPH_TEST_SCRIPT"):
+            return self.shell(*args, stdin=stdin)
         out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
         with self._monkeypatch.context() as patch:
             patch.chdir(self.place)

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from server_process import ServerProcess
 
 import omnigraph as og
 from omnigraph import aio, errors
+from server_process import ServerProcess
 
 ADD = "query add($name: String) { insert Person { name: $name } }"
 NAMES = "query names() { match { $p: Person } return { $p.name as name } order { name } }"
@@ -84,6 +84,22 @@ def test_branches_merge_and_conflicts_are_data(served: og.RemoteGraph) -> None:
     assert served.branches.list() == ["main"]
     with pytest.raises(errors.BranchNotFound, match="branch 'review/x' not found"):
         review.query(NAMES)
+
+
+def test_blobs_are_read_in_parts_and_python_values_are_parameters(served: og.RemoteGraph) -> None:
+    put = "query put($n: String, $c: Blob) { insert Document { name: $n, content: $c } }"
+    before = served.commits.head()
+    served.mutate(put, params={"n": "new", "c": b"some bytes"})
+    found = served.blob("Document", "new", "content")
+    assert (found.size, found.is_external, len(found.etag)) == (10, False, 32)
+    assert (found.read(), found.read(5), found.read(0, 4), found.read(99)) == (b"some bytes", b"bytes", b"some", b"")
+    with pytest.raises(errors.NotFound, match="'new' has no 'content'"):
+        served.blob("node:Document", "new", "content", at=before)
+    with pytest.raises(errors.BadRequest, match="no Blob 'age'"):
+        served.blob("node:Person", "Alice", "age")
+    served.mutate('query c($c: Blob) { update Document set { content: $c } where name = "new" }', params={"c": b"x"})
+    with pytest.raises(errors.Conflict, match="If-Match"):
+        found.read()
 
 
 def test_changes_are_polled_and_followed(served: og.RemoteGraph) -> None:

@@ -13,6 +13,7 @@ from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.types import NUMERIC, PropType
 from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
+from omnigraph.engine.index_builds import index_builder
 from omnigraph.engine.pushdown import column_name
 from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.keys import keep_keys
@@ -164,6 +165,11 @@ def _trained(info: TableType, table: TableHandle, spec: IndexSpec) -> IndexSpec 
     return replace(spec, parameters={"num_partitions": partitions(vectors)})
 
 
+def part_of(info: TableType, table: TableHandle, spec: IndexSpec, fragments: tuple[int, ...]) -> IndexSpec | None:
+    """The same index over some fragments only; None where there is nothing to learn from."""
+    return _trained(info, table, replace(spec, fragments=fragments))
+
+
 def _has_direction(table: TableHandle, spec: IndexSpec) -> bool:
     """Whether there is a vector other than zero; the cosine of a zero vector is not defined and trains nothing."""
     batches = table.batches([spec.column], f"{column_name(spec.column)} IS NOT NULL", fragments=spec.fragments)
@@ -191,14 +197,22 @@ def _reports(info: TableType, table: TableHandle) -> Iterator[IndexReport]:
 
 
 def ensure_indices(
-    core: Core, branch: str | None, *, only: Collection[str] | None = None, extend: bool = False
+    core: Core,
+    branch: str | None,
+    *,
+    only: Collection[str] | None = None,
+    extend: bool = False,
+    runner: str = "auto",
+    spark: Any = None,
 ) -> list[PendingIndex]:
     """Build the declared indexes that are missing, all in one commit, and say which cannot be built yet.
 
     Tables that a branch still shares with main are main's business. `only` names the tables to look at; with `extend`
-    indexes that lag behind are brought up to date as well.
+    indexes that lag behind are brought up to date as well. `runner` and `spark` say where large ones are built.
     """
     pending: list[PendingIndex] = []
+    counts = [entry.row_count for entry in core.view(branch).snapshot.entries.values()]
+    build = index_builder(core.tables, runner, counts, spark)
 
     def prepare(txn: Txn) -> WriteSet:
         view = core.view_in(txn)
@@ -208,12 +222,15 @@ def ensure_indices(
             entry = view.entry(info)
             if (branch is not None and entry.ref is None) or (only is not None and info.table_key not in only):
                 continue
-            if branch is None or owned_refs(branch, [entry.ref]):
+            owned = branch is None or bool(owned_refs(branch, [entry.ref]))
+            if owned:
                 refuse_drift(core.store, entry)
             table = view.tables.get(entry)
             pending.extend(pending_indexes(info, table))
             specs = missing_indexes(info, table, extend=extend)
             if specs:
+                # What has still to be forked is another dataset than the one that tasks would see.
+                specs = build(info, table, specs) if owned else specs
                 writes.append(TableWrite(info.table_key, (BuildIndexes(tuple(specs)),)))
         return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), reprepare=True)
 
@@ -223,7 +240,7 @@ def ensure_indices(
     return pending
 
 
-def build_after(core: Core, done: LoadResult) -> None:
+def build_after(core: Core, done: LoadResult, spark: Any = None) -> None:
     """Index the tables of main that a load has filled; the load stands whatever becomes of this."""
     counts = {f"node:{name}": rows for name, rows in done.nodes.items()}
     counts |= {f"edge:{name}": rows for name, rows in done.edges.items()}
@@ -231,7 +248,7 @@ def build_after(core: Core, done: LoadResult) -> None:
     if not large or done.commit is None:
         return
     try:
-        ensure_indices(core, None, only=large, extend=True)
+        ensure_indices(core, None, only=large, extend=True, spark=spark)
     except OmnigraphError as error:
         _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 from omnigraph.engine.arrow import TableType, table_types
 from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
+from omnigraph.engine.index_builds import IndexBuilder, index_builder
 from omnigraph.engine.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
 from omnigraph.engine.write.commit import commit
 from omnigraph.errors import BadRequest, RecoveryRequired, Retry, StorageError
@@ -31,7 +32,7 @@ from omnigraph.storage.recovery import version_row
 from omnigraph.storage.rows import VersionRow
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store
-from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.tables import IndexSpec, TableHandle
 from omnigraph.storage.writeset import ManifestDelta, WriteSet
 
 MANIFEST_KEY = "__manifest"
@@ -64,7 +65,9 @@ class DatasetStats:
         return {**asdict(self), "pending_indexes": pending}
 
 
-def optimize(core: Core, finished: Callable[[int, int], None] | None = None) -> list[DatasetStats]:
+def optimize(
+    core: Core, finished: Callable[[int, int], None] | None = None, runner: str = "auto"
+) -> list[DatasetStats]:
     """Bring every table of main, and the manifest, into their best physical shape; rows stay as they are.
 
     `finished` is told after every table how many are done, and of how many.
@@ -72,7 +75,9 @@ def optimize(core: Core, finished: Callable[[int, int], None] | None = None) -> 
     cut_of(core.store).require_free()
     require_clean(core.store, "optimize")
     view = core.view(None)
-    work = [_Upkeep(core, info, view.entry(info)) for info in table_types(view.catalog).values()]
+    entries = [(info, view.entry(info)) for info in table_types(view.catalog).values()]
+    build = index_builder(core.tables, runner, [entry.row_count for _, entry in entries])
+    work = [_Upkeep(core, info, entry, build) for info, entry in entries]
     in_parallel(work, _Upkeep.run, finished)
     fragments = manifest.load(core.store.root).handle.fragment_ids()
     published = _publish(core, work)
@@ -84,10 +89,11 @@ def optimize(core: Core, finished: Callable[[int, int], None] | None = None) -> 
 class _Upkeep:
     """The work on one table."""
 
-    def __init__(self, core: Core, info: TableType, entry: TableEntry) -> None:
+    def __init__(self, core: Core, info: TableType, entry: TableEntry, build: IndexBuilder) -> None:
         self.core = core
         self.info = info
         self.entry = entry
+        self.build = build
         self.after: TableHandle | None = None
         self._before: frozenset[int] = frozenset()
         self._skipped: DatasetStats | None = None
@@ -119,8 +125,11 @@ class _Upkeep:
             return
         base = self._base()
         self._before = self._before or base.fragment_ids()
-        self.after = upkeep.tidy(base, lambda table: missing_indexes(self.info, table, extend=True))
+        self.after = upkeep.tidy(base, self._missing)
         self._pending = tuple(pending_indexes(self.info, self.after))
+
+    def _missing(self, table: TableHandle) -> Sequence[IndexSpec]:
+        return self.build(self.info, table, missing_indexes(self.info, table, extend=True))
 
     def _base(self) -> TableHandle:
         """The newest version, with what aborted operations left on it buried."""

@@ -73,7 +73,7 @@ def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
     """Run a load where the caller said, or where its size belongs (`auto`); a large one leaves its indexes built."""
     done = _run(core, request, runner)
     if request.branch is None and not request.dry_run and not request.no_build:
-        build_after(core, done)
+        build_after(core, done, request.spark)
     return done
 
 

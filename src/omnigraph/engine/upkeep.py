@@ -8,6 +8,7 @@ from datetime import timedelta
 from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.cleanup import CleanupReport, Policy, cleanup, parse_duration
 from omnigraph.engine.core import Core
+from omnigraph.engine.index_builds import IndexRunner
 from omnigraph.engine.indexes import IndexReport, PendingIndex, ensure_indices, report_indexes
 from omnigraph.engine.maintain import DatasetStats, optimize, require_main
 from omnigraph.engine.reader import Reader
@@ -28,19 +29,25 @@ class Upkeep(Reader):
         """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
         return report_indexes(self._core.view(self._named(branch)))
 
-    def ensure_indices(self, *, branch: str | None = None) -> list[PendingIndex]:
-        """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet."""
-        self._core.require_admin(self.actor)
-        return ensure_indices(self._core, self._named(branch))
+    def ensure_indices(self, *, branch: str | None = None, runner: IndexRunner = "auto") -> list[PendingIndex]:
+        """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet.
 
-    def optimize(self, *, progress: Callable[[int, int], None] | None = None) -> list[DatasetStats]:
+        `runner="spark"` builds them in Spark tasks, `"inline"` here; `"auto"` takes a running Spark for large tables.
+        """
+        self._core.require_admin(self.actor)
+        return ensure_indices(self._core, self._named(branch), runner=runner)
+
+    def optimize(
+        self, *, progress: Callable[[int, int], None] | None = None, runner: IndexRunner = "auto"
+    ) -> list[DatasetStats]:
         """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same.
 
-        `progress` is called after every table with how many are done, and of how many.
+        `progress` is called after every table with how many are done, and of how many. `runner` says where indexes are
+        built, as for `ensure_indices`.
         """
         self._core.require_admin(self.actor)
         require_main(self._branch, "optimize")
-        return optimize(self._core, progress)
+        return optimize(self._core, progress, runner)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
         """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""

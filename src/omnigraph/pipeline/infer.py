@@ -1,7 +1,8 @@
 """`infer`: a schema and a mapping for files that nobody has described yet, such that they load.
 
 Each input is one source. A source with a column of distinct values is a node type, and that column its key; a column
-that holds keys of a source, and is called like a reference, is an edge; a source of references only is an edge type.
+that holds keys of a source, and is called like a reference, is an edge; a source of references only is an edge type,
+and so is one with two columns of texts that are all keys of other sources, whatever they are called.
 Everything is read, because one row decides whether a column may be null.
 """
 
@@ -102,6 +103,7 @@ def infer(
         table.key = _key(table)
     for table in tables:
         table.references = _references(table, tables)
+    _find_links(tables)
     edges = [table for table in tables if _is_edge(table)]
     nodes = [table for table in tables if table not in edges]
     if not nodes:
@@ -198,15 +200,56 @@ def _references(table: _Table, tables: Sequence[_Table]) -> dict[str, _Table]:
         if not len(known):
             continue
         fitting = [
-            other
-            for other in tables
-            if other.key is not None
-            and _called_like(column, other)
-            and pc.all(pc.is_in(known, value_set=texts(other.columns[other.key]).combine_chunks())).as_py()
+            other for other in tables if other.key is not None and _called_like(column, other) and _holds(other, known)
         ]
         if fitting:
             base = _base(column)
             found[column] = next((other for other in fitting if base == other.type.lower()), fitting[0])
+    return found
+
+
+def _find_links(tables: Sequence[_Table]) -> None:
+    """Make references of the columns of a table that only links; keys of links say nothing about other tables."""
+    suspects = [table for table in tables if _only_links(table, tables)]
+    sure = [table for table in tables if table not in suspects]
+    for table in suspects:
+        ends = _ends_by_content(table, sure)
+        both = {**ends, **table.references}
+        found = {column: both[column] for column in table.kinds if column in both}
+        if len(found) > 1:
+            table.key = None if table.key in ends else table.key
+            table.references = found
+
+
+def _only_links(table: _Table, tables: Sequence[_Table]) -> bool:
+    """Whether two columns or more hold keys of others and nothing names the rows, or only such a column does."""
+    ends = _ends_by_content(table, tables)
+    if len(ends) < 2:
+        return False
+    key = table.key
+    if key is None or key.lower() == "id":
+        return True
+    # A key that is called like the other table's own key makes these rows the same things, told more about.
+    return key in ends and key.lower() != (ends[key].key or "").lower()
+
+
+def _ends_by_content(table: _Table, tables: Sequence[_Table]) -> dict[str, _Table]:
+    """Columns of texts all of which are keys of one other table."""
+    found: dict[str, _Table] = {}
+    others = [other for other in tables if other is not table and other.key is not None]
+    for column, values in table.columns.items():
+        if _is_text(table, column) and not table.kinds[column].list:
+            known = pc.unique(texts(values)).drop_null()
+            target = next((other for other in others if len(known) and _holds(other, known)), None)
+            if target is not None:
+                found[column] = target
+    return found
+
+
+def _holds(other: _Table, values: pa.Array) -> bool:
+    """Whether all values are keys of a table."""
+    assert other.key is not None
+    found: bool = pc.all(pc.is_in(values, value_set=texts(other.columns[other.key]).combine_chunks())).as_py()
     return found
 
 

@@ -65,6 +65,14 @@ def default_master() -> str:
     return f"local[*,{_LOCAL_TRIES}]"
 
 
+def is_at_hand() -> bool:
+    """Whether this process has a session already, or is told which master to use."""
+    if os.environ.get(MASTER):
+        return True
+    running = sys.modules.get("pyspark.sql")
+    return running is not None and running.SparkSession.getActiveSession() is not None
+
+
 def stop_session() -> None:
     """Stop the session of this process, if it has one."""
     from pyspark.sql import SparkSession

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.policy.actions import Action
 from omnigraph.policy.bundle import Bundle, check_kind
@@ -11,6 +11,7 @@ from omnigraph.policy.visibility import Visibility, visibility_of
 
 # Whoever may not see everything must not learn it by what a write does or refuses to do.
 _REVEALING = frozenset({Action.CHANGE, Action.SCHEMA_APPLY, Action.BRANCH_MERGE, Action.ADMIN})
+_REMEMBERED = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class PolicyEngine:
         self._answers: dict[tuple[str, Action, str, str], tuple[str, ...]] = {}
         self._rules = {rule.id: rule for rule in bundle.rules}
         self._restricts = any(rule.restricts_reading for rule in bundle.rules)
+        self._claiming: dict[tuple[str, frozenset[str]], PolicyEngine] = {}
 
     def decide(self, actor: str, request: PolicyRequest) -> PolicyDecision:
         """The decision; PolicyFailed when the policy cannot be evaluated."""
@@ -56,6 +58,20 @@ class PolicyEngine:
             denied = _message(actor, request, allowed=False)
             return PolicyDecision(False, None, f"{denied}, because reading is restricted for this actor")
         return PolicyDecision(True, rules[0], _message(actor, request, allowed=True))
+
+    def claiming(self, actor: str, groups: frozenset[str]) -> PolicyEngine:
+        """The same rules for an actor whom an identity provider puts into some groups; only declared ones count."""
+        joined = frozenset(name for name in groups & self.bundle.groups.keys() if actor not in self.bundle.groups[name])
+        if not joined:
+            return self
+        found = self._claiming.get((actor, joined))
+        if found is None:
+            members = {name: (*who, actor) if name in joined else who for name, who in self.bundle.groups.items()}
+            found = PolicyEngine(replace(self.bundle, groups=members), self.graph_id)
+            if len(self._claiming) >= _REMEMBERED:
+                self._claiming.clear()
+            self._claiming[actor, joined] = found
+        return found
 
     def visibility(self, actor: str, request: PolicyRequest) -> Visibility | None:
         """What this actor gets to see of what it may read or export; None when that is everything."""

@@ -20,6 +20,7 @@ AUDIENCE = "OMNIGRAPH_OIDC_AUDIENCE"
 JWKS = "OMNIGRAPH_OIDC_JWKS"
 ACTOR_CLAIM = "OMNIGRAPH_OIDC_ACTOR_CLAIM"
 TENANT_CLAIM = "OMNIGRAPH_OIDC_TENANT_CLAIM"
+GROUPS_CLAIM = "OMNIGRAPH_OIDC_GROUPS_CLAIM"
 LEEWAY = "OMNIGRAPH_OIDC_LEEWAY_SECONDS"
 
 # Asymmetric only: with a shared secret everybody who can check a token could make one.
@@ -42,6 +43,7 @@ class OidcSettings:
     actor_claim: str = "sub"
     tenant_claim: str | None = None
     leeway_seconds: int = 60
+    groups_claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Claimed:
 
     actor_id: str
     tenant_id: str | None
+    groups: frozenset[str] = frozenset()
 
 
 class OidcVerifier:
@@ -114,14 +117,19 @@ class OidcVerifier:
         if not isinstance(actor, str) or not actor.strip() or actor.startswith("omnigraph:"):
             _LOG.info("signed token refused", extra={"reason": f"no usable claim '{self.settings.actor_claim}'"})
             return None
-        return Claimed(actor.strip(), tenant if isinstance(tenant, str) else None)
+        return Claimed(actor.strip(), tenant if isinstance(tenant, str) else None, self._groups(claims))
+
+    def _groups(self, claims: Mapping[str, Any]) -> frozenset[str]:
+        """The names in the claim, a list or one name; anything else names none."""
+        found = None if self.settings.groups_claim is None else claims.get(self.settings.groups_claim)
+        names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+        return frozenset(name for name in names if isinstance(name, str))
 
 
 def oidc_from(environ: Mapping[str, str]) -> OidcVerifier | None:
     """The verifier that the environment configures, if any; StartRefused when it is configured by halves."""
-    given = {
-        name: environ.get(name, "").strip() for name in (ISSUER, AUDIENCE, JWKS, ACTOR_CLAIM, TENANT_CLAIM, LEEWAY)
-    }
+    names = (ISSUER, AUDIENCE, JWKS, ACTOR_CLAIM, TENANT_CLAIM, LEEWAY, GROUPS_CLAIM)
+    given = {name: environ.get(name, "").strip() for name in names}
     if not any(given.values()):
         return None
     for name in (ISSUER, AUDIENCE, JWKS):
@@ -137,6 +145,7 @@ def oidc_from(environ: Mapping[str, str]) -> OidcVerifier | None:
         given[ACTOR_CLAIM] or "sub",
         given[TENANT_CLAIM] or None,
         int(leeway),
+        given[GROUPS_CLAIM] or None,
     )
     return OidcVerifier(settings)
 

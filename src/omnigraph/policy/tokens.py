@@ -30,6 +30,7 @@ class ResolvedActor:
     tenant_id: str | None = None
     scopes: tuple[str, ...] = ("full",)
     source: str = "static"
+    groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ class TokenTable:
 
     def _claimed(self, presented: str) -> ResolvedActor | None:
         claimed = None if self.oidc is None else self.oidc.verify(presented)
-        return None if claimed is None else ResolvedActor(claimed.actor_id, claimed.tenant_id, source="oidc")
+        if claimed is None:
+            return None
+        return ResolvedActor(claimed.actor_id, claimed.tenant_id, source="oidc", groups=claimed.groups)
 
 
 def hash_token(token: str) -> bytes:

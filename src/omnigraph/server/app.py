@@ -100,15 +100,15 @@ class Server:
         """Ask again who sends and what for, under the newest deployment; for requests that outlive a reload."""
         exchange.deployment = self.deployment
         if exchange.deployment.requires_authentication:
-            exchange.actor = authenticate(exchange.request, exchange.deployment.tokens).actor_id
-        exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH])
+            exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
+        exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).asked_by(exchange.sender)
 
     def _admit_sender(self, route: Route, exchange: Exchange) -> None:
         """Authentication comes before anything that could tell which graphs exist."""
         if route.authenticated and exchange.deployment.requires_authentication:
-            exchange.actor = authenticate(exchange.request, exchange.deployment.tokens).actor_id
+            exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
         if route.has_graph:
-            exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH])
+            exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).asked_by(exchange.sender)
             _LOG.info("graph routed", extra={"graph_id": exchange.graph.id, "request_id": exchange.request_id})
 
     def _note(self, request: Request, name: str, status: int, started: float, request_id: str) -> None:

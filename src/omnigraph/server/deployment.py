@@ -12,7 +12,7 @@ from omnigraph.engine.cut import Cut, cut_of
 from omnigraph.engine.graph import Graph
 from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
-from omnigraph.policy.tokens import TokenTable
+from omnigraph.policy.tokens import ResolvedActor, TokenTable
 from omnigraph.policy.visibility import Visibility
 
 
@@ -43,6 +43,11 @@ class ServedGraph:
         """The same graph for a reader who may not see all of it."""
         return replace(self, core=self.core.seen_with(visibility))
 
+    def asked_by(self, sender: ResolvedActor | None) -> ServedGraph:
+        """The same graph under the policy as it is for this sender, here and inside the engine."""
+        policy = claimed(self.policy, sender)
+        return self if policy is self.policy else replace(self, core=replace(self.core, policy=policy))
+
     def bound(self, branch: str | None = None, actor: str | None = None) -> Graph:
         """A handle on a branch (None is main) for an actor; whether the branch exists shows when it is used."""
         return Graph(self.core, branch, actor)
@@ -64,3 +69,10 @@ class Deployment:
     def requires_authentication(self) -> bool:
         has_policy = self.server_policy is not None or any(graph.policy for graph in self.graphs.values())
         return bool(len(self.tokens)) or has_policy
+
+
+def claimed(policy: PolicyEngine | None, sender: ResolvedActor | None) -> PolicyEngine | None:
+    """A policy with the groups that the sender's token claims."""
+    if policy is None or sender is None or not sender.groups:
+        return policy
+    return policy.claiming(sender.actor_id, sender.groups)

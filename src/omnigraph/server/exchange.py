@@ -15,9 +15,10 @@ from starlette.requests import Request
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.authorize import authorize
 from omnigraph.policy.engine import PolicyDecision, PolicyRequest
+from omnigraph.policy.tokens import ResolvedActor
 from omnigraph.policy.visibility import Visibility
 from omnigraph.server import bodies
-from omnigraph.server.deployment import Deployment, ServedGraph
+from omnigraph.server.deployment import Deployment, ServedGraph, claimed
 from omnigraph.server.refusal import bad_request, refuse
 from omnigraph.storage.branches import branch_name
 
@@ -40,9 +41,14 @@ class Exchange:
         self.request = request
         self.params = params
         self.request_id = request_id
-        self.actor: str | None = None
+        self.sender: ResolvedActor | None = None
         self._graph: ServedGraph | None = None
         self._body_pending = request.method == "POST"
+
+    @property
+    def actor(self) -> str | None:
+        """Whose token came with the request; nobody on a server that asks for none."""
+        return None if self.sender is None else self.sender.actor_id
 
     # --- what it names -----------------------------------------------------------------------
 
@@ -101,7 +107,7 @@ class Exchange:
     def decide(self, action: Action, *, branch: str | None = None, target: str | None = None) -> PolicyDecision:
         """What the policy of the scope says about the sender doing this."""
         server_action = kind_of(action) == "server"
-        engine = self.deployment.server_policy if server_action else self.graph.policy
+        engine = claimed(self.deployment.server_policy, self.sender) if server_action else self.graph.policy
         request = PolicyRequest(action, branch, target)
         decision = authorize(self.deployment.state, self.actor, engine, request)
         reads = action in (Action.READ, Action.EXPORT)

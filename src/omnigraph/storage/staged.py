@@ -63,6 +63,7 @@ class IndexSpec:
     """One index to build: lance's index type and its parameters.
 
     With `fragments`, only these are indexed and the index keeps what it has; without, it is built anew over all.
+    `segments` are what workers have built of it on the version it is staged on, see `tables.build_segment`.
     """
 
     column: str
@@ -71,3 +72,4 @@ class IndexSpec:
     metric: str = "L2"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     fragments: tuple[int, ...] | None = None
+    segments: tuple[Any, ...] = field(default=(), repr=False)

@@ -25,6 +25,7 @@ from lance.fragment import write_fragments as lance_write_fragments
 from lance.optimize import Compaction
 
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
+from omnigraph.storage import segments
 from omnigraph.storage.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.failpoints import hit
 from omnigraph.storage.fragments import dominant_fragments, row_total, same_content, smallest_fragment
@@ -40,10 +41,10 @@ from omnigraph.storage.version_files import newest_local_version
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle",
-    "TransactionInfo", "Unknown", "blob_array", "blob_field", "can_compact", "clone", "commit", "compact", "create_ref",
-    "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version", "list_refs", "locate",
-    "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create", "stage_delete",
-    "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update", "stage_upsert",
+    "TransactionInfo", "Unknown", "blob_array", "blob_field", "build_segment", "can_compact", "clone", "commit",
+    "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version",
+    "list_refs", "locate", "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create",
+    "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update", "stage_upsert",
     "write_fragments",
 ]  # fmt: skip
 
@@ -176,10 +177,16 @@ def stage_restore(base: TableHandle, version: int) -> Staged:
 def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
     """Build indexes, or further segments of them, as one transaction; no specs at all make an empty version."""
     with translated(base.address.uri):
-        built = [_build_segment(base.dataset, spec) for spec in specs]
-        removed = _segments(base.dataset, {spec.name for spec in specs if spec.fragments is None})
+        built = [segment for spec in specs for segment in segments.built(base.dataset, spec)]
+        removed = _replaced(base.dataset, {spec.name for spec in specs if spec.fragments is None})
         transaction = Transaction(read_version=base.version, operation=LanceOperation.CreateIndex(built, removed))
     return Staged(base.address, base.version, transaction, base.dataset)
+
+
+def build_segment(base: TableHandle, spec: IndexSpec) -> Any:
+    """Build one index over the fragments of a spec for a later `stage_index` on this version; runs on any worker."""
+    with translated(base.address.uri):
+        return segments.built_here(base.dataset, spec)
 
 
 def write_fragments(
@@ -370,21 +377,7 @@ def _parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:
     return [FragmentMetadata.from_json(text) for text in fragments]
 
 
-def _build_segment(dataset: LanceDataset, spec: IndexSpec) -> Index:
-    segment = dataset.create_index_uncommitted(
-        spec.column,
-        spec.index_type,
-        spec.name,
-        metric=spec.metric,
-        replace=True,
-        fragment_ids=list(dataset.fragment_ids() if spec.fragments is None else spec.fragments),
-        **spec.parameters,
-    )
-    # An inverted segment is unreadable until it has passed through a merge, even of itself alone.
-    return dataset.merge_existing_index_segments([segment]) if spec.index_type == "INVERTED" else segment
-
-
-def _segments(dataset: LanceDataset, names: set[str]) -> list[Index]:
+def _replaced(dataset: LanceDataset, names: set[str]) -> list[Index]:
     return [
         Index(
             uuid=segment.uuid,

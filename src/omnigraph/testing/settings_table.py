@@ -75,6 +75,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         "OMNIGRAPH_OIDC_JWKS": ("none", "the provider's keys: a file, or an `https://` URL"),
         "OMNIGRAPH_OIDC_ACTOR_CLAIM": ("`sub`", "the claim that names the actor"),
         "OMNIGRAPH_OIDC_TENANT_CLAIM": ("none", "the claim that names the tenant"),
+        "OMNIGRAPH_OIDC_GROUPS_CLAIM": ("none", "the claim that lists groups of the bundle which the actor belongs to"),
         "OMNIGRAPH_OIDC_LEEWAY_SECONDS": ("60", "how far clocks may differ"),
     },
     "Of others": {

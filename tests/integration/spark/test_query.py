@@ -79,6 +79,11 @@ ANTS: list[Any] = [
       for a, b, w in [("a0", "a1", 1), ("a0", "a1", 2), ("a1", "a2", 3), ("a2", "a0", 4), ("a3", "a3", 5), ("a0", "a3", 6)]),
     {"edge": "Meets", "from": "a0", "to": "b0", "data": {"w": 0.5}},
     {"edge": "Meets", "from": "a1", "to": "b1"},
+    # One id in two types.
+    {"type": "Bee", "data": {"k": "a1", "s": "a"}},
+    {"edge": "Meets", "from": "a2", "to": "a1"},
+    {"edge": "Feeds", "from": "a1", "to": "a3", "data": {"s": "x"}},
+    {"edge": "Feeds", "from": "b0", "to": "a2"},
 ]  # fmt: skip
 
 
@@ -129,6 +134,36 @@ LOWERINGS = {
     ),
     "reach without an upper bound": q("$a: Ant $a walks{2,} $b", "$a.k, $b.k as other"),
     "constants": q("$a: Ant", '$a.k, 1.5 as number, "t" as text'),
+    "several edge types": q("$a: Ant $a walks|meets $b", "$a.k, $b, $b.s"),
+    "several edge types, with the edge": q("$a: Ant $a $e:walks|meets $b", "$a.k, $b.id as other, $e.id"),
+    "several edge types against their direction": q('$b: Ant { k: "a1" } $a walks|feeds $b', "$a"),
+    "reach over several edge types": q("$a: Ant $a walks|meets|feeds{1,3} $b", "$a.k, $b.s, $b.id as other"),
+    "reach over several edge types, between bound ends": q(
+        "$a: Named $b: Named $a walks|meets{2,} $b", "$a.id, $b.id as other"
+    ),
+    "an interface": q("$x: Named", "$x, $x.s"),
+    "an interface, filtered, counted and grouped": q(
+        '$x: Named $x.s = "a" optional { $y walks|meets $x }', "$x as who, count($y) as n, count(distinct $y) as d"
+    ),
+    "the same node of a union and of a type": q("$x: Named $a: Ant $x = $a", "$x.s, $a.k"),
+    "the same node of two unions": q("$x: Named $y: Named $x = $y", "$x.id"),
+    "two nodes of one id are two": q(
+        "$x: Named $y: Named $x != $y $x.id = $y.id", "$x, $y.s as other", "order { $x, $y.s }"
+    ),
+    "a union in not": q("$x: Named not { $y walks|meets|feeds $x }", "$x.id"),
+    "distinct nodes of a union": q("$a walks|meets $x", "$x", "order { $x }").replace("return", "return distinct"),
+    "a shortest path": q("$a: Ant shortest $p: $a walks{1,3} $b", "$a.k, $b.k as other, $p.length"),
+    "the nodes of a shortest path": q(
+        "$a: Ant shortest $p: $a walks{1,} $b", "$a.k, $b.k as other, $p.length, $p.nodes"
+    ),
+    "a shortest path over several edge types": q(
+        '$a: Ant { k: "a0" } shortest $p: $a walks|meets|feeds{1,4} $b', "$b.id, $p.length, $p.nodes"
+    ),
+    "a shortest path of at least two hops": q("$a: Ant shortest $p: $a walks{2,3} $b", "$a.k, $b.k as other, $p.nodes"),
+    "a shortest path, perhaps": q(
+        "$a: Ant optional { shortest $p: $a walks{1,2} $b $b.n = 2 } not { $p.length = 1 $a.b = true }",
+        "$a.k, $b.k as other, $p.length",
+    ),
 }
 
 
@@ -153,8 +188,7 @@ def test_an_error_about_the_data_keeps_its_class_on_the_way_from_a_worker(ants: 
 
 
 NOT_LOWERED = {
-    "a shortest path": q('$a: Ant { k: "a0" } shortest $p: $a walks $b', "$b.k, $p.length"),
-    "several edge types": q("$a: Ant $a walks|meets $b", "$b.k"),
+    "a variable of several types": q("$x: Named", "$x.id", 'order { bm25($x.s, "a") } limit 1'),
 }
 
 

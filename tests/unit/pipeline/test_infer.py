@@ -96,6 +96,37 @@ def test_a_table_of_references_is_an_edge_even_with_ids_of_its_own(tmp_path: Pat
     assert loaded(found, tmp_path) == ({"Team": 1, "User": 2}, {"Membership": 2})
 
 
+@pytest.mark.parametrize(
+    "follows",
+    [
+        pytest.param("follower,followed,since\nada,bob,2024-01-01\nbob,cyd,2024-02-01\n", id="distinct"),
+        pytest.param("follower,followed,since\nada,bob,2024-01-01\nada,cyd,2024-02-01\n", id="repeated"),
+        pytest.param("since,whom,who\n2024-01-01,ada,bob\n2024-01-01,bob,cyd\n", id="other-words"),
+    ],
+)
+def test_a_table_of_other_tables_keys_is_an_edge_whatever_its_columns_are_called(tmp_path: Path, follows: str) -> None:
+    (tmp_path / "people.csv").write_text(
+        "login,full_name,age,city,joined\nada,Ada L,36,London,2024-01-01\nbob,Bob B,25,Berlin,2024-01-02\n"
+        "cyd,Cyd C,52,Paris,2024-01-03\n"
+    )
+    (tmp_path / "follows.csv").write_text(follows)
+    found = og.infer(tmp_path / "people.csv", tmp_path / "follows.csv")
+    assert "edge Follow: Person -> Person {\n  since: Date\n}" in found.schema
+    assert loaded(found, tmp_path) == ({"Person": 3}, {"Follow": 2})
+
+
+def test_rows_that_tell_more_about_known_things_are_nodes(tmp_path: Path) -> None:
+    texts = {
+        "people": "login,age\nada,36\nbob,25\ncyd,52\n",
+        "profiles": "login,idol,bio\nada,bob,short\nbob,cyd,long\n",
+        "papers": "title,writer,reader\nOn x,ada,bob\nOn y,bob,ada\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    found = og.infer(*(tmp_path / f"{name}.csv" for name in texts))
+    assert set(found.mapping["nodes"]) == {"Person", "Profile", "Paper"}
+
+
 def test_names_that_the_language_has_no_room_for_are_changed(tmp_path: Path) -> None:
     (tmp_path / "2024 odd-file.csv").write_text("Key,2nd,Ünicode,name,Name\nk,1,2,3,4\n")
     found = og.infer(tmp_path / "2024 odd-file.csv")

@@ -16,8 +16,9 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.arrow import arrow_type
 from omnigraph.engine.predicate import Bindings
+from omnigraph.engine.read.unions import TYPE
 from omnigraph.pipeline.gq.carry import Batches, carrier, reporting, to_spark
-from omnigraph.pipeline.gq.values import Layout, Searches, Step, Values, keeping
+from omnigraph.pipeline.gq.values import KEY, Layout, Searches, Step, Values, keeping
 
 Frame: TypeAlias = Any
 """A Spark DataFrame, classic or through Connect."""
@@ -46,6 +47,11 @@ class NodeColumns:
     def id(self) -> str:
         return self.columns["id"]
 
+    @property
+    def key(self) -> str:
+        """The column that tells nodes apart."""
+        return self.columns.get(KEY, self.id)
+
 
 Output: TypeAlias = str | NodeColumns
 
@@ -64,6 +70,14 @@ class Rows:
     def id(self, var: str) -> str:
         """The column of a variable's ids."""
         return self.columns[var, "id"]
+
+    def key(self, var: str) -> str:
+        """The column that tells the entities of a variable apart: their ids, unless they are of several types."""
+        return self.columns.get((var, KEY), self.id(var))
+
+    def ties(self, var: str) -> list[str]:
+        """The columns that order the entities of a variable: their ids, then their types."""
+        return [self.columns[var, name] for name in ("id", TYPE) if (var, name) in self.columns]
 
     def parts(self, var: str) -> dict[str, str]:
         """The columns of a variable, by property."""
@@ -151,7 +165,7 @@ def known_column(rows: Rows, expr: ir.Expr) -> str | None:
         case ir.Property(var, name):
             return rows.columns[var, name]
         case ir.Node(var):
-            return rows.id(var)
+            return rows.key(var)
         case ir.Score():
             return rows.score
         case ir.Column(name):

@@ -63,7 +63,7 @@ def ranked(low: Lowering, rows: Rows, op: Rank, run: Run) -> Rows:
 
 def _fused(low: Lowering, rows: Rows, call: ir.Rrf, limit: int | None, run: Run) -> tuple[Rows, str]:
     """Σ 1 / (k + rank) over the arms in which an entity appears, once per entity; null in neither."""
-    k, ids, score = run.constant(call.k), rows.id(call.var), low.names.fresh()
+    k, ids, score = run.constant(call.k), rows.key(call.var), low.names.fresh()
     kinds = {**rows.kinds, score: _SCORE}
     if k is None:
         return replace(rows, frame=rows.frame.withColumn(score, F.lit(None).cast("double")), kinds=kinds), score
@@ -72,7 +72,8 @@ def _fused(low: Lowering, rows: Rows, call: ir.Rrf, limit: int | None, run: Run)
     entities, arms = low.computed(entities, [call.first, call.second])
     frame, places = entities.frame, []
     for arm, column in zip((call.first, call.second), arms, strict=True):
-        frame, place = _placed(low, frame, ids, column, nearest=isinstance(arm, ir.Nearest), limit=limit)
+        nearest, ties = isinstance(arm, ir.Nearest), rows.ties(call.var)
+        frame, place = _placed(low, frame, ties, column, nearest=nearest, limit=limit)
         places.append(place)
     shares = [F.lit(1.0) / (F.lit(k) + F.col(place)) for place in places]
     total = sum((F.coalesce(share, F.lit(0.0)) for share in shares), F.lit(0.0))
@@ -83,14 +84,16 @@ def _fused(low: Lowering, rows: Rows, call: ir.Rrf, limit: int | None, run: Run)
     return replace(rows, frame=joined, kinds=kinds), score
 
 
-def _placed(low: Lowering, frame: Any, ids: str, column: str, *, nearest: bool, limit: int | None) -> tuple[Any, str]:
+def _placed(
+    low: Lowering, frame: Any, ties: Iterable[str], column: str, *, nearest: bool, limit: int | None
+) -> tuple[Any, str]:
     """The frame with the rank of each entity in one arm, from 1; null when the arm does not have it."""
     place = low.names.fresh()
     score = F.col(column)
     counted = score.isNotNull() if nearest else score > 0
     best_first = score.asc() if nearest else score.desc()
     # Entities without a score are numbered apart, so that they push nobody back.
-    number = F.row_number().over(Window.partitionBy(counted).orderBy(best_first, F.col(ids)))
+    number = F.row_number().over(Window.partitionBy(counted).orderBy(best_first, *map(F.col, ties)))
     frame = frame.withColumn(place, number)
     contributes = counted & (F.col(place) <= limit) if nearest and limit is not None else counted
     return frame.withColumn(place, F.when(contributes, F.col(place))), place

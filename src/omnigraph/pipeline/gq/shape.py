@@ -18,8 +18,10 @@ from omnigraph.compiler.ir.ops import Output as OutputColumn
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import INTEGER
 from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.unions import TYPE
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
 from omnigraph.pipeline.gq.rank import fuse, ranked
+from omnigraph.pipeline.gq.values import KEY
 
 
 class Shaper:
@@ -37,8 +39,12 @@ class Shaper:
             case Sort(keys, ties):
                 rows = self._fused(rows, [key.expr for key in keys])
                 rows, columns = self.low.computed(rows, [key.expr for key in keys])
-                first = [Order(column, key.descending) for column, key in zip(columns, keys, strict=True)]
-                return replace(rows, order=(*first, *(Order(rows.id(var)) for var in ties), *rows.order))
+                first = [
+                    Order(rows.id(key.expr.var) if isinstance(key.expr, ir.Node) else column, key.descending)
+                    for column, key in zip(columns, keys, strict=True)
+                ]
+                rest = [Order(column) for var in ties for column in rows.ties(var)]
+                return replace(rows, order=(*first, *rest, *rows.order))
             case Project(columns):
                 return self._project(rows, columns)
             case Aggregate():
@@ -61,9 +67,23 @@ class Shaper:
         outputs: dict[str, Output] = dict(zip((column.name for column in plain), found, strict=True))
         for column in columns:
             if isinstance(column.expr, ir.Node):
-                parts = rows.parts(column.expr.var)
-                outputs[column.name] = NodeColumns({name: parts[name] for name in ("id", *column.expr.properties)})
+                rows = self._with_type(rows, column.expr)
+                parts, wanted = rows.parts(column.expr.var), ("id", TYPE, KEY, *column.expr.properties)
+                outputs[column.name] = NodeColumns({name: parts[name] for name in wanted if name in parts})
         return replace(rows, outputs={column.name: outputs[column.name] for column in columns})
+
+    def _with_type(self, rows: Rows, node: ir.Node) -> Rows:
+        """The object of a union names its type, also where the union has one member only."""
+        if node.fields is None or (node.var, TYPE) in rows.columns:
+            return rows
+        column = self.low.names.fresh()
+        own = F.when(F.col(rows.id(node.var)).isNotNull(), F.lit(node.type_name))
+        return replace(
+            rows,
+            frame=rows.frame.withColumn(column, own),
+            columns={**rows.columns, (node.var, TYPE): column},
+            kinds={**rows.kinds, column: ir.STRING},
+        )
 
     # --- groups ----------------------------------------------------------------------------------
 
@@ -102,7 +122,7 @@ class Shaper:
         for output in rows.outputs.values():
             keys.append(_key(output))
             if isinstance(output, NodeColumns):
-                carried += [column for column in output.columns.values() if column != output.id]
+                carried += [column for column in output.columns.values() if column != output.key]
         kept = [F.first(F.col(column)).alias(column) for column in dict.fromkeys(carried) if column not in keys]
         return rows.frame.groupBy(*dict.fromkeys(keys)).agg(*folds, *kept)
 
@@ -128,7 +148,7 @@ _LARGEST = 2**31 - 1  # what Spark takes as a number of rows
 
 
 def _key(output: Output) -> str:
-    return output if isinstance(output, str) else output.id
+    return output if isinstance(output, str) else output.key
 
 
 def _ascending(rows: Rows) -> list[Any]:

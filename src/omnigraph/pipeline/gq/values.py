@@ -21,6 +21,15 @@ from omnigraph.pipeline.gq.carry import from_spark
 
 Scores = npt.NDArray[np.float64]
 
+# Beside the id of an entity of a union: what tells it from one of another type with the same id.
+KEY = "@key"
+SEPARATOR = "|"
+
+
+def qualifier(type_name: str) -> str:
+    """What makes an id of a type the key of an entity among those of other types; no type has it in its name."""
+    return f"{type_name}{SEPARATOR}"
+
 
 @dataclass(frozen=True, slots=True)
 class TextStatistics:
@@ -79,8 +88,12 @@ class _Rows:
         match expr:
             case ir.Property(var, name):
                 return self.column(layout.properties[var, name])
-            case ir.Node(var):
-                return self.column(layout.properties[var, "id"])
+            case ir.Node(var, type_name):
+                if (var, KEY) in layout.properties:
+                    return self.column(layout.properties[var, KEY])
+                # It may be compared with one of a union.
+                ids = self.column(layout.properties[var, "id"])
+                return pc.binary_join_element_wise(pa.scalar(qualifier(type_name)), ids, "")
             case ir.Column(name):
                 return self.column(layout.outputs[name])
             case ir.Score() if layout.score is not None:

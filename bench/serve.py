@@ -1,0 +1,202 @@
+"""The server under load on loopback: a stored two-hop read beside `/healthz`, writers, and what runs next to it.
+
+`OMNIGRAPH_BENCH_SERVE_SECONDS` is the length of one case (2). Any answer of 500 or above fails the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import omnigraph as og
+from bench.hammer import Answers, for_seconds, hammer, request
+from bench.measure import Measurement
+
+PEOPLE, FRIENDS, BRANCHES = 20_000, 10, 8
+CONNECTIONS = (1, 8, 64)
+SCHEMA = """
+node Person { name: String @key  age: I32? }
+edge Knows: Person -> Person
+"""
+QUERIES = """
+query two_hop($name: String) {
+  match { $p: Person { name: $name }  $p knows $f  $f knows $g }
+  return { count(distinct $g) as n }
+}
+"""
+PUT = "query put($name: String, $age: I32) { insert Person { name: $name, age: $age } }"
+COUNT = "query total() { match { $p: Person } return { count($p) as n } }"
+_LOADED = 2_000
+_GRAPH = "/graphs/default"
+_HEALTH = [request("/healthz")]
+_READS = [request(f"{_GRAPH}/queries/two_hop", {"params": {"name": f"p{at * 97}"}}) for at in range(200)]
+
+
+def run() -> Iterator[Measurement]:
+    """Every case on one graph; the graph is thrown away."""
+    place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
+    seconds = float(os.environ.get("OMNIGRAPH_BENCH_SERVE_SECONDS", "2"))
+    try:
+        store = _build(place)
+        with _serving(place, workers=1) as address:
+            yield from _reads(address, seconds, "1 worker")
+            yield from _writers(store, address, seconds * 2)
+            yield from _beside(place, address, seconds * 2)
+        with _serving(place, workers=2) as address:
+            yield from _reads(address, seconds, "2 workers")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _build(place: Path) -> Path:
+    store, generator = place / "people.omni", np.random.default_rng(5)
+    (place / "queries.gq").write_text(QUERIES, encoding="utf-8")
+    names = [f"p{at}" for at in range(PEOPLE)]
+    ends = generator.integers(0, PEOPLE, (2, PEOPLE * FRIENDS))
+    with og.init(store, SCHEMA) as graph:
+        graph.load(pa.table({"name": names}), type="Person", runner="inline")
+        pairs = {end: pa.array(names).take(pa.array(of)) for end, of in zip(("from", "to"), ends, strict=True)}
+        graph.load(pa.table(pairs), edge="Knows", runner="inline")
+        graph.ensure_indices()
+        for number in range(BRANCHES):
+            graph.branches.create(f"w{number}")
+    return store
+
+
+@contextmanager
+def _serving(place: Path, *, workers: int) -> Iterator[str]:
+    """A server process, and its address."""
+    options = ["--store", str(place / "people.omni"), "--queries", str(place / "queries.gq"), "--unauthenticated"]
+    command = [sys.executable, "-m", "omnigraph.cli", "serve", *options, "--bind", "127.0.0.1:0"]
+    with open(place / "server.log", "a", encoding="utf-8") as log:
+        server = subprocess.Popen([*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=log, text=True)
+        assert server.stdout is not None
+        try:
+            listening = next((line for line in server.stdout if line.startswith("OMNIGRAPH_LISTEN_ADDR=")), None)
+            if listening is None:
+                raise RuntimeError(f"the server did not start: {(place / 'server.log').read_text()[-2000:]}")
+            yield listening.strip().partition("=")[2]
+        finally:
+            server.terminate()
+            server.wait(60)
+
+
+def _reads(address: str, seconds: float, what: str) -> Iterator[Measurement]:
+    """Reads per second as a share of what the same server manages without any work."""
+    _measured(address, [_READS] * 8, for_seconds(seconds / 2))  # the first reads open tables and map the topology
+    for connections in CONNECTIONS:
+        idle = _measured(address, [_HEALTH] * connections, for_seconds(seconds / 2))
+        read = _measured(address, [_turned(number) for number in range(connections)], for_seconds(seconds))
+        share = read.per_second / idle.per_second
+        yield Measurement(
+            "serve",
+            f"two-hop, {connections} connections, {what}",
+            read.percentile(50),
+            "rate of /healthz",
+            share,
+            f"{read.note()}; healthz {idle.per_second:.0f}/s",
+        )
+
+
+def _writers(store: Path, address: str, seconds: float) -> Iterator[Measurement]:
+    """One writer per branch; afterwards every acknowledged row is there."""
+    streams = [[_put(f"w{number}", at) for at in range(2_000)] for number in range(BRANCHES)]
+    found = _measured(address, streams, for_seconds(seconds))
+    with og.open(store) as graph:
+        counts = [int(graph.query(COUNT, branch=f"w{number}").scalar()) for number in range(BRANCHES)]
+    rows = sum(counts) - BRANCHES * PEOPLE
+    if rows != found.statuses[200]:
+        raise RuntimeError(f"{found.statuses[200]} writes were acknowledged and {rows} rows are there")
+    yield Measurement("serve", f"one-row mutations on {BRANCHES} branches", found.percentile(50), note=found.note())
+
+
+def _beside(place: Path, address: str, seconds: float) -> Iterator[Measurement]:
+    """The tail of a read when something large happens next to it."""
+    streams = [_turned(number) for number in range(8)]
+    alone = _measured(address, streams, for_seconds(seconds))
+    yield Measurement("serve", "two-hop beside nothing", alone.percentile(50), note=alone.note())
+    for what, task in _tasks(place, address).items():
+        with _running(task) as still:
+            enough = for_seconds(seconds)
+            busy = _measured(address, streams, lambda still=still, enough=enough: still() or enough())
+        ratio = busy.percentile(99) / alone.percentile(99)
+        yield Measurement("serve", f"two-hop beside {what}", busy.percentile(50), "p99 alone", ratio, busy.note())
+
+
+def _tasks(place: Path, address: str) -> dict[str, Callable[[], object]]:
+    store = str(place / "people.omni")
+    batch = _records(place / "batch.jsonl", _LOADED)
+    load = request(f"{_GRAPH}/load/ndjson?mode=merge", batch.read_bytes(), "application/x-ndjson")
+    tasks: dict[str, Callable[[], object]] = {
+        f"loads of {_LOADED} records": lambda: _measured(address, [[load]], for_seconds(2)),
+        "optimize": lambda: _command("optimize", "--store", store),
+    }
+    if find_spec("pyspark") is not None:
+        spark = ("load", "--store", store, "--data", str(batch), "--mode", "merge", "--runner", "spark")
+        tasks["a Spark load"] = lambda: _command(*spark)
+    return tasks
+
+
+@contextmanager
+def _running(task: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+    """Run a task in a thread; the block gets to know whether it still runs, and its failure is ours."""
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            task()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield thread.is_alive
+    finally:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _command(*arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "omnigraph.cli", *arguments, "--yes"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{arguments[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
+
+
+def _measured(address: str, streams: list[list[bytes]], going_on: Callable[[], bool]) -> Answers:
+    found = hammer(address, streams, going_on)
+    if found.failures:
+        raise RuntimeError(f"the server failed: {dict(found.statuses)}")
+    return found
+
+
+def _turned(number: int) -> list[bytes]:
+    """The reads, begun at another place for each connection."""
+    at = number * 7 % len(_READS)
+    return _READS[at:] + _READS[:at]
+
+
+def _put(branch: str, number: int) -> bytes:
+    params = {"name": f"{branch}-{number}", "age": number % 90}
+    return request(f"{_GRAPH}/mutate", {"query": PUT, "params": params, "branch": branch})
+
+
+def _records(path: Path, count: int) -> Path:
+    lines = (json.dumps({"type": "Person", "data": {"name": f"p{at}", "age": at % 90}}) for at in range(count))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,106 @@
+"""Nodes and edges as Spark frames of one variable; those of a union carry their type and a key of their own.
+
+Ids are distinct within a type only. So a variable over several types has two more columns, `@type` and `@key`, and
+whatever compares entities compares keys; a variable over one type has its ids for keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import functions as F
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.walk import expressions
+from omnigraph.compiler.types import union_members
+from omnigraph.engine.arrow import TableType, row_schema
+from omnigraph.engine.read.unions import TYPE
+from omnigraph.engine.view import View
+from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
+from omnigraph.pipeline.gq.scan import Scan, kind_of, not_on_spark, scan_frame
+from omnigraph.pipeline.gq.values import KEY, qualifier
+
+Conditions = tuple[ir.Condition, ...]
+
+
+class Entities:
+    """Makes the frames of one query; `needed` says which columns of each variable something reads."""
+
+    def __init__(self, low: Lowering, view: View, needed: Mapping[str, frozenset[str]]) -> None:
+        self.low = low
+        self.view = view
+        self.needed = needed
+
+    def nodes(self, type_name: str, var: str, conditions: Conditions) -> Rows:
+        """The nodes of a type, or of a union, as bindings of one variable."""
+        members = union_members(type_name)
+        if not members:
+            raise not_on_spark("a variable of an interface that no type implements")
+        found = [self._of_type(self.view.catalog.nodes[name], var, ("id",), conditions) for name in members]
+        if len(members) == 1:
+            return found[0]
+        return self.united([self._typed(rows, var, name) for rows, name in zip(found, members, strict=True)])
+
+    def edges(self, edge: str, link: Link, conditions: Conditions) -> Rows:
+        """The edges of one type, as bindings of the link's edge variable; without one only their ends are read."""
+        info, var = self.view.catalog.edges[edge], link.edge_var
+        if var is None:
+            return self._table(info, "", ["dst", "src"], ())
+        found = self._of_type(info, var, ("id", "src", "dst"), conditions)
+        return found if link.edge in self.view.catalog.edges else self._typed(found, var, edge)
+
+    def united(self, parts: Sequence[Rows]) -> Rows:
+        """Rows of the same variables, one after the other, under the columns of the first."""
+        first = parts[0]
+        frames = [
+            part.frame.select(*(as_(part.columns[key], name) for key, name in first.columns.items())) for part in parts
+        ]
+        return first.with_frame(reduce(lambda one, other: one.unionByName(other), frames))
+
+    def identity(self, rows: Rows, var: str, link: Link) -> Frame:
+        """What a link between unions knows the node of a variable by."""
+        if (var, KEY) in rows.columns:
+            return F.col(rows.key(var))
+        return qualified(link.type_of(var), F.col(rows.id(var)))
+
+    def _of_type(self, info: TableType, var: str, always: Iterable[str], conditions: Conditions) -> Rows:
+        wanted = {*always, *self.needed.get(var, ())} & set(row_schema(info).names)
+        return self._table(info, var, sorted(wanted), conditions)
+
+    def _table(self, info: TableType, var: str, names: Iterable[str], conditions: Conditions) -> Rows:
+        columns = {name: self.low.names.fresh() for name in names}
+        early = tuple(condition for condition in conditions if not _ranks(condition))
+        frame = scan_frame(self.low.spark, self.view, self.low.bindings, Scan(info, var, columns, early))
+        rows = Rows(
+            frame,
+            {(var, name): column for name, column in columns.items()},
+            {column: kind_of(info, name) for name, column in columns.items()},
+        )
+        return self.low.keep(rows, tuple(condition for condition in conditions if _ranks(condition)))
+
+    def _typed(self, rows: Rows, var: str, type_name: str) -> Rows:
+        kind, key = self.low.names.fresh(), self.low.names.fresh()
+        own = {kind: F.lit(type_name), key: qualified(type_name, F.col(rows.id(var)))}
+        return replace(
+            rows,
+            frame=rows.frame.withColumns(own),
+            columns={**rows.columns, (var, TYPE): kind, (var, KEY): key},
+            kinds={**rows.kinds, kind: ir.STRING, key: ir.STRING},
+        )
+
+
+def qualified(type_name: str, ids: Frame) -> Frame:
+    """The keys of ids of one type; null stays null."""
+    return F.concat(F.lit(qualifier(type_name)), ids)
+
+
+def as_(column: str, name: str) -> Frame:
+    """A column under another name."""
+    return F.col(column).alias(name)
+
+
+def _ranks(condition: ir.Condition) -> bool:
+    return any(isinstance(part, ir.RankCall) for part in expressions(condition))

@@ -1,0 +1,146 @@
+"""The company brain as a deployment in a bucket: applied, served, filled over HTTP, and evolved while people ask."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from omnigraph.cluster.apply import apply
+from omnigraph.cluster.plan import plan
+from omnigraph.cluster.refresh import import_state
+from omnigraph.testing.s3server import S3Server
+from server_process import ServerProcess, running
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "company-brain"
+TOKENS = {actor: f"{actor}-token" for actor in ("reader", "editor", "maintainer")}
+MORE = """
+query urgent($level: I32 = 1) @description("Decisions that cannot wait") {
+  match { $x: Decision  $x.urgency >= $level }
+  return { $x.slug, $x.urgency }
+  order { $x.slug }
+}
+
+query set_urgency($slug: String, $urgency: I32) {
+  update Decision set { urgency: $urgency } where slug = $slug
+}
+"""
+
+
+@pytest.fixture
+def brain(s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the example whose storage is a bucket, applied once."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    folder = tmp_path / "brain"
+    shutil.copytree(EXAMPLE, folder)
+    declared = folder / "cluster.yaml"
+    declared.write_text(declared.read_text() + f"storage: {s3_server.fresh_root('brain').uri}/\n")
+    assert import_state(folder)["ok"]
+    assert apply(folder, "ops")["converged"]
+    return folder
+
+
+@pytest.fixture
+def server(brain: Path) -> Iterator[ServerProcess]:
+    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps(TOKENS), "OMNIGRAPH_RELOAD_MS": "200"}
+    root = (brain / "cluster.yaml").read_text().partition("storage: ")[2].strip()
+    with running(["-m", "omnigraph.server", "--bind", "127.0.0.1:0", "--cluster", root], environ) as found:
+        yield found
+
+
+def test_the_company_brain_evolves_while_people_ask(brain: Path, server: ServerProcess) -> None:
+    with server.client(TOKENS["maintainer"]) as maintainer:
+        loaded = _load(maintainer)
+        assert loaded["total_entities"] > 100
+        with _asking(server) as answers:
+            _evolve(brain)
+            _until(lambda: _invoke(maintainer, "urgent").status_code == 200)
+            before = answers.total()
+            _until(lambda: answers.total() > before + 10)
+        assert set(answers) == {200}
+        assert _invoke(maintainer, "set_urgency", slug="data-0", urgency=3).json()["affected_nodes"] == 1
+        assert _invoke(maintainer, "urgent").json()["rows"] == [{"x.slug": "data-0", "x.urgency": 3}]
+        assert "urgency" in maintainer.get("/graphs/brain/schema").json()["schema_source"]
+    assert plan(brain)["changes"] == []
+
+
+def _load(client: httpx.Client) -> dict[str, Any]:
+    records = runpy.run_path(str(EXAMPLE / "generate.py"))["records"]()
+    body = "".join(json.dumps(record) + "\n" for record in records)
+    kind = {"Content-Type": "application/x-ndjson"}
+    answer = client.post("/graphs/brain/load/ndjson?mode=append", content=body, headers=kind)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@contextmanager
+def _asking(server: ServerProcess) -> Iterator[Counter[int]]:
+    """Two readers and a writer who go on until the block ends; how often each status was answered."""
+    answers: Counter[int] = Counter()
+    over = threading.Event()
+
+    def read(query: str, **params: Any) -> None:
+        with server.client(TOKENS["reader"]) as client:
+            while not over.is_set():
+                answer = _invoke(client, query, **params)
+                rows = answer.json().get("rows")
+                answers[answer.status_code if rows else -1] += 1
+
+    def write() -> None:
+        found = "query found($slug: String) { insert Team { slug: $slug, name: $slug } }"
+        with server.client(TOKENS["maintainer"]) as client:
+            while not over.is_set():
+                body = {"query": found, "params": {"slug": f"team-{answers.total()}"}}
+                answer = client.post("/graphs/brain/mutate", json=body)
+                # The one thing that a schema change asks of writers is patience.
+                if "schema apply is in progress" not in answer.text:
+                    answers[answer.status_code] += 1
+
+    threads = [
+        threading.Thread(target=read, args=("in_force",), kwargs={"team": "platform"}),
+        threading.Thread(target=read, args=("why",), kwargs={"decision": "data-1"}),
+        threading.Thread(target=write),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield answers
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def _evolve(brain: Path) -> None:
+    """A property and two queries more: first looked at, then applied."""
+    schema, queries = brain / "schema.pg", brain / "queries.gq"
+    schema.write_text(schema.read_text().replace("  decided:   Date\n", "  decided:   Date\n  urgency:   I32?\n"))
+    queries.write_text(queries.read_text() + MORE)
+    planned = plan(brain)
+    assert planned["ok"], planned
+    assert {change["resource"] for change in planned["changes"]} >= {"schema.brain", "query.brain.urgent"}
+    report = apply(brain, "ops")
+    assert report["converged"], report["diagnostics"]
+
+
+def _invoke(client: httpx.Client, name: str, **params: Any) -> httpx.Response:
+    return client.post(f"/graphs/brain/queries/{name}", json={"params": params})
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -1,0 +1,33 @@
+"""What a command does not load: the reason why it starts at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from cli_runner import GET_PERSON, Desk, desk, template
+
+__all__ = ["desk", "template"]  # fixtures
+
+
+def imported(desk: Desk, *args: str) -> set[str]:
+    """The packages that a command loaded, as the interpreter itself tells."""
+    command = [sys.executable, "-X", "importtime", "-m", "omnigraph.cli", *args]
+    done = subprocess.run(command, cwd=desk.place, capture_output=True, text=True, timeout=120, check=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["query", "--help"], ["completion", "bash"]])
+def test_what_needs_no_graph_loads_nothing_heavy(desk: Desk, args: list[str]) -> None:
+    heavy = {"pyarrow", "lance", "numpy", "pandas", "pyspark", "obstore", "httpx", "starlette", "yaml", "mcp"}
+    assert imported(desk, *args) & heavy == set()
+
+
+def test_a_query_loads_neither_spark_nor_a_server(desk: Desk) -> None:
+    desk.graph()
+    found = imported(desk, "query", "--store", "g", "-e", GET_PERSON, "-p", "name=Alice")
+    assert "lance" in found
+    assert found & {"pandas", "pyspark", "py4j", "httpx", "starlette", "uvicorn", "cedarpy", "mcp"} == set()
