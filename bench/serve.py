@@ -125,6 +125,7 @@ def _writers(store: Path, address: str, seconds: float) -> Iterator[Measurement]
 def _beside(place: Path, address: str, seconds: float) -> Iterator[Measurement]:
     """The tail of a read when something large happens next to it."""
     streams = [_turned(number) for number in range(8)]
+    _measured(address, streams, for_seconds(seconds / 2))
     alone = _measured(address, streams, for_seconds(seconds))
     yield Measurement("serve", "two-hop beside nothing", alone.percentile(50), note=alone.note())
     for what, task in _tasks(place, address).items():

@@ -123,7 +123,7 @@ def _main(description: Mapping[str, Any]) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         graphs = {graph.id: graph for graph in pool.map(opened, description["graphs"])}
-    tokens = load_tokens({INLINE: json.dumps(description.get("tokens", {}))})
+    tokens = load_tokens({**os.environ, INLINE: json.dumps(description.get("tokens", {}))})
     server_policy = engine(description.get("server_policy"), None)
     has_policy = server_policy is not None or any(graph.policy for graph in graphs.values())
     state = classify(tokens=bool(len(tokens)), policy=has_policy, unauthenticated=True)

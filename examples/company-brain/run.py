@@ -24,8 +24,8 @@ def main(home: Path) -> og.Graph:
 
     print("Why do we keep two regions?")
     print(brain.query(QUERIES, name="why", params={"decision": "platform-1"}))
-    print("\nA question in words that no document uses: 'what if the data centre drowns'")
-    print(brain.query(QUERIES, name="find", params={"text": "what if the data centre drowns", "limit": 3}))
+    print("\nA question in other words: 'a flood in the building'")
+    print(brain.query(QUERIES, name="find", params={"text": "a flood in the building", "limit": 3}))
     print("\nWho knows about applicants?")
     print(brain.query(QUERIES, name="experts", params={"text": "applicants"}))
 

@@ -73,12 +73,14 @@ def generate(folder: Path, *, people: int = 100_000, seed: int = 7) -> dict[str,
 
 def _people(count: int, rng: np.random.Generator) -> pa.Table:
     joined = np.datetime64("2005-01-01") + rng.integers(0, 7_600, count).astype("timedelta64[D]")
+    role = np.array(ROLES, dtype=object)[rng.integers(0, len(ROLES), count)]
+    role[17] = "researcher"  # the story gives p17 two other roles
     return pa.table(
         {
             "login": _ids("p", np.arange(count)),
             "full_name": _phrase(rng, count, FIRST, LAST),
             "age": pa.array(rng.integers(20, 71, count), mask=rng.random(count) < 0.1),
-            "role": _pick(rng, count, ROLES),
+            "role": pa.array(role),
             "joined": pa.array(joined),
         }
     )
@@ -149,10 +151,6 @@ def _cites(papers: int, rng: np.random.Generator) -> pa.Table:
 
 def _ids(prefix: str, numbers: np.ndarray) -> pa.Array:
     return pa.array(np.char.add(prefix, numbers.astype(str)))
-
-
-def _pick(rng: np.random.Generator, count: int, words: tuple[str, ...]) -> pa.Array:
-    return pa.array(np.array(words, dtype=object)[rng.integers(0, len(words), count)])
 
 
 def _phrase(rng: np.random.Generator, count: int, first: tuple[str, ...], second: tuple[str, ...]) -> pa.Array:

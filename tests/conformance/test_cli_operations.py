@@ -408,6 +408,22 @@ def test_with_json_the_last_line_of_stderr_is_the_failure_as_data(desk: Desk) ->
 
 
 @pytest.mark.parametrize(
+    ("args", "label", "total"),
+    [
+        pytest.param(["export", "g"], "export", 11, id="export"),
+        pytest.param(["optimize", "g", "--json", "--quiet"], "optimize", 4, id="optimize"),
+    ],
+)
+def test_a_program_can_ask_for_progress(desk: Desk, args: list[str], label: str, total: int) -> None:
+    desk.graph()
+    done = desk.run(*args, "--progress", "json")
+    events = [json.loads(line) for line in done.stderr.splitlines()]
+    assert {event["progress"] for event in events} == {label}
+    assert (events[-1]["done"], events[-1]["total"]) == (total, total)
+    assert desk.run(*args, "--progress", "off").stderr == ""
+
+
+@pytest.mark.parametrize(
     ("args", "token"),
     [
         pytest.param(["get", "--store", "g", "Persn", "a"], "did you mean 'Person'?", id="type-of-get"),

@@ -20,7 +20,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from omnigraph.errors import StartRefused
 from omnigraph.policy import oidc
-from omnigraph.policy.oidc import ACTOR_CLAIM, AUDIENCE, ISSUER, JWKS, LEEWAY, TENANT_CLAIM
+from omnigraph.policy.oidc import ACTOR_CLAIM, AUDIENCE, GROUPS_CLAIM, ISSUER, JWKS, LEEWAY, TENANT_CLAIM
 from omnigraph.policy.tokens import SINGLE, TokenTable, load_tokens
 
 GOOD = {"iss": "https://id.example.org", "aud": "omnigraph", "sub": "act-ada", "org": "acme"}
@@ -72,6 +72,25 @@ def test_another_claim_may_name_the_actor(keys: dict[str, Any], environ: dict[st
     table = load_tokens({**environ, ACTOR_CLAIM: "email"})
     assert actor(table, signed(keys, email="ada@example.org")) == "ada@example.org"
     assert actor(table, signed(keys)) is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "groups"),
+    [
+        pytest.param(["team", "admins"], {"team", "admins"}, id="a list"),
+        pytest.param("team", {"team"}, id="one name"),
+        pytest.param(["team", 7, None, ["admins"]], {"team"}, id="a list with other things"),
+        pytest.param({"team": True}, set(), id="no list"),
+        pytest.param(None, set(), id="nothing"),
+    ],
+)
+def test_a_claim_may_name_groups(keys: dict[str, Any], environ: dict[str, str], claim: Any, groups: set[str]) -> None:
+    found = load_tokens({**environ, GROUPS_CLAIM: "roles"}).verify(signed(keys, roles=claim))
+    assert found is not None
+    assert found.groups == groups
+    unasked = load_tokens(environ).verify(signed(keys, roles=claim))
+    assert unasked is not None
+    assert unasked.groups == set()
 
 
 @pytest.mark.parametrize(

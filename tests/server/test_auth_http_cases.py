@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from graph_api import Api
+from jwt.algorithms import ECAlgorithm
 from served_people import ADD, STORED, copies
-from server_process import ServerProcess, serving
 
 import omnigraph as og
 from omnigraph.errors import PermissionDenied
 from omnigraph.policy.actions import Action
 from omnigraph.policy.bundle import parse_bundle
 from omnigraph.policy.engine import PolicyEngine, PolicyRequest
+from omnigraph.policy.oidc import AUDIENCE, GROUPS_CLAIM, ISSUER, JWKS
 from omnigraph.server.admission import Admission, Caps
 from omnigraph.server.refusal import Refusal
+from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http")
 
@@ -96,11 +103,26 @@ def places(template: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 @pytest.fixture(scope="module")
-def server(places: dict[str, str]) -> Iterator[ServerProcess]:
+def provider_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+@pytest.fixture(scope="module")
+def provider(provider_key: ec.EllipticCurvePrivateKey, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An identity provider whose tokens claim groups."""
+    key = {**json.loads(ECAlgorithm.to_jwk(provider_key.public_key())), "kid": "one", "use": "sig", "alg": "ES256"}
+    jwks = tmp_path_factory.mktemp("provider") / "jwks.json"
+    jwks.write_text(json.dumps({"keys": [key]}))
+    return {ISSUER: "https://id.example.org", AUDIENCE: "omnigraph", JWKS: str(jwks), GROUPS_CLAIM: "groups"}
+
+
+@pytest.fixture(scope="module")
+def server(places: dict[str, str], provider: dict[str, str]) -> Iterator[ServerProcess]:
     graphs = {name: {"uri": uri, "queries": QUERIES, "policy": POLICIES[name]} for name, uri in places.items()}
     environ = {
         "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "1",
         "OMNIGRAPH_FAILPOINTS": "mutation.post_stage_pre_gate=sleep:0.3",
+        **provider,
     }
     with serving({"graphs": graphs, "server_policy": SERVER, "tokens": TOKENS}, environ) as found:
         yield found
@@ -369,6 +391,32 @@ def test_both_doors_decide_alike(as_: Any, places: dict[str, str], case: str, ac
     merge = engine.decide(actor, PolicyRequest(Action.BRANCH_MERGE, "feature", "main"))
     answer = api.post("/branches/merge", {"source": "feature", "target": "main"})
     assert answer.status_code == (200 if merge.allowed else 403)
+
+
+# --- groups that a token claims ----------------------------------------------------------------------
+
+
+def test_a_token_brings_its_groups_along(server: ServerProcess, provider_key: ec.EllipticCurvePrivateKey) -> None:
+    def ask(*groups: str, graph: str = "p1") -> Api:
+        claims = {"iss": "https://id.example.org", "aud": "omnigraph", "sub": "guest", "exp": int(time.time()) + 600}
+        token = jwt.encode({**claims, "groups": groups}, provider_key, "ES256", headers={"kid": "one"})
+        return Api(clients.enter_context(server.client(token)), graph)
+
+    with ExitStack() as clients:
+        assert "unknown actor 'guest'" in refused(ask().get("/branches"), 403)
+        assert "unknown actor 'guest'" in refused(ask("no-such-group").get("/branches"), 403)
+        team, admin = ask("team", "no-such-group"), ask("team", "admins")
+        assert team.get("/branches").status_code == 200
+        refused(team.post("/export", {}), 403)
+        assert admin.post("/export", {}).status_code == 200
+        written = team.mutate(ADD, params={"name": "Guest"}, branch="feature")
+        assert (written.status_code, written.json()["actor_id"]) == (200, "guest"), written.text
+        refused(team.mutate(ADD, params={"name": "Guest"}), 403)
+        assert "unknown actor 'guest'" in refused(ask().get("/branches"), 403), "rights end with the token"
+        assert ask("g0").client.get("/graphs").status_code == 200, "the server's own policy has groups too"
+        assert team.client.get("/graphs").status_code == 403
+        seen = ask("g0", graph="rules").rows("query q() { match { $p: Person } return { $p.age } }")
+        assert {row["p.age"] for row in seen} == {None}, "rules for parts of the graph hold for claimed groups"
 
 
 # --- reading in part ---------------------------------------------------------------------------------

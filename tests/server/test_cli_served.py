@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from served_people import STORED, copies
-from server_process import ServerProcess, serving
 
 from cli_runner import Desk
+from server_process import ServerProcess, serving
 
 NAMES = "query names() { match { $p: Person } return { $p.name as name } order { name } }"
 LISTS = """
@@ -93,7 +93,9 @@ def test_schema_and_snapshot(desk: Desk, at: list[str]) -> None:
     assert {each["type_name"]: each["entity_count"] for each in seen["datasets"]}["Person"] == 4
     assert "graph_branch: main" in desk.run("snapshot", *at).stdout
     wider = desk.write("wider.pg", desk.run("schema", "show", *at).stdout + "\nnode City { name: String @key }\n")
-    assert desk.run("schema", "apply", *at, "--schema", wider, "--json").json["applied"] is True
+    done = desk.run("schema", "apply", *at, "--schema", wider, "--json")
+    assert done.code == 0, done.stderr
+    assert done.json["applied"] is True
 
 
 def test_a_condition_that_no_longer_holds_is_exit_code_4(desk: Desk, at: list[str]) -> None:
@@ -142,6 +144,8 @@ def test_graphs_are_listed_for_those_who_may(desk: Desk, guarded: ServerProcess)
     desk.env["OMNIGRAPH_BEARER_TOKEN"] = "secret-ada"
     found = desk.run("graphs", "list", "--server", guarded.url, "--json").json["graphs"]
     assert [each["graph_id"] for each in found] == ["default", "second"]
+    listed = desk.run("graphs", "list", "--server", guarded.url).stdout
+    assert listed == "".join(f"{each['graph_id']}\t{each['uri']}\n" for each in found)
     desk.env["OMNIGRAPH_BEARER_TOKEN"] = "wrong"
     refused = desk.run("graphs", "list", "--server", guarded.url)
     assert (refused.code, refused.stderr) == (1, "error: invalid bearer token\n")

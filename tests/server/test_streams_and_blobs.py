@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -17,11 +18,15 @@ import pyarrow as pa
 import pytest
 from graph_api import Api
 from served_people import SCHEMA, create_people
-from server_process import ServerProcess, serving
 
 import omnigraph as og
 from omnigraph.engine import arrow
+from omnigraph.engine.lifecycle import open_graph
+from omnigraph.errors import ResourceLimitExceeded
+from omnigraph.policy.visibility import Visibility
+from omnigraph.server.deployment import ServedGraph
 from omnigraph.storage import tables
+from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http-streams")
 
@@ -142,6 +147,18 @@ def test_a_graph_gives_out_one_cut_at_a_time(server: ServerProcess, client: http
         assert time.monotonic() < deadline, answer.text
         time.sleep(0.05)
     assert len(answer.text.splitlines()) == WIDE
+
+
+def test_whoever_exports_in_a_process_excludes_the_others(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g.omni", SCHEMA) as graph:
+        served = ServedGraph("default", open_graph(graph.uri))
+        with served.cut.held(), pytest.raises(ResourceLimitExceeded, match="stream_export_slots"):
+            graph.export(io.BytesIO())
+        part = Visibility(frozenset({"Document"}), frozenset())
+        reloaded = ServedGraph("default", open_graph(graph.uri)).seen_with(part)
+        with served.cut.held(), pytest.raises(ResourceLimitExceeded):
+            reloaded.cut.take()
+        assert graph.export(io.BytesIO()) == 0
 
 
 @case(30)

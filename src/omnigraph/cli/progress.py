@@ -1,4 +1,4 @@
-"""A progress bar on stderr, only for a person at a terminal."""
+"""How far long work is: a bar on stderr for a person at a terminal, or events for a program that asked for them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+from omnigraph.cli import output
 from omnigraph.cli.call import Call
 
 _WIDTH = 24
@@ -20,7 +21,7 @@ def progress(call: Call, label: str, total: int, unit: str) -> Iterator[Callable
     if not wanted(call) or not total:
         yield lambda amount: None
         return
-    bar = _Bar(label, total, unit)
+    bar = _meter(call, label, total, unit)
     try:
         yield bar.advance
     finally:
@@ -33,11 +34,11 @@ def stages(call: Call) -> Iterator[Callable[[Any], None] | None]:
     if not wanted(call):
         yield None
         return
-    current: list[_Bar] = []
+    current: list[_Bar | _Events] = []
 
     def report(event: Any) -> None:
         if not current or current[0].label != event.stage:
-            current[:] = [_Bar(event.stage, max(event.total, 1), "tasks")]
+            current[:] = [_meter(call, event.stage, max(event.total, 1), "tasks")]
         current[0].advance(event.done - current[0].done)
 
     try:
@@ -53,11 +54,11 @@ def counting(call: Call, label: str, unit: str) -> Iterator[Callable[[int, int],
     if not wanted(call):
         yield None
         return
-    current: list[_Bar] = []
+    current: list[_Bar | _Events] = []
 
     def report(done: int, total: int) -> None:
         if not current:
-            current.append(_Bar(label, total, unit))
+            current.append(_meter(call, label, total, unit))
         current[0].advance(done - current[0].done)
 
     try:
@@ -80,7 +81,34 @@ class CountedLines:
 
 def wanted(call: Call) -> bool:
     """Whether somebody watches."""
+    form = call.text("--progress")
+    if form in ("json", "off"):
+        return form == "json"
     return sys.stderr.isatty() and not call.json and not call.given("--quiet")
+
+
+def _meter(call: Call, label: str, total: int, unit: str) -> _Bar | _Events:
+    return (_Events if call.text("--progress") == "json" else _Bar)(label, total, unit)
+
+
+class _Events:
+    """One line of JSON after another, ten a second at most; the last one says that all is done."""
+
+    def __init__(self, label: str, total: int, unit: str) -> None:
+        self.label, self.total, self.unit = label, total, unit
+        self.done = 0
+        self._told = 0.0
+
+    def advance(self, amount: int) -> None:
+        self.done += amount
+        now = time.monotonic()
+        if now - self._told >= _REDRAW_SECONDS or self.done >= self.total:
+            self._told = now
+            event = {"progress": self.label, "done": self.done, "total": self.total, "unit": self.unit}
+            output.note(output.compact(event))
+
+    def erase(self) -> None:
+        """Nothing: what was told stays told."""
 
 
 class _Bar:

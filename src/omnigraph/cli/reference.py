@@ -22,7 +22,8 @@ omnigraph query --store graph.omni --query queries.gq people_named -p name=Ada
 ```
 
 Results go to stdout and nothing else does; notes, warnings, prompts, progress and errors go to stderr. `--json` prints
-one JSON document. Options may stand before or after the command.
+one JSON document; when a command fails, the last line of stderr is then the failure as JSON too, with `error`, `code`
+and its details. Options may stand before or after the command.
 
 | Exit code | Means |
 |---|---|

@@ -12,7 +12,7 @@ from omnigraph.engine.indexes import part_of
 from omnigraph.engine.vector_index import INDEX_TYPE
 from omnigraph.pipeline.jobs import SparkTasks, Tasks
 from omnigraph.pipeline.session import spark_session
-from omnigraph.storage.tables import IndexSpec, TableHandle, build_segment, open_table
+from omnigraph.storage.tables import IndexSpec, TableHandle, build_segment, join_segments, open_table
 
 # Every segment of a vector index is searched by every query, and extensions add more of them.
 _VECTOR_SEGMENTS = 4
@@ -48,8 +48,8 @@ class SpreadBuilder:
 
         segments = self._tasks.run(build, parts, stage="index", report=None)
         done = zip((at for at, _ in parts), segments, strict=True)
-        found = {at: tuple(each for _, each in mine) for at, mine in groupby(done, key=lambda pair: pair[0])}
-        return [replace(spec, segments=found.get(at, ())) for at, spec in enumerate(specs)]
+        found = {at: [each for _, each in mine] for at, mine in groupby(done, key=lambda pair: pair[0])}
+        return [join_segments(table, spec, found.get(at, ())) for at, spec in enumerate(specs)]
 
 
 def _session(spark: Any) -> Any:

@@ -1,27 +1,30 @@
-"""Segments of indexes: built over some fragments by any process, taken over by the one that commits."""
+"""Segments of indexes: built over some fragments by any process, joined and taken over by the one that commits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from omnigraph.storage.layout import Address
+from omnigraph.storage.objects import open_objects
 from omnigraph.storage.staged import IndexSpec
 
-# Segments of these become one. Of vectors, only segments with common partitions can be joined, and each has its own.
+# Segments of these become one. Those of vectors would need common partitions, and each is trained by itself.
 _JOINED = frozenset({"BTREE", "INVERTED"})
 
 
 def built(dataset: Any, spec: IndexSpec) -> list[Any]:
     """The segments of one index: those that others have built on this very version, or one that is built now."""
-    segments = _ready(dataset, spec.segments) or [built_here(dataset, spec)]
+    # Fragments of another version may be others.
+    if spec.segments and all(segment.dataset_version == dataset.version for segment in spec.segments):
+        return list(spec.segments)
+    segment = built_here(dataset, spec)
     # An inverted segment is unreadable until it has passed through a merge, even of itself alone.
-    if spec.index_type == "INVERTED" or (spec.index_type in _JOINED and len(segments) > 1):
-        return [dataset.merge_existing_index_segments(segments)]
-    return segments
+    return [dataset.merge_existing_index_segments([segment]) if spec.index_type == "INVERTED" else segment]
 
 
 def built_here(dataset: Any, spec: IndexSpec) -> Any:
-    """One segment over the fragments of a spec."""
+    """One segment over the fragments of a spec, as lance leaves it."""
     return dataset.create_index_uncommitted(
         spec.column,
         spec.index_type,
@@ -33,6 +36,16 @@ def built_here(dataset: Any, spec: IndexSpec) -> Any:
     )
 
 
-def _ready(dataset: Any, segments: Sequence[Any]) -> list[Any]:
-    """Segments built elsewhere; none of them if the table has moved on since, because its fragments may be others."""
-    return list(segments) if all(segment.dataset_version == dataset.version for segment in segments) else []
+def joined(address: Address, dataset: Any, spec: IndexSpec, segments: Sequence[Any]) -> tuple[Any, ...]:
+    """Segments over different fragments as `IndexSpec.segments` takes them; files that are not needed any more go.
+
+    What a crash leaves of them nobody refers to, and lance removes such files with old versions after a week.
+    """
+    if spec.index_type not in _JOINED or not segments:
+        return tuple(segments)
+    whole = dataset.merge_existing_index_segments(list(segments))
+    objects = open_objects(address.root)
+    for segment in segments:
+        if segment.uuid != whole.uuid:
+            objects.delete_prefix(f"{address.path}/_indices/{segment.uuid}")
+    return (whole,)

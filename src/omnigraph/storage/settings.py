@@ -29,7 +29,7 @@ class Settings:
     # ones go; 0 keeps them.
     manifest_keep_versions: int = 64
     # Two versions of a table that have to be compared from end to end are compared by Spark, where it is installed,
-    # from this many rows in both together.
+    # from this many rows in both together; and a table of so many is indexed by Spark, where a session runs.
     distribute_rows: int = 20_000_000
 
     @property

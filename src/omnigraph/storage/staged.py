@@ -63,7 +63,7 @@ class IndexSpec:
     """One index to build: lance's index type and its parameters.
 
     With `fragments`, only these are indexed and the index keeps what it has; without, it is built anew over all.
-    `segments` are what workers have built of it on the version it is staged on, see `tables.build_segment`.
+    `segments` are what workers have built of it on the version it is staged on, see `tables.join_segments`.
     """
 
     column: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -42,10 +43,10 @@ __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle",
     "TransactionInfo", "Unknown", "blob_array", "blob_field", "build_segment", "can_compact", "clone", "commit",
-    "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "key_field", "latest_version",
-    "list_refs", "locate", "merge_rows", "open_table", "preserves_content", "quote", "stage_append", "stage_create",
-    "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update", "stage_upsert",
-    "write_fragments",
+    "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "join_segments", "key_field",
+    "latest_version", "list_refs", "locate", "merge_rows", "open_table", "preserves_content", "quote", "stage_append",
+    "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update",
+    "stage_upsert", "write_fragments",
 ]  # fmt: skip
 
 STORAGE_VERSION = "2.2"
@@ -184,9 +185,15 @@ def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
 
 
 def build_segment(base: TableHandle, spec: IndexSpec) -> Any:
-    """Build one index over the fragments of a spec for a later `stage_index` on this version; runs on any worker."""
+    """Build one index over the fragments of a spec, for `join_segments` on this version; runs on any worker."""
     with translated(base.address.uri):
         return segments.built_here(base.dataset, spec)
+
+
+def join_segments(base: TableHandle, spec: IndexSpec, parts: Sequence[Any]) -> IndexSpec:
+    """The spec with what `build_segment` has built of it in parts, for `stage_index` on this version."""
+    with translated(base.address.uri):
+        return replace(spec, segments=segments.joined(base.address, base.dataset, spec, parts))
 
 
 def write_fragments(

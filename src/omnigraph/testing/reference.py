@@ -11,6 +11,7 @@ from typing import Any
 
 import omnigraph
 from omnigraph import errors
+from omnigraph.compiler import diagnostics
 from omnigraph.storage.settings import DEFAULTS
 from omnigraph.testing.error_codes import CODES
 from omnigraph.testing.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
@@ -172,8 +173,9 @@ def _name(annotation: Any) -> str:
 
 def _tree(kind: type[errors.OmnigraphError], depth: int = 0) -> Iterator[tuple[int, type[errors.OmnigraphError]]]:
     yield depth, kind
+    # Which modules happen to be loaded must not show: beside the tree itself only the compiler's errors are public.
     for child in kind.__subclasses__():
-        if child.__module__.startswith("omnigraph."):
+        if child.__module__ in (errors.__name__, diagnostics.__name__):
             yield from _tree(child, depth + 1)
 
 

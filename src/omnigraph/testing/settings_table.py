@@ -111,7 +111,7 @@ WRITE_PROTOCOL = {
     "manifest_compact_fragments": "fragments of `__manifest` from which a writer folds them; 0 never does",
     "table_compact_fragments": "the same for the table that is written",
     "manifest_keep_versions": "versions of `__manifest` that stay when old ones go; 0 keeps all",
-    "distribute_rows": "rows from which two versions of a table are compared by Spark",
+    "distribute_rows": "rows from which tables are compared and indexed by Spark",
 }
 
 # Fields of `omnigraph.server.settings.Settings`; the variables above set most of them.

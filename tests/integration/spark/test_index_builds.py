@@ -19,6 +19,7 @@ from omnigraph.pipeline.jobs import LocalTasks
 from omnigraph.storage import tables
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.tables import TableHandle
+from omnigraph.testing.invariants import violations
 
 SCHEMA = """
 node Spot { code: String @key  note: String? @index  part: I32? @index  v: Vector(8)? @index @metric("cosine") }
@@ -118,6 +119,8 @@ def test_tasks_build_what_this_process_would_build(
             assert bool(parts) == (runner == "spark")
             found[runner] = answers(graph), index_answers(spot_table(graph))
             segments = {index.name: index.segments for index in spot_table(graph).indices()}
+            files = Path(spot_table(graph).address.uri, "_indices")
+            assert len(list(files.iterdir())) == sum(segments.values()), "what was joined is gone"
             assert segments.pop("v_vec") == (2 if runner == "spark" else 1)
             assert set(segments.values()) == {1}
     assert found["inline"] == found["spark"]
@@ -171,6 +174,29 @@ def test_small_tables_and_processes_without_spark_build_in_the_commit(
         with pytest.raises(BadRequest, match=r"install omnigraph\[spark\]"):
             graph.ensure_indices(runner="spark")
     assert parts == []
+
+
+def test_tables_of_a_branch_keep_their_segments_with_the_branch(
+    template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class TwoTasks(LocalTasks):
+        cores = 2
+
+    monkeypatch.setattr(indexes, "index_builder", lambda *_: SpreadBuilder(1, tasks=TwoTasks()))
+    with og.open(shutil.copytree(template, tmp_path / "g.omni")) as graph:
+        graph.branches.create("side")
+        graph.load([{"type": "Spot", "data": {"code": "late", "part": 4}}], branch="side")
+        assert graph.ensure_indices(branch="side") == []
+        view = graph.view("side")
+        table = view.table(view.catalog.nodes["Spot"])
+        files = Path(table.address.uri, "_indices")
+        assert len(list(files.iterdir())) == sum(index.segments for index in table.indices()) == 8
+        assert {index.fragments for index in table.indices()} == {table.fragment_ids()}
+        # A branch of a branch still reads its parent's table, which has everything.
+        graph.branches.create("inner", from_="side")
+        assert graph.ensure_indices(branch="inner") == []
+        assert index_answers(table)["values"].count("late") == 1
+        assert violations(graph._core.store) == []
 
 
 def test_segments_of_an_older_version_are_built_again_by_the_commit(template: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ DIRECT = (
         "maintain.optimize",
         DIRECT_SCOPE,
         (URI,),
-        (JSON,),
+        (shared.PROGRESS, JSON),
     ),
     Command(
         ("repair",),

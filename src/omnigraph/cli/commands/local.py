@@ -37,6 +37,7 @@ LOCAL = (
             Option("--reembed-all", "embed again what has a vector already"),
             Option("--type", "only records of this type", "TYPE", repeats=True),
             Option("--select", "only records whose field has this value", "[TYPE:]FIELD=VALUE", repeats=True),
+            shared.PROGRESS,
             JSON,
         ),
         conflicts=(

@@ -77,6 +77,7 @@ READS = (
                 default="jsonl",
             ),
             Option("--out", "where to write it; by default standard output", "PATH"),
+            shared.PROGRESS,
         ),
     ),
     Command(
@@ -92,6 +93,7 @@ READS = (
             Option("--offset", "skip this many bytes", "N", number=True, bits=64, default="0"),
             Option("--length", "at most this many bytes", "N", number=True, bits=64),
             Option("--out", "a file to write; by default standard output", "PATH"),
+            shared.PROGRESS,
         ),
         (("--branch", "--snapshot"),),
         notes="A reference to an object outside the graph is never followed.",

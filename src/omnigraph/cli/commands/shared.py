@@ -18,6 +18,14 @@ SNAPSHOT = Option("--snapshot", "read as of this graph commit, tag or point in t
 PICTURE = Option("--out", "a file to write: .svg, .html, .png, .dot or .mmd", "FILE")
 FORMAT = Option("--format", "how rows are printed", "FORMAT", choices=FORMATS)
 
+PROGRESS = Option(
+    "--progress",
+    "a bar where a person watches, or JSON lines on stderr",
+    "FORM",
+    choices=("bar", "json", "off"),
+    default="bar",
+)
+
 SOURCE_OPTIONS = (
     Option("--query", "a file of queries", "FILE"),
     Option("--query-string", "query text", "GQ", short="-e"),

@@ -72,6 +72,7 @@ WRITES = (
             Option("--max-errors", "give up after this many bad records", "N", number=True),
             NO_EMBED,
             Option("--no-build", "do not index what a large load has brought"),
+            shared.PROGRESS,
             JSON,
         ),
         conflicts=(("--data", "--mapping"),),

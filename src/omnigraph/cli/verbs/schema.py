@@ -43,11 +43,12 @@ def plan(call: Call) -> None:
 def apply(call: Call) -> None:
     """The schema changes in one commit."""
     target, schema = write_target(call), source_file(call.value("--schema"))
-    refuse_cluster_layout(target.uri)
-    echo(call, target)
     if isinstance(target, ServedTarget):
+        echo(call, target)
         _apply_served(call, target, schema)
         return
+    refuse_cluster_layout(target.uri)
+    echo(call, target)
     with target.writer() as graph:
         done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
     if call.json:

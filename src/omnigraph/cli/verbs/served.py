@@ -22,7 +22,7 @@ def list_graphs(call: Call) -> None:
     if call.json:
         output.document({"graphs": graphs})
     else:
-        output.write("".join(f"{each['graph_id']} {each['uri']}\n" for each in graphs))
+        output.write("".join(f"{each['graph_id']}\t{each['uri']}\n" for each in graphs))
 
 
 def alias(call: Call) -> None:

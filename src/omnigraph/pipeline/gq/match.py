@@ -24,7 +24,6 @@ from omnigraph.engine.view import View
 from omnigraph.pipeline.gq.entities import Conditions, Entities, as_
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
 from omnigraph.pipeline.gq.hops import Hops
-from omnigraph.pipeline.gq.scan import not_on_spark
 
 
 class Matcher:
@@ -112,7 +111,7 @@ class Matcher:
     def _left_join(self, rows: Rows, op: LeftJoin) -> Rows:
         """Extend each row by what the inner pipeline finds for it, or by null."""
         if rows.frame is None:
-            raise not_on_spark("'optional' before anything is matched")
+            rows = Rows(self.low.spark.range(1).select(as_("id", self.low.names.fresh())))
         inner = self.match(self._distinct(rows, op.outer) if op.outer else Rows(None), op.ops)
         aliases = {rows.key(var): self.low.names.fresh() for var in op.outer}
         bound = {key: column for key, column in inner.columns.items() if key[0] in op.binds}

@@ -19,7 +19,7 @@ from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.search import query_vector
 from omnigraph.pipeline.gq.carry import Batches, from_spark, reporting
 from omnigraph.pipeline.gq.frame import Lowering, Rows
-from omnigraph.pipeline.gq.scan import Scan, node_type, scan_frame
+from omnigraph.pipeline.gq.scan import Scan, scan_frame
 from omnigraph.pipeline.gq.values import Searches, TextStatistics, text_statistics
 
 _SCORE = ir.FLOAT64
@@ -31,7 +31,7 @@ def prepare(low: Lowering, run: Run, plan: ReadPlan, tables: Mapping[str, str]) 
     calls = [part for part in expressions(plan) if isinstance(part, ir.Nearest | ir.Bm25)]
     vectors = {call: query_vector(run, call) for call in calls if isinstance(call, ir.Nearest)}
     statistics = {
-        call: _statistics(low, node_type(run.view.catalog, tables[call.var]), call, run)
+        call: _statistics(low, run.view.catalog.nodes[tables[call.var]], call, run)
         for call in calls
         if isinstance(call, ir.Bm25)
     }

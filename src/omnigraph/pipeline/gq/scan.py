@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from omnigraph.compiler.catalog.model import Catalog, NodeType
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import properties
-from omnigraph.compiler.types import PropType, union_members
+from omnigraph.compiler.types import PropType
 from omnigraph.engine.arrow import TableType
 from omnigraph.engine.predicate import Bindings
 from omnigraph.engine.pushdown import push
@@ -42,13 +41,6 @@ class Scan:
 def kind_of(info: TableType, name: str) -> PropType:
     """The type of a column; ids and endpoints are text."""
     return info.properties.get(name, TEXT)
-
-
-def node_type(catalog: Catalog, name: str) -> NodeType:
-    """A node type by name; a union of several has no table to scan."""
-    if len(union_members(name)) > 1:
-        raise not_on_spark(f"a variable of several types ({' or '.join(union_members(name))})")
-    return catalog.nodes[name]
 
 
 def not_on_spark(what: str) -> BadRequest:
