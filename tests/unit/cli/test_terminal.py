@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 import threading
@@ -21,6 +22,8 @@ from omnigraph.cli.prompt import fragments
 from omnigraph.cli.verbs.shell import is_open
 
 __all__ = ["desk", "template"]  # fixtures
+
+_PATIENCE = 60
 
 
 def at_terminal(desk: Desk, answer: str, *args: str, then: Sequence[tuple[str, str]] = ()) -> tuple[int, str]:
@@ -45,7 +48,7 @@ def at_terminal(desk: Desk, answer: str, *args: str, then: Sequence[tuple[str, s
     patience = threading.Timer(60, process.kill)
     patience.start()
     try:
-        while piece := os.read(screen, 4096):
+        while select.select([screen], [], [], _PATIENCE)[0] and (piece := os.read(screen, 4096)):
             seen += piece
             if waiting and waiting[0][0].encode() in seen:
                 os.write(screen, waiting.pop(0)[1].encode())
@@ -56,7 +59,12 @@ def at_terminal(desk: Desk, answer: str, *args: str, then: Sequence[tuple[str, s
         os.close(screen)
     if process.stdout is not None:
         process.stdout.close()
-    return process.wait(timeout=60), seen.decode()
+    try:
+        return process.wait(timeout=_PATIENCE), seen.decode()
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise AssertionError(f"the command waits for ever; the screen shows {seen.decode()!r}") from None
 
 
 @pytest.mark.parametrize(
@@ -170,7 +178,8 @@ def test_the_prompt_completes_from_the_schema_in_colour_and_runs_what_was_typed(
     desk.graph()
     desk.env.update({"PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm-256color"})
     typed = [
-        ("main>", "match { $p: Per\t"),
+        ("main>", "match { $p: Per"),
+        ("Per", "\t"),  # only now, or both may be drawn at once and nothing tells that it was completed
         ("mson", " } return { count($p) as people }\r"),
         ("1 rows", ":quit\r"),
     ]
