@@ -10,7 +10,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra dev --extra testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw
 
-.PHONY: help setup demo test check format bench crash soak docs clean
+.PHONY: help setup demo test check format bench crash soak client-session docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -54,6 +54,10 @@ crash: $(VENV)/.ready ## kill a process at every named step and print what becam
 soak: $(VENV)/.ready ## many writer processes with kills and pauses, on disk and on S3 (SOAK_SECONDS=600 make soak)
 	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6
 	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6 --s3
+
+client-session: $(VENV)/.ready ## a TypeScript client generated from the OpenAPI document talks to a server (needs node and npm)
+	@cd examples/openapi-client && npm ci --silent && npm run --silent generate && npm run --silent build
+	@$(BIN)/python examples/openapi-client/run.py
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	@$(SYNC) --extra docs

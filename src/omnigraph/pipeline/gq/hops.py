@@ -93,12 +93,14 @@ class Hops:
         return Rows(frame, _ends(near, far), {near: ir.STRING, far: ir.STRING})
 
     def _layers(
-        self, starts: Frame, edges: Frame, link: Link, *, with_nodes: bool = False
+        self, starts: Frame, edges: Frame, link: Link, *, for_paths: bool = False, with_nodes: bool = False
     ) -> Iterator[tuple[int, Frame, Frame]]:
         """(hop, nodes one hop before, nodes first met at this hop), each by its start, from the first hop on.
 
         With nodes, a `path` comes along: of all shortest ways from the start the one whose ids come first.
         """
+        # Plans that hold each other double with every hop, so long walks, and those that a plan holds twice, forget them.
+        forgets = for_paths or link.max_hops > _FEW_HOPS
         first = starts.where("start IS NOT NULL").select("start", as_("start", "node"))
         frontier = self.low.hold(first.withColumn("path", F.array(_step("node", link))) if with_nodes else first)
         seen = frontier.select("start", "node")
@@ -114,18 +116,18 @@ class Hops:
                 steps = steps.select("start", as_("b", "node")).distinct()
             known = seen.select(as_("start", "s"), as_("node", "n"))
             same = (F.col("start") == F.col("s")) & (F.col("node") == F.col("n"))
-            fresh = self._settled(steps.join(known, same, "left_anti"), link)
+            fresh = self._settled(steps.join(known, same, "left_anti"), forgets=forgets)
             yield hop, frontier, fresh
-            seen = self._settled(seen.unionByName(fresh.select("start", "node")), link)
+            seen = self._settled(seen.unionByName(fresh.select("start", "node")), forgets=forgets)
             frontier = fresh
 
     def _held_edges(self, pairs: Rows) -> Frame:
         near, far = pairs.columns["", "near"], pairs.columns["", "far"]
         return self.low.hold(pairs.frame.select(as_(near, "a"), as_(far, "b")))
 
-    def _settled(self, frame: Frame, link: Link) -> Frame:
-        """What later hops read again; plans that hold each other double with every hop, so long walks forget them."""
-        return frame.localCheckpoint() if link.max_hops > _FEW_HOPS else self.low.hold(frame)
+    def _settled(self, frame: Frame, *, forgets: bool) -> Frame:
+        """What later hops read again."""
+        return frame.localCheckpoint() if forgets else self.low.hold(frame)
 
     # --- shortest paths --------------------------------------------------------------------------
 
@@ -133,9 +135,8 @@ class Hops:
         """The rows with the path between their two ends, which are linked."""
         link, with_nodes = op.link, "nodes" in op.columns
         tail, head = self.low.names.fresh(), self.low.names.fresh()
-        rows = rows.with_frame(
-            rows.frame.withColumns({tail: self.end(rows, link.tail, link), head: self.end(rows, link.head, link)})
-        )
+        both = {tail: self.end(rows, link.tail, link), head: self.end(rows, link.head, link)}
+        rows = rows.with_frame(rows.frame.withColumns(both).localCheckpoint())
         one_hop = replace(link, min_hops=1, max_hops=1, edge_var=None)
         edges = self._held_edges(self.hops(rows, one_hop, link.tail))
         paths = self._paths(rows.frame.select(as_(tail, "start")).distinct(), edges, link, with_nodes=with_nodes)
@@ -165,7 +166,7 @@ class Hops:
     def _paths(self, starts: Frame, edges: Frame, link: Link, *, with_nodes: bool) -> Frame:
         """(start, node, hop) of everything within reach, with the path if it is wanted."""
         found = None
-        for hop, before, fresh in self._layers(starts, edges, link, with_nodes=with_nodes):
+        for hop, before, fresh in self._layers(starts, edges, link, for_paths=True, with_nodes=with_nodes):
             if found is None:
                 found = before.withColumn("hop", F.lit(0))
             found = found.unionByName(fresh.withColumn("hop", F.lit(hop)))
