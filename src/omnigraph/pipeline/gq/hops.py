@@ -99,7 +99,7 @@ class Hops:
 
         With nodes, a `path` comes along: of all shortest ways from the start the one whose ids come first.
         """
-        # Plans that hold each other double with every hop, so long walks, and those that a plan holds twice, forget them.
+        # Plans that hold each other double with every hop, so long walks forget them, and those after another walk.
         forgets = for_paths or link.max_hops > _FEW_HOPS
         first = starts.where("start IS NOT NULL").select("start", as_("start", "node"))
         frontier = self.low.hold(first.withColumn("path", F.array(_step("node", link))) if with_nodes else first)
