@@ -175,7 +175,7 @@ def _tree(kind: type[errors.OmnigraphError], depth: int = 0) -> Iterator[tuple[i
     yield depth, kind
     # Which modules happen to be loaded must not show: beside the tree itself only the compiler's errors are public.
     for child in kind.__subclasses__():
-        if child.__module__ in (errors.__name__, diagnostics.__name__):
+        if child.__module__.startswith((errors.__name__, diagnostics.__name__)):
             yield from _tree(child, depth + 1)
 
 
