@@ -10,6 +10,7 @@ import httpx
 import pytest
 from graph_api import Api
 from served_people import POLICY, SERVER_POLICY, STORED, TOKENS, copies, create_people
+
 from server_process import ServerProcess, serving
 
 GRAPHS = 40

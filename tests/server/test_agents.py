@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from served_people import ADD, STORED, copies
+
 from server_process import ServerProcess, serving
 
 READS = """

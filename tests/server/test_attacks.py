@@ -13,6 +13,7 @@ import httpx
 import pytest
 from graph_api import Api
 from served_people import ADD, COUNT, TOKENS
+
 from server_process import ServerProcess
 
 pytestmark = pytest.mark.xdist_group("http")

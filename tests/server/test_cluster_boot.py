@@ -11,11 +11,11 @@ import httpx
 import pytest
 from graph_api import Api
 from served_people import FIND, SCHEMA
-from server_process import running
 
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.refresh import import_state
 from omnigraph.server.main import main
+from server_process import running
 
 pytestmark = pytest.mark.xdist_group("http")
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 from served_people import STORED, copies
-from server_process import ServerProcess, serving
 
 from omnigraph.server.openapi.build import document
 from omnigraph.server.openapi.serve import without_security
+from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http-fuzz")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import httpx
 import pytest
-from server_process import ServerProcess
 
 from omnigraph.server.openapi.build import committed, document, text
 from omnigraph.server.routes.table import ROUTES
+from server_process import ServerProcess
 
 pytestmark = pytest.mark.xdist_group("http")
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from graph_api import Api
 from served_people import COUNT, copies
+
 from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http-process")

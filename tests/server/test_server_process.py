@@ -12,13 +12,13 @@ import httpx
 import pytest
 from graph_api import Api
 from served_people import ADD, AGE, COUNT, SCHEMA, copies
-from server_process import ServerProcess, running, serving
 
 from omnigraph.cli.main import main as cli
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.refresh import import_state
 from omnigraph.server import logs
 from omnigraph.server.main import main
+from server_process import ServerProcess, running, serving
 
 pytestmark = pytest.mark.xdist_group("http-process")
 
