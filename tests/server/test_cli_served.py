@@ -110,7 +110,7 @@ def test_a_condition_that_no_longer_holds_is_exit_code_4(desk: Desk, at: list[st
 def test_what_a_server_lacks_is_said(desk: Desk, at: list[str]) -> None:
     refused = desk.run("diff", *at, "main", "main")
     assert refused.code == 1
-    assert "'diff' needs the storage itself" in refused.stderr
+    assert "`--server` does not apply. A server has no route for it" in refused.stderr
     preview = desk.run("branch", "merge", *at, "main", "--preview")
     assert "a server has no such option" in preview.stderr
     asked = desk.run("mutate", *at, "--as", "eve", "-e", 'query q() { delete Person where name = "Dan" }')

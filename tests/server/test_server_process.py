@@ -197,7 +197,7 @@ def test_workers_share_an_address_and_a_graph(template: Path, tmp_path: Path) ->
     place = copies(template, tmp_path, ["default"])["default"]
     command = ["-m", "omnigraph.cli", "serve", "--store", place, "--bind", "127.0.0.1:0", "--workers", "2"]
     with running(command) as server:
-        token = server.extra["OMNIGRAPH_TOKEN"]
+        token = server.extra["OMNIGRAPH_BEARER_TOKEN"]
         assert httpx.get(f"{server.url}/graphs/default/branches").status_code == 401
         for number in range(4):
             with server.client(token) as client:  # a connection each, so that both workers get some

@@ -19,6 +19,7 @@ from omnigraph.errors import (
     PreconditionFailed,
 )
 
+CONFLICT_ADVICE = "decide with --resolve TYPE/ID=ours|theirs|{…}, --strategy ours|theirs, or --disjoint"
 INTERRUPTED = 130
 READER_GONE = 141
 _LONGEST_VALUE = 80
@@ -50,7 +51,7 @@ def message_of(error: Exception) -> str:
         case MergeConflicts():
             count = len(error.conflicts)
             found = f"{count} merge conflict{'' if count == 1 else 's'}; nothing was written"
-            return "\n".join([found, *map(conflict_text, error.conflicts)])
+            return "\n".join([found, *map(conflict_text, error.conflicts), CONFLICT_ADVICE])
         case ParameterError() if error.parameter is not None:
             return f"param '{error.parameter}': {error.message}"
         case ChangeFeedGap():

@@ -7,7 +7,7 @@ from omnigraph.cli.globals import GLOBAL_OPTIONS
 from omnigraph.cli.model import Argument, Capability, Command, Option
 
 LEGEND = (
-    ("any", "works on a graph in storage and on a graph of a server: the data commands"),
+    ("any", "works on a graph in storage, and on a graph of a server where it takes --server: the data commands"),
     ("served", "needs a server: graphs, stored queries (--server, or a profile that names one)"),
     ("direct", "needs the storage itself: init, lint, maintenance (a URI, --store or --cluster)"),
     ("control", "works on a cluster: its directory (--config), or its directory or storage root (--cluster)"),

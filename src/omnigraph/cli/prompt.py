@@ -65,6 +65,24 @@ def fragments(line: str) -> list[tuple[str, str]]:
     return [*pieces, ("", line[at:])] if at < len(line) else pieces
 
 
+def offers(before: str, words: Sequence[str]) -> tuple[str, list[str]]:
+    """What was begun, and what may complete it: commands at the start of an entry, names of the schema elsewhere.
+
+    >>> offers("match { $p.na", [":name", "name", "Name", "match"])
+    ('na', ['name'])
+    """
+    found = re.search(r":?\w*$", before)
+    begun = found.group() if found else ""
+    head = before[: len(before) - len(begun)]
+    if begun.startswith(":") or (not head.strip() and not begun):
+        fitting = [word for word in words if word.startswith(":")]
+    elif head.endswith("."):
+        fitting = [word for word in words if word[0].islower() and word not in KEYWORDS]
+    else:
+        fitting = [word for word in words if not word.startswith(":")]
+    return begun, [word for word in fitting if word.startswith(begun) and word != begun]
+
+
 def _toolkit_reader(directory: Path, words: Callable[[], Sequence[str]]) -> ReadLine:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, History, InMemoryHistory
@@ -100,10 +118,8 @@ def _completer(words: Callable[[], Sequence[str]]) -> Completer:
 
     class WordCompleter(Completer):
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-            prefix = re.search(r":?\w*$", document.text_before_cursor)
-            begun = prefix.group() if prefix else ""
-            for word in words():
-                if word.startswith(begun) and word != begun:
-                    yield Completion(word, start_position=-len(begun))
+            begun, offered = offers(document.text_before_cursor, words())
+            for word in offered:
+                yield Completion(word, start_position=-len(begun))
 
     return WordCompleter()

@@ -45,14 +45,14 @@ def guard(call: Call) -> None:
     command = call.command
     for name in ADDRESSING:
         if call.given(name) and name not in command.accepts:
-            remedy = _remedy(command)
+            remedy = _remedy(command, name)
             raise BadRequest(
                 f"`{command.addressed_as}` is a {command.capability.value} command; "
                 f"`{name}` does not apply.{' ' + remedy if remedy else ''}"
             )
 
 
-def _remedy(command: Command) -> str:
+def _remedy(command: Command, option: str) -> str:
     match command.capability:
         case Capability.DIRECT if command.path[0] in _MAINTENANCE:
             return "Pass a storage URI, or --cluster <dir> --graph <id>."
@@ -62,6 +62,8 @@ def _remedy(command: Command) -> str:
             return "Say which cluster with --config <dir>."
         case Capability.CONTROL:
             return "Say which cluster: pass --cluster <dir|uri>."
+        case Capability.DATA if option == "--server":
+            return "A server has no route for it; pass a URI or --store."
         case Capability.SERVED:
             return "Use --server <name|url> or --profile <name>."
         case _:

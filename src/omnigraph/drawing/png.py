@@ -34,8 +34,11 @@ def to_png(picture: Picture) -> bytes:
     draw = ImageDraw.Draw(image)
     fonts = {size: ImageFont.load_default(size * _SCALE) for size in (10, 11, 13)}
     by_key = {each.box.key: each for each in placed}
+    pairs = {(arrow.source, arrow.target) for arrow in picture.bundles()}
     for arrow in picture.bundles():
-        _arrow(draw, fonts, arrow.label, by_key[arrow.source], by_key[arrow.target])
+        # An arrow that meets an opposite one carries its label near its own start.
+        share = 0.3 if (arrow.target, arrow.source) in pairs else 0.5
+        _arrow(draw, fonts, arrow.label, (by_key[arrow.source], by_key[arrow.target]), share)
     for each in placed:
         _box(draw, fonts, each)
     data = io.BytesIO()
@@ -43,7 +46,8 @@ def to_png(picture: Picture) -> bytes:
     return data.getvalue()
 
 
-def _arrow(draw: ImageDraw, fonts: Fonts, label: str, source: Placed, target: Placed) -> None:
+def _arrow(draw: ImageDraw, fonts: Fonts, label: str, ends: tuple[Placed, Placed], share: float) -> None:
+    source, target = ends
     size = _SCALE
     if source is target:
         x, y = source.x + source.width / 2, source.y
@@ -59,7 +63,7 @@ def _arrow(draw: ImageDraw, fonts: Fonts, label: str, source: Placed, target: Pl
     wings = [(x2 - 8 * math.cos(angle + turn), y2 - 8 * math.sin(angle + turn)) for turn in (0.4, -0.4)]
     draw.line([(x1 * size, y1 * size), (x2 * size, y2 * size)], fill=LINE, width=size)
     draw.polygon([(x * size, y * size) for x, y in ((x2, y2), *wings)], fill=LINE)
-    middle = ((x1 + x2) / 2 * size, (y1 + y2) / 2 * size)
+    middle = ((x1 + (x2 - x1) * share) * size, (y1 + (y2 - y1) * share) * size)
     draw.text(middle, label, fill=QUIET, font=fonts[10], anchor="mm", stroke_width=2 * size, stroke_fill="white")
 
 

@@ -99,7 +99,8 @@ class EmbedderMissing(InputError):
 
     def __init__(self, property_name: str) -> None:
         super().__init__(
-            f"R004: searching '{property_name}' by text needs an embedding provider; configure one or pass a vector"
+            f"R004: searching '{property_name}' by text needs an embedding provider: "
+            "set OMNIGRAPH_EMBED_PROVIDER (local works offline) or pass a vector"
         )
         self.property_name = property_name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.cli.commands import shared
-from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, URI, URI_OPTION, WRITE_SCOPE
+from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, STORED_READ_SCOPE, URI, URI_OPTION, WRITE_SCOPE
 from omnigraph.cli.model import Argument, Capability, Command, Option
 
 _COMMIT_ID = Argument("COMMIT_ID", "a graph commit id", required=True)
@@ -123,7 +123,7 @@ READS = (
         Capability.DATA,
         "Draw the node types and the edges between them",
         "draw.draw_types",
-        READ_SCOPE,
+        STORED_READ_SCOPE,
         (URI,),
         (shared.PICTURE,),
     ),
@@ -132,7 +132,7 @@ READS = (
         Capability.DATA,
         "Draw the surroundings of an entity, or the nodes that a query returns",
         "draw.draw",
-        READ_SCOPE,
+        STORED_READ_SCOPE,
         (Argument("NAME", "which query of the source"),),
         (
             Option("--from", "the entity in the middle", "TYPE:ID"),
@@ -222,7 +222,7 @@ READS = (
         Capability.DATA,
         "Show which entities differ between two states",
         "diff.diff",
-        READ_SCOPE,
+        STORED_READ_SCOPE,
         (
             Argument("FROM", "a branch, tag, commit id or point in time", required=True),
             Argument("TO", "the same; by default main"),
@@ -234,7 +234,7 @@ READS = (
         Capability.DATA,
         "Show which commit set each property of an entity",
         "diff.blame",
-        READ_SCOPE,
+        STORED_READ_SCOPE,
         (
             Argument("TYPE", "a node or edge type", required=True),
             Argument("ID", "the entity's id", required=True),
@@ -247,7 +247,7 @@ READS = (
         Capability.DATA,
         "Draw the history of a branch, merges included",
         "history.log",
-        READ_SCOPE,
+        STORED_READ_SCOPE,
         (URI,),
         (
             BRANCH,

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from omnigraph.cli.commands import shared
-from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, URI, URI_OPTION, WRITE_SCOPE
+from omnigraph.cli.commands.shared import (
+    BRANCH,
+    JSON,
+    STORED_READ_SCOPE,
+    STORED_WRITE_SCOPE,
+    URI,
+    URI_OPTION,
+    WRITE_SCOPE,
+)
 from omnigraph.cli.model import Argument, Capability, Command, Option
 
 _COMMIT_ID = Argument("COMMIT_ID", "a graph commit id", required=True)
@@ -41,7 +49,7 @@ WRITES = (
         Capability.DATA,
         "Type queries at a prompt",
         "shell.shell",
-        WRITE_SCOPE,
+        STORED_WRITE_SCOPE,
         (URI,),
         (BRANCH, shared.FORMAT),
         notes="Entries are also taken from standard input when it is not a terminal.",
@@ -139,7 +147,7 @@ WRITES = (
         Capability.DATA,
         "Undo what a commit changed with a new commit",
         "replay.revert",
-        WRITE_SCOPE,
+        STORED_WRITE_SCOPE,
         (_COMMIT_ID,),
         (URI_OPTION, BRANCH, _STRATEGY, JSON),
         label="commit",
@@ -149,7 +157,7 @@ WRITES = (
         Capability.DATA,
         "Repeat what a commit changed on another branch",
         "replay.cherry_pick",
-        WRITE_SCOPE,
+        STORED_WRITE_SCOPE,
         (_COMMIT_ID,),
         (URI_OPTION, BRANCH, _STRATEGY, JSON),
         label="commit",
@@ -159,7 +167,7 @@ WRITES = (
         Capability.DATA,
         "Name a commit",
         "tag.create",
-        WRITE_SCOPE,
+        STORED_WRITE_SCOPE,
         (
             Argument("NAME", "the tag", required=True),
             Argument("COMMIT", "a commit id; by default the head of the branch"),
@@ -172,7 +180,7 @@ WRITES = (
         Capability.DATA,
         "List tags",
         "tag.list_tags",
-        READ_SCOPE,
+        STORED_READ_SCOPE,
         (),
         (URI_OPTION, JSON),
         label="tag",
@@ -182,7 +190,7 @@ WRITES = (
         Capability.DATA,
         "Remove a tag",
         "tag.delete",
-        WRITE_SCOPE,
+        STORED_WRITE_SCOPE,
         (Argument("NAME", "the tag", required=True),),
         (URI_OPTION, JSON),
         label="tag",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.consent import echo, require_consent
-from omnigraph.cli.failure import conflict_kind, conflict_text
+from omnigraph.cli.failure import CONFLICT_ADVICE, conflict_kind, conflict_text
 from omnigraph.cli.params import parse_json
 from omnigraph.cli.target import read_target, write_target
 from omnigraph.errors import BadRequest
@@ -121,8 +121,7 @@ def _merge_lines(done: MergeResult) -> list[str]:
     for name, each in sorted(done.changes.items()):
         lines.append(f"  {name}: {each.inserted} inserted, {each.updated} updated, {each.deleted} deleted")
     lines += [f"  conflict: {conflict_text(each)}" for each in done.conflicts]
-    advice = "  decide with --resolve TYPE/ID=ours|theirs|{…}, --strategy ours|theirs, or --disjoint"
-    return [*lines, advice] if done.conflicts else lines
+    return [*lines, f"  {CONFLICT_ADVICE}"] if done.conflicts else lines
 
 
 def _decision(text: str) -> tuple[str, Resolution]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 
@@ -20,8 +22,9 @@ def infer_files(call: Call) -> None:
             output.document({"written": written, "notes": list(found.notes)})
         else:
             output.line(f"wrote {' and '.join(written)}")
-            output.line(f"next: omnigraph init --schema {written[0]} graph.omni")
-            output.line(f"      omnigraph load graph.omni --mapping {written[1]} --mode append")
+            graph = os.path.join(place, "graph.omni")
+            output.line(f"next: omnigraph init --schema {written[0]} {graph}")
+            output.line(f"      omnigraph load {graph} --mapping {written[1]} --mode append")
         return
     if call.json:
         output.document({"schema": found.schema, "mapping": dict(found.mapping), "notes": list(found.notes)})

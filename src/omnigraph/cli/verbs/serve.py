@@ -21,10 +21,11 @@ def serve(call: Call) -> None:
     bind = parse_bind(call.value("--bind"))
     development.require_loopback(bind)
     logs.configure(call.env)
+    uri = read_target(call).uri
     token = None if call.given("--unauthenticated") else development.new_token()
     if token is not None:
-        output.line(f"OMNIGRAPH_TOKEN={token}")
-    uri = read_target(call).uri
+        # The name under which the command line looks for a token, so that the line can be exported as it is.
+        output.line(f"OMNIGRAPH_BEARER_TOKEN={token}")
     workers.serve_with(
         lambda: development.development_deployment(uri, queries=call.many("--queries"), token=token),
         settings_from(os.environ),

@@ -74,6 +74,8 @@ class Session:
         try:
             if text.startswith(":"):
                 self._command(text[1:])
+            elif text in ("help", "quit", "exit"):
+                self._command("help" if text == "help" else "quit")
             else:
                 self._query(text)
         except OmnigraphError as error:

@@ -112,6 +112,8 @@ def _configured_embedder(call: ir.Nearest) -> Embedder:
     try:
         return make_embedder(resolve_config(os.environ))
     except BadRequest as error:
+        if os.environ.get("OMNIGRAPH_EMBED_PROVIDER", "").strip():
+            raise  # one was chosen, and what is wrong with it is the better answer
         raise EmbedderMissing(call.name) from error
 
 

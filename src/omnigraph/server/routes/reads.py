@@ -34,6 +34,7 @@ from omnigraph.server.refusal import bad_request, refusal_of
 from omnigraph.storage.commits import GraphCommit
 
 SNAPSHOT_ID = "Omnigraph-Snapshot-Id"
+QUERY_NAME = "Omnigraph-Query-Name"
 _LOG = logging.getLogger("omnigraph.server")
 
 
@@ -129,7 +130,9 @@ async def run_read(exchange: Exchange, asked: Asked, target: ReadTarget, snapsho
 
 def rendered(result: Result, target: Mapping[str, str | None], wanted: Preferences) -> Response:
     """The rows in the form the client accepts; rows are joined as text, column by column, never one by one."""
-    marks = {} if result.commit_id is None else {SNAPSHOT_ID: result.commit_id}
+    marks = {QUERY_NAME: result.query_name}  # a body of rows has no place for either
+    if result.commit_id is not None:
+        marks[SNAPSHOT_ID] = result.commit_id
     if wanted.arrow:
         return raw_answer(_arrow(result.table), headers=marks, kind=ARROW)
     rows = json_objects(result.table, JS_SAFE if wanted.js_safe else NATIVE).to_pylist()
