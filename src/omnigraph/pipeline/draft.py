@@ -209,6 +209,13 @@ def texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values if pa.types.is_string(values.type) else values.cast(pa.utf8())
 
 
+def unique_ends(tails: pa.ChunkedArray, heads: pa.ChunkedArray) -> tuple[str, ...]:
+    """The constraint of an edge type, if no two rows that have both ends link the same two."""
+    pairs = pa.table({"src": tails, "dst": heads}).drop_null()
+    distinct = pairs.group_by(["src", "dst"]).aggregate([]).num_rows == pairs.num_rows
+    return ("@unique(src, dst)",) if distinct else ()
+
+
 def columns_of(table: pa.Table, skip: Sequence[str] = ()) -> dict[str, pa.ChunkedArray]:
     """The columns of a table by name, without some."""
     return {name: table[name] for name in table.column_names if name not in skip}

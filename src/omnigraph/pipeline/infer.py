@@ -32,6 +32,7 @@ from omnigraph.pipeline.draft import (
     schema_text,
     texts,
     type_name,
+    unique_ends,
 )
 
 _KEY_NAMES = ("id", "key", "uuid", "guid", "code", "slug", "handle", "login", "username", "email", "isbn", "name")
@@ -233,10 +234,10 @@ def _only_links(table: _Table, tables: Sequence[_Table]) -> bool:
     return key in ends and key.lower() != (ends[key].key or "").lower()
 
 
-def _ends_by_content(table: _Table, tables: Sequence[_Table]) -> dict[str, _Table]:
-    """Columns of texts all of which are keys of one other table."""
+def _ends_by_content(table: _Table, tables: Sequence[_Table], *, itself: bool = False) -> dict[str, _Table]:
+    """Columns of texts all of which are keys of one other table, or of the table `itself`."""
     found: dict[str, _Table] = {}
-    others = [other for other in tables if other is not table and other.key is not None]
+    others = [other for other in tables if (itself or other is not table) and other.key is not None]
     for column, values in table.columns.items():
         if _is_text(table, column) and not table.kinds[column].list:
             known = pc.unique(texts(values)).drop_null()
@@ -249,8 +250,7 @@ def _ends_by_content(table: _Table, tables: Sequence[_Table]) -> dict[str, _Tabl
 def _holds(other: _Table, values: pa.Array) -> bool:
     """Whether all values are keys of a table."""
     assert other.key is not None
-    found: bool = pc.all(pc.is_in(values, value_set=texts(other.columns[other.key]).combine_chunks())).as_py()
-    return found
+    return bool(pc.all(pc.is_in(values, value_set=texts(other.columns[other.key]).combine_chunks())).as_py())
 
 
 def _called_like(column: str, other: _Table) -> bool:
@@ -312,6 +312,7 @@ class _Drafting:
         for table in self.nodes:
             for column, target in table.references.items():
                 self._reference(table, column, target)
+            self._unnamed_references(table)
         if not self.mapping["edges"]:
             del self.mapping["edges"]
         return Inference(schema_text(self.types), self.mapping, tuple(self.notes))
@@ -343,14 +344,13 @@ class _Drafting:
             entry["optional"] = True
             self.notes.append(f"rows of {table.name} without {tail} or {head} are passed over")
         plain = tuple(DraftProperty(prop.name, prop.kind) for prop in properties)
-        self.types.append(DraftType(name, plain, ends))
+        constraints = unique_ends(table.columns[tail], table.columns[head])
+        self.types.append(DraftType(name, plain, ends, constraints))
         self.mapping["edges"][name] = entry | ({"columns": columns} if columns else {})
 
     def _reference(self, table: _Table, column: str, target: _Table) -> None:
         if table.key is None:
-            self.notes.append(
-                f"{table.name}.{column} refers to {target.type}, but {table.type} has no key to start from"
-            )
+            self.notes.append(f"{table.name}.{column} refers to {target.type}, but {table.type} has no key")
             return
         base = type_name(_base(column))
         name = base if base.lower() not in {node.type.lower() for node in self.nodes} else f"{table.type}{base}"
@@ -359,8 +359,22 @@ class _Drafting:
         entry: dict[str, Any] = {"from": table.name, "src": table.key, "dst": column}
         if table.kinds[column].nullable:
             entry["optional"] = True
-        self.types.append(DraftType(name, (), (table.type, target.type)))
+        constraints = unique_ends(table.columns[table.key], table.columns[column])
+        self.types.append(DraftType(name, (), (table.type, target.type), constraints))
         self.mapping["edges"][name] = entry
+
+    def _unnamed_references(self, table: _Table) -> None:
+        """Tell about columns that could be edges by what they hold, but are not called like references."""
+        for column, target in _ends_by_content(table, self.nodes, itself=True).items():
+            if column in (table.key, *table.references) or table.key is None:
+                continue
+            more = ", optional: true" if table.kinds[column].nullable else ""
+            name = distinct_name(type_name(column), [*self.edge_names, *(node.type for node in self.nodes)])
+            self.notes.append(
+                f"{table.name}.{column} holds only keys of {target.type} but is not called like a reference; to make it"
+                f" an edge, declare `edge {name}: {table.type} -> {target.type}` in the schema and write"
+                f" `{name}: {{from: {table.name}, src: {table.key}, dst: {column}{more}}}` under edges: in the mapping"
+            )
 
     def _properties(
         self, table: _Table, skip: set[str], *, edge: bool

@@ -245,13 +245,15 @@ def test_a_mapping_loads_nodes_and_edges_in_one_commit_whatever_runs_it(
 
 
 @pytest.mark.parametrize("runner", ["inline", "tasks"])
-def test_a_bad_cell_is_named_with_its_file_and_row(graph: og.Graph, tmp_path: Path, runner: str) -> None:
+def test_a_bad_cell_is_named_with_its_file_and_the_line_of_an_editor(
+    graph: og.Graph, tmp_path: Path, runner: str
+) -> None:
     path = tmp_path / "people.csv"
-    path.write_text("name,age\n" + "".join(f"u{at},{at}\n" for at in range(30)) + "bad,old\nlast,3\n")
+    path.write_text("name,age\n" + "".join(f"u{at},{at}\n" for at in range(30)) + '"two\nlines",1\nbad,old\nlast,3\n')
     start = run if runner == "tasks" else inline
     with pytest.raises(ValueViolation, match="strict property 'age' expects") as refused:
         start(graph._core, request(str(path), type="Person"))
-    assert (refused.value.file, refused.value.line, refused.value.code) == (str(path), 31, "W002")
+    assert (refused.value.file, refused.value.line, refused.value.code) == (str(path), 34, "W002")
 
 
 @pytest.mark.parametrize("runner", ["inline", "tasks"])
@@ -277,13 +279,41 @@ def test_a_frame_in_memory_goes_through_tasks_too(graph: og.Graph) -> None:
         ({"sources": {"x": {"path": "a", "format": "xml"}}, "nodes": {"Person": {"from": "x"}}}, "unknown format"),
         ({"nodes": {"Person": {}}}, "where its rows come from"),
         ({"nodes": {"Person": {"from": "x", "src": "y"}}}, "unknown member 'src'"),
-        ({"tables": {}}, "a mapping has the members"),
+        ({"nodes": {"Person": {"frm": "x"}}}, r"unknown member 'frm' \(known: columns, from, id\)"),
+        ({"tables": {}}, "a mapping has the members edges, nodes, sources, and no 'tables'"),
         ({}, "neither nodes nor edges"),
     ],
 )
 def test_a_mapping_that_makes_no_sense_is_refused(graph: og.Graph, described: dict[str, Any], message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         graph.load(mapping=described)
+
+
+def test_a_mistake_in_a_mapping_is_told_with_its_file_and_entry(graph: og.Graph, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("name,age\na,1\n")
+    mapping = tmp_path / "m.yaml"
+    mapping.write_text("sources: {p: {path: people.csv}}\nnodes: {Person: {from: p, columns: {name: nam}}}\n")
+    with pytest.raises(BadRequest) as refused:
+        graph.load(mapping=mapping, runner="inline")
+    assert str(refused.value) == (
+        f"{tmp_path}/people.csv has no column 'nam', which the mapping of 'Person' in {mapping} names for 'name'"
+        " (it has name, age)"
+    )
+    mapping.write_text("sources: {p: {path: people.csv}}\nnodes: {Persn: {from: p}}\n")
+    with pytest.raises(ValueViolation, match=r"unknown node type 'Persn' in .*m\.yaml; did you mean 'Person'\?"):
+        graph.load(mapping=mapping, runner="inline")
+
+
+@pytest.mark.parametrize("runner", ["inline", "tasks"])
+@pytest.mark.parametrize(("header", "lines"), [(True, "lines 2 and 4"), (False, "lines 1 and 3")])
+def test_a_repeated_key_in_text_is_named_with_its_lines(
+    graph: og.Graph, tmp_path: Path, runner: str, header: bool, lines: str
+) -> None:
+    (tmp_path / "p.tsv").write_text(("name\tage\n" if header else "") + "a\t1\nb\t2\na\t3\n")
+    source = {"path": str(tmp_path / "p.tsv")} | ({} if header else {"header": False, "names": ["name", "age"]})
+    start = run if runner == "tasks" else inline
+    with pytest.raises(ValueViolation, match=lines):
+        start(graph._core, request(None, mapping={"sources": {"p": source}, "nodes": {"Person": {"from": "p"}}}))
 
 
 def test_missing_input_is_told(graph: og.Graph, tmp_path: Path) -> None:

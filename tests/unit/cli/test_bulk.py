@@ -68,6 +68,7 @@ def test_infer_writes_what_init_and_load_take(desk: Desk) -> None:  # noqa: F811
     desk.write("raw/people.csv", "id,name,boss_id\n1,Ada,\n2,Bob,1\n")
     done = desk.run("infer", "raw/people.csv", "--out", "made")
     assert (done.code, done.stdout.splitlines()[0]) == (0, "wrote made/schema.pg and made/mapping.yaml")
+    assert done.stdout.splitlines()[1] == "next: omnigraph init --schema made/schema.pg made/graph.omni"
     assert desk.run("init", "--schema", "made/schema.pg", "n").code == 0
     loaded = desk.run("load", "n", "--mapping", "made/mapping.yaml", "--mode", "append", "--json").json
     assert loaded["total_entities"] == 3
@@ -75,7 +76,7 @@ def test_infer_writes_what_init_and_load_take(desk: Desk) -> None:  # noqa: F811
     assert (again.code, "does not overwrite" in again.stderr) == (1, True)
     shown = desk.run("infer", "raw/people.csv")
     assert shown.stdout.startswith(
-        "node Person {\n  name: String\n}\n\nedge Boss: Person -> Person\n\n# mapping.yaml\n"
+        "node Person {\n  name: String\n}\n\nedge Boss: Person -> Person {\n  @unique(src, dst)\n}\n\n# mapping.yaml\n"
     )
 
 

@@ -36,8 +36,9 @@ def test_keys_references_and_types_are_found(tmp_path: Path) -> None:
     assert found.schema == (
         "node Person {\n  full_name: String\n  age: I64?\n  joined: DateTime?\n  zip: String\n  active: Bool\n}\n\n"
         "node Company {\n  code: String @key\n  name: String\n  founded: Date\n  worth: F64\n}\n\n"
-        "edge Follow: Person -> Person {\n  since: Date\n}\n\n"
-        "edge PersonCompany: Person -> Company\n\nedge Manager: Person -> Person\n"
+        "edge Follow: Person -> Person {\n  since: Date\n  @unique(src, dst)\n}\n\n"
+        "edge PersonCompany: Person -> Company {\n  @unique(src, dst)\n}\n\n"
+        "edge Manager: Person -> Person {\n  @unique(src, dst)\n}\n"
     )
     assert found.mapping["nodes"]["Person"] == {"from": "people", "id": "id", "columns": {"full_name": "full name"}}
     assert found.mapping["edges"]["Manager"] == {"from": "people", "src": "id", "dst": "manager_id", "optional": True}
@@ -91,7 +92,7 @@ def test_a_table_of_references_is_an_edge_even_with_ids_of_its_own(tmp_path: Pat
     (tmp_path / "teams.csv").write_text("slug\nt\n")
     (tmp_path / "memberships.csv").write_text("id,user_login,team_slug,role\nm1,a,t,x\nm2,b,t,y\n")
     found = og.infer(*(tmp_path / f"{name}.csv" for name in ("users", "teams", "memberships")))
-    assert "edge Membership: User -> Team {\n  role: String\n}" in found.schema
+    assert "edge Membership: User -> Team {\n  role: String\n  @unique(src, dst)\n}" in found.schema
     assert found.mapping["edges"]["Membership"]["id"] == "id"
     assert loaded(found, tmp_path) == ({"Team": 1, "User": 2}, {"Membership": 2})
 
@@ -111,8 +112,28 @@ def test_a_table_of_other_tables_keys_is_an_edge_whatever_its_columns_are_called
     )
     (tmp_path / "follows.csv").write_text(follows)
     found = og.infer(tmp_path / "people.csv", tmp_path / "follows.csv")
-    assert "edge Follow: Person -> Person {\n  since: Date\n}" in found.schema
+    assert "edge Follow: Person -> Person {\n  since: Date\n  @unique(src, dst)\n}" in found.schema
     assert loaded(found, tmp_path) == ({"Person": 3}, {"Follow": 2})
+
+
+def test_pairs_that_repeat_are_not_called_unique(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("login,age\nada,36\nbob,25\n")
+    (tmp_path / "calls.csv").write_text("caller,called,minutes\nada,bob,1\nada,bob,2\n")
+    found = og.infer(tmp_path / "people.csv", tmp_path / "calls.csv")
+    assert "edge Call: Person -> Person {\n  minutes: I64\n}" in found.schema
+    assert loaded(found, tmp_path) == ({"Person": 2}, {"Call": 2})
+
+
+def test_a_column_of_keys_that_is_not_called_like_a_reference_is_told(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("login,age,boss\nada,36,\nbob,25,ada\n")
+    found = og.infer(tmp_path / "people.csv")
+    (note,) = found.notes
+    assert note.startswith("people.boss holds only keys of Person")
+    assert "`edge Boss: Person -> Person`" in note
+    entry = {"from": "people", "src": "login", "dst": "boss", "optional": True}
+    assert "`Boss: {from: people, src: login, dst: boss, optional: true}`" in note
+    taken = Inference(found.schema + "\nedge Boss: Person -> Person\n", {**found.mapping, "edges": {"Boss": entry}})
+    assert loaded(taken, tmp_path) == ({"Person": 2}, {"Boss": 1})
 
 
 def test_rows_that_tell_more_about_known_things_are_nodes(tmp_path: Path) -> None:

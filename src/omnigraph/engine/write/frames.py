@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.arrow import TableType
 from omnigraph.engine.write.ndjson_records import RESERVED
@@ -36,25 +37,29 @@ def decode_frame(
     columns: Mapping[str, str] | None = None,
     fill: Fill | None = None,
     first_row: int = 1,
+    lines: np.ndarray | None = None,
     file: str | None = None,
+    mapping: str | None = None,
     optional_ends: bool = False,
 ) -> Decoded:
     """Rows of one node type or one edge type; `columns` maps property names, `id`, `from` and `to` to frame columns.
 
     Without a mapping every column must be a field of the type. With one, further columns are used when they are
     called like a field and ignored otherwise. Row numbers stand in for lines; a piece of a larger frame says which
-    is its first, and `file` which file it was read from. With `optional_ends`, a row that lacks one is no edge.
+    is its first, or on which ascending `lines` its rows begin, and `file` which file it was read from.
+    `mapping` is the file the mapping was read from. With `optional_ends`, a row that lacks one is no edge.
     """
-    info = named_type(catalog, type, edge)
-    table = _selected(arrow_table(frame), info, columns)
+    info = named_type(catalog, type, edge, mapping)
+    table = _selected(arrow_table(frame), info, columns, file=file, described_in=mapping)
     parts: list[TypeRows] = []
     violations: list[Violation] = []
-    first = first_row
+    if lines is None:
+        lines = np.arange(first_row, first_row + table.num_rows, dtype=np.int64)
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        rows, found = _decode_batch(info, batch, _Context(first, file, fill, optional_ends))
+        rows, found = _decode_batch(info, batch, _Context(lines[: batch.num_rows], file, fill, optional_ends))
         parts.append(rows)
         violations += found
-        first += batch.num_rows
+        lines = lines[batch.num_rows :]
     types = {info.table_key: concat_rows(parts)} if parts else {}
     return Decoded(types, tuple(violations))
 
@@ -72,18 +77,29 @@ def arrow_table(frame: Any) -> pa.Table:
     raise BadRequest(f"cannot load a {name}; give an Arrow table, or a pandas or Polars data frame")
 
 
-def named_type(catalog: Catalog, type_name: str | None, edge: str | None) -> TableType:
-    """The type whose rows a frame holds."""
+def named_type(catalog: Catalog, type_name: str | None, edge: str | None, mapping: str | None = None) -> TableType:
+    """The type whose rows a frame holds; `mapping` is the file that names it."""
     if (type_name is None) == (edge is None):
         raise BadRequest("loading a frame needs exactly one of type= (nodes) or edge= (edges)")
     info: TableType | None = catalog.nodes.get(type_name) if type_name is not None else catalog.edge(edge or "")
     if info is None:
         kind, name = ("node", type_name) if type_name is not None else ("edge", edge)
-        raise ValueViolation("W019", f"unknown {kind} type '{name}'", type_name=name)
+        known = catalog.nodes if type_name is not None else catalog.edges
+        place = f" in {mapping}" if mapping is not None else ""
+        hint = did_you_mean(name or "", (each.name for each in known.values()))
+        message = f"unknown {kind} type '{name}'{place}" + (f"; {hint}" if hint else "")
+        raise ValueViolation("W019", message, type_name=name)
     return info
 
 
-def _selected(table: pa.Table, info: TableType, mapping: Mapping[str, str] | None) -> pa.Table:
+def _selected(
+    table: pa.Table,
+    info: TableType,
+    mapping: Mapping[str, str] | None,
+    *,
+    file: str | None,
+    described_in: str | None,
+) -> pa.Table:
     """The columns to use, under their field names."""
     names = table.column_names
     if len(set(names)) != len(names):
@@ -91,7 +107,11 @@ def _selected(table: pa.Table, info: TableType, mapping: Mapping[str, str] | Non
     chosen: dict[str, str] = {}
     for target, source in (mapping or {}).items():
         if source not in names:
-            raise BadRequest(f"the frame has no column '{source}' (it has {', '.join(names)})")
+            entry = f"the mapping of '{info.name}'" + (f" in {described_in}" if described_in is not None else "")
+            raise BadRequest(
+                f"{file or 'the frame'} has no column '{source}', which {entry} names for '{target}'"
+                f" (it has {', '.join(names)})"
+            )
         chosen[_field(info, target)] = source
     mapped = set(chosen.values())
     for name in names:
@@ -123,16 +143,15 @@ def _is_field(info: TableType, name: str) -> bool:
 class _Context:
     """What a batch does not say about itself."""
 
-    first: int
+    lines: np.ndarray
     file: str | None
     fill: Fill | None
     optional_ends: bool
 
 
 def _decode_batch(info: TableType, batch: pa.RecordBatch, context: _Context) -> tuple[TypeRows, list[Violation]]:
-    first, file = context.first, context.file
+    lines, file = context.lines, context.file
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    lines = np.arange(first, first + batch.num_rows, dtype=np.int64)
     violations: list[Violation] = []
     identity = {
         name: columns.pop(name) for name in ("id", "from", "to") if name in columns and name not in info.properties
@@ -144,7 +163,7 @@ def _decode_batch(info: TableType, batch: pa.RecordBatch, context: _Context) -> 
         if name != "id" and context.optional_ends:
             keep &= values.is_valid().to_numpy(zero_copy_only=False)
         violations += [replace(violation, file=file) for violation in found]
-        keep[[violation.line - first for violation in found if violation.line is not None]] = False
+        keep[np.searchsorted(lines, [violation.line for violation in found if violation.line is not None])] = False
     if not keep.all():
         mask = pa.array(keep)
         columns, identity = ({k: v.filter(mask) for k, v in part.items()} for part in (columns, identity))

@@ -6,7 +6,7 @@ import glob
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -112,8 +112,11 @@ def mapped_files(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> list[Ma
 def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
     """Read and check a mapping; paths are relative to the mapping's own file."""
     given, home = (mapping, Path()) if isinstance(mapping, Mapping) else _read(Path(mapping))
-    if not isinstance(given, Mapping) or set(given) - _MEMBERS:
-        raise BadRequest(f"a mapping has the members {', '.join(sorted(_MEMBERS))}")
+    named = None if isinstance(mapping, Mapping) else str(mapping)
+    unknown = sorted(map(str, set(given) - _MEMBERS)) if isinstance(given, Mapping) else []
+    if not isinstance(given, Mapping) or unknown:
+        more = f", and no '{unknown[0]}'" if unknown else ""
+        raise BadRequest(f"a mapping has the members {', '.join(sorted(_MEMBERS))}{more}")
     sources = {str(name): _source(str(name), value, home) for name, value in _member(given, "sources").items()}
     entries: list[tuple[str, FrameShape]] = []
     for kind in ("nodes", "edges"):
@@ -124,7 +127,7 @@ def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
                 if source is None:
                     raise BadRequest(f"mapping of '{name}': there is no source '{entry['from']}'")
                 form = source.form if isinstance(source, FileSource) else BY_NAME
-                entries.append((entry["from"], _formed(frame, form)))
+                entries.append((entry["from"], replace(frame, form=form, mapping=named)))
     if not entries:
         raise BadRequest("the mapping names neither nodes nor edges")
     return Described(sources, tuple(entries))
@@ -158,20 +161,15 @@ def _member(described: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _frame(kind: str, name: str, entry: Any) -> FrameShape:
+    if isinstance(entry, Mapping):
+        _known(f"mapping of '{name}'", entry, _ENTRY_MEMBERS[kind])
     if not isinstance(entry, Mapping) or not isinstance(entry.get("from"), str):
         raise BadRequest(f"mapping of '{name}' says where its rows come from: from: <source>")
-    unknown = set(entry) - _ENTRY_MEMBERS[kind]
-    if unknown:
-        raise BadRequest(f"mapping of '{name}' has an unknown member '{sorted(unknown)[0]}'")
     columns = {str(field): str(column) for field, column in (entry.get("columns") or {}).items()}
     columns |= {field: str(entry[field]) for field in ("id", "src", "dst") if field in entry}
     if kind == "nodes":
         return FrameShape(type=name, columns=columns)
     return FrameShape(edge=name, columns=columns, optional=bool(entry.get("optional", False)))
-
-
-def _formed(frame: FrameShape, form: Form) -> FrameShape:
-    return FrameShape(frame.type, frame.edge, frame.columns, form, frame.optional)
 
 
 # --- sources ---------------------------------------------------------------------------------------
@@ -183,14 +181,14 @@ def _source(name: str, given: Any, home: Path) -> AnySource:
     if not isinstance(given, Mapping):
         raise BadRequest(f"source '{name}' is a table with a path, a table or sql")
     if "sql" in given:
-        _known(name, given, {"sql"})
+        _known(f"source '{name}'", given, {"sql"})
         return SqlSource(str(given["sql"]))
     wanted = given.get("format")
     if "table" in given or "options" in given or wanted == "jdbc":
-        _known(name, given, _SPARK_MEMBERS)
+        _known(f"source '{name}'", given, _SPARK_MEMBERS)
         options = {str(key): str(value) for key, value in (given.get("options") or {}).items()}
         return SparkSource(wanted, given.get("path"), given.get("table"), options)
-    _known(name, given, _FILE_MEMBERS)
+    _known(f"source '{name}'", given, _FILE_MEMBERS)
     if wanted is not None and wanted not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         raise BadRequest(f"source '{name}': unknown format '{wanted}' (expected {known}; Spark's own need options:)")
@@ -213,10 +211,10 @@ def _form(name: str, given: Mapping[str, Any], found: str) -> Form:
     return Form(given.get("format"), given.get("delimiter"), None if names is None else tuple(map(str, names)))
 
 
-def _known(name: str, given: Mapping[str, Any], members: set[str]) -> None:
-    unknown = sorted(set(given) - members)
+def _known(what: str, given: Mapping[str, Any], members: set[str]) -> None:
+    unknown = sorted(map(str, set(given) - members))
     if unknown:
-        raise BadRequest(f"source '{name}' has an unknown member '{unknown[0]}' (known: {', '.join(sorted(members))})")
+        raise BadRequest(f"{what} has an unknown member '{unknown[0]}' (known: {', '.join(sorted(members))})")
 
 
 def _datasets(path: str) -> Iterator[InputFile]:

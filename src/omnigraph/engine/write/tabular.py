@@ -31,7 +31,8 @@ from omnigraph.errors import BadRequest
 class FrameShape:
     """What the rows of a columnar input are: a node type or an edge type, and which column is which field.
 
-    With `optional`, a row without one of its endpoints is no edge and is passed over.
+    With `optional`, a row without one of its endpoints is no edge and is passed over. `mapping` is the file that says
+    all this, where one does.
     """
 
     type: str | None = None
@@ -39,6 +40,7 @@ class FrameShape:
     columns: Mapping[str, str] | None = None
     form: Form = BY_NAME
     optional: bool = False
+    mapping: str | None = None
 
 
 def decode_table_file(
@@ -53,10 +55,11 @@ def decode_table_file(
 ) -> Iterator[Decoded]:
     """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through.
 
+    A row of a CSV file has the number of the line that it begins on; blank lines, which Arrow skips, are not counted.
     `file` is the name that messages show.
     """
-    info = named_type(catalog, frame.type, frame.edge)
-    for table in typed_pieces(path, info, frame, groups):
+    info = named_type(catalog, frame.type, frame.edge, frame.mapping)
+    for table, lines in typed_pieces(path, info, frame, groups):
         yield decode_frame(
             table,
             catalog,
@@ -65,14 +68,18 @@ def decode_table_file(
             columns=frame.columns,
             fill=fill,
             first_row=first_row,
+            lines=lines,
             file=file,
+            mapping=frame.mapping,
             optional_ends=frame.optional,
         )
         first_row += table.num_rows
 
 
-def typed_pieces(path: str, info: TableType, frame: FrameShape, groups: range | None = None) -> Iterator[pa.Table]:
-    """The columns that a type can use, cells of text files as the values they stand for."""
+def typed_pieces(
+    path: str, info: TableType, frame: FrameShape, groups: range | None = None
+) -> Iterator[tuple[pa.Table, np.ndarray | None]]:
+    """The columns that a type can use, cells of text files as the values they stand for, their rows with lines."""
     sources = {source: target for target, source in (frame.columns or {}).items()}
 
     def kind_of(name: str) -> PropType | None:
@@ -84,12 +91,18 @@ def typed_pieces(path: str, info: TableType, frame: FrameShape, groups: range | 
     text = frame.form.of(path) == "csv"
     kinds = {name: kind for name in {*sources, *info.properties} if (kind := kind_of(name)) is not None}
     columns = Columns(wanted, kinds, as_text=text, named=frozenset(sources))
+    line: int | None = None
     for piece in table_pieces(path, frame.form, columns, groups):
         if not text:
-            yield piece
+            yield piece, None
             continue
+        if line is None:
+            line = 1 if frame.form.names is not None else 2 + sum(name.count("\n") for name in piece.column_names)
         for batch in piece.to_batches():
-            yield from _typed_runs(batch, {name: kind_of(name) for name in piece.column_names})
+            lines, line = _lines(batch, line)
+            for run in _typed_runs(batch, {name: kind_of(name) for name in piece.column_names}):
+                yield run, lines[: run.num_rows]
+                lines = lines[run.num_rows :]
 
 
 def group_rows(path: str) -> list[int]:
@@ -108,6 +121,15 @@ def _needed(names: Sequence[str], info: TableType, columns: Mapping[str, str] | 
         return None
     fields = {"id", *info.properties} | ({"from", "to", "src", "dst"} if isinstance(info, EdgeType) else set())
     return [name for name in names if name in fields or name in columns.values()]
+
+
+def _lines(batch: pa.RecordBatch, first: int) -> tuple[np.ndarray, int]:
+    """The line each row of text cells begins on, and the line after them; cells in quotes may hold line breaks."""
+    heights = np.ones(batch.num_rows, np.int64)
+    for cells in batch.columns:
+        heights += pc.count_substring(cells, "\n").fill_null(0).to_numpy()
+    ends = first + np.cumsum(heights)
+    return ends - heights, int(ends[-1]) if len(ends) else first
 
 
 def _typed_runs(batch: pa.RecordBatch, kinds: Mapping[str, PropType | None]) -> Iterator[pa.Table]:
