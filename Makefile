@@ -30,6 +30,9 @@ demo: $(VENV)/.ready ## the main job, end to end
 
 test: $(VENV)/.ready ## all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@# The command line's cases once more, through the installed script in processes of their own.
+	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 --dist loadgroup tests/conformance/test_cli_cases.py \
+	  tests/conformance/test_cli_operations.py tests/conformance/test_cli_blobs.py tests/server/test_cli_served.py
 
 check: $(VENV)/.ready ## lint, format, types, import contracts, dependencies, container files
 	@$(BIN)/ruff check .
