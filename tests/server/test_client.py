@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import aio, errors
+from omnigraph.client.streams import WholeLines, write_stream
 from server_process import ServerProcess
 
 ADD = "query add($name: String) { insert Person { name: $name } }"
@@ -183,3 +184,12 @@ def test_the_asynchronous_client_does_the_same(open_server: ServerProcess, fresh
                 await graph.branch("side").query(NAMES)
 
     asyncio.run(session())
+
+
+def test_a_stream_that_lacks_its_last_line_leaves_no_file(tmp_path: Path) -> None:
+    lines = WholeLines([b'{"type":"Person","data":{}}\n{"base', b'line":1}\n'])
+    with pytest.raises(errors.ServerFailed, match="ended before it was complete"):
+        write_stream(tmp_path / "b.jsonl", lines, lambda: lines.seal("baseline"))
+    with pytest.raises(errors.StorageError, match="cannot be written"):
+        write_stream(tmp_path / "missing" / "b.jsonl", [b"x"])
+    assert list(tmp_path.iterdir()) == []

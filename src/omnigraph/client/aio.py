@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.client import calls
 from omnigraph.client.request import Request, members
-from omnigraph.client.streams import event
+from omnigraph.client.streams import split_events
 from omnigraph.client.transport import AsyncTransport, base_url
 
 if TYPE_CHECKING:
@@ -139,8 +139,7 @@ class AsyncGraph:
             Request("GET", "/changes/stream", lambda _: None, query=asked.query)
         ) as pieces:
             async for piece in pieces:
-                pending += piece
-                while (end := pending.find(b"\n\n")) >= 0:
-                    found, pending = event(pending[:end].decode()), pending[end + 2 :]
-                    if found is not None and found[0] == "changes":
-                        yield found[2], json.loads(found[1])
+                found, pending = split_events(pending + piece)
+                for name, data, identity in found:
+                    if name == "changes":
+                        yield identity, json.loads(data)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from omnigraph.client import calls
 from omnigraph.client.blobs import RemoteBlob, find_blob
 from omnigraph.client.request import Request, members
-from omnigraph.client.streams import WholeLines, events, void_unless_complete
+from omnigraph.client.streams import WholeLines, events, write_stream
 from omnigraph.client.transport import Transport, base_url
 from omnigraph.errors import BadRequest
 
@@ -148,7 +148,7 @@ class RemoteGraph:
         body = members(branch=branch or self.branch_name, type_names=list(types) or None)
         asked = Request("POST", "/export", lambda _: None, json=body)
         with self._transport.stream(asked) as pieces:
-            return void_unless_complete(target, pieces)
+            return write_stream(target, pieces)
 
     def __getattr__(self, name: str) -> Any:
         raise _not_served(name)
@@ -289,7 +289,8 @@ class RemoteChanges:
         asked = Request("POST", "/changes/baseline", lambda _: None, json=body)
         with self._transport.stream(asked) as pieces:
             lines = WholeLines(pieces)
-            size = void_unless_complete(target, lines)
+            # Without its last line a baseline is void, and then its file must not appear.
+            size = write_stream(target, lines, lambda: lines.seal("baseline"))
         seal = lines.seal("baseline")
         return Baseline(seal["snapshot_commit_id"], seal["resume_cursor"], size)
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from os import PathLike
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from omnigraph.errors import ServerFailed
 
 
-def void_unless_complete(target: str | PathLike[str] | BinaryIO, pieces: Iterable[bytes]) -> int:
-    """Write a stream; a file gets its name only when the stream ended well. Returns the number of bytes."""
-    if not isinstance(target, (str, PathLike)):
-        return _copied(target, pieces)
-    path = Path(target)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as out:
-            size = _copied(out, pieces)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+def write_stream(
+    target: str | PathLike[str] | BinaryIO, pieces: Iterable[bytes], complete: Callable[[], object] = lambda: None
+) -> int:
+    """Write a stream and return its size; a file gets its name only when the stream ended and `complete` is content."""
+    from omnigraph.engine.output_file import output_file
+
+    with nullcontext(target) if not isinstance(target, (str, PathLike)) else output_file(target) as out:
+        size = sum(out.write(piece) for piece in pieces)
+        complete()
     return size
 
 
@@ -45,10 +41,9 @@ class WholeLines:
     def seal(self, member: str) -> dict[str, Any]:
         """What the last line says; a stream without it is void."""
         try:
-            found = json.loads(self._last)[member]
+            return dict(json.loads(self._last)[member])
         except (ValueError, KeyError, TypeError):
             raise ServerFailed("the stream ended before it was complete; try again") from None
-        return dict(found)
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
@@ -59,15 +54,17 @@ def events(pieces: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
     """
     pending = b""
     for piece in pieces:
-        pending += piece
-        while (end := pending.find(b"\n\n")) >= 0:
-            block, pending = pending[:end].decode(), pending[end + 2 :]
-            found = event(block)
-            if found is not None:
-                yield found
+        found, pending = split_events(pending + piece)
+        yield from found
 
 
-def event(block: str) -> tuple[str, str, str | None] | None:
+def split_events(data: bytes) -> tuple[list[tuple[str, str, str | None]], bytes]:
+    """The events that are complete, and the rest that waits for more."""
+    *blocks, rest = data.split(b"\n\n")
+    return [found for block in blocks if (found := _event(block.decode())) is not None], rest
+
+
+def _event(block: str) -> tuple[str, str, str | None] | None:
     """One event from its lines; None when it carries no data."""
     fields: dict[str, list[str]] = {}
     for line in block.splitlines():
@@ -78,11 +75,3 @@ def event(block: str) -> tuple[str, str, str | None] | None:
         return None
     identity = fields.get("id")
     return fields.get("event", ["message"])[-1], "\n".join(fields["data"]), identity[-1] if identity else None
-
-
-def _copied(out: BinaryIO, pieces: Iterable[bytes]) -> int:
-    size = 0
-    for piece in pieces:
-        out.write(piece)
-        size += len(piece)
-    return size
