@@ -25,7 +25,7 @@ from omnigraph.errors import BadRequest, RecoveryRequired, Retry, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.storage import fence, manifest, recovery, upkeep
 from omnigraph.storage.capture import Txn
-from omnigraph.storage.drift import is_uncovered, newest_of
+from omnigraph.storage.drift import drift_of
 from omnigraph.storage.intents import require_clean
 from omnigraph.storage.pause import paused_writers
 from omnigraph.storage.recovery import version_row
@@ -114,13 +114,13 @@ class _Upkeep:
 
     def _run(self) -> None:
         self.entry = self.core.state(None).snapshot.entry(self.entry.table_key)
-        newest = newest_of(self.core.store, self.entry)
-        if is_uncovered(newest, self.entry.version):
+        drift = drift_of(self.core.store, self.entry)
+        if drift is not None:
             self._skipped = DatasetStats(
                 self.entry.table_key,
                 skipped=DRIFT,
                 published_dataset_version=self.entry.version,
-                lance_head_version=newest.version,
+                lance_head_version=drift.version,
             )
             return
         base = self._base()

@@ -11,7 +11,7 @@ from omnigraph.engine.write.commit import commit
 from omnigraph.errors import BadRequest, OmnigraphError, ReadSetChanged
 from omnigraph.storage import tables
 from omnigraph.storage.capture import Txn
-from omnigraph.storage.drift import is_uncovered, newest_of
+from omnigraph.storage.drift import drift_of, newest_of
 from omnigraph.storage.intents import require_clean
 from omnigraph.storage.recovery import version_row
 from omnigraph.storage.rows import VersionRow
@@ -86,10 +86,11 @@ def _action(found: DatasetRepair, *, confirm: bool, force: bool) -> Action:
 
 
 def _inspect(store: Store, entry: TableEntry) -> DatasetRepair:
-    newest = newest_of(store, entry)
+    newest = drift_of(store, entry)
+    if newest is None:
+        head = newest_of(store, entry).version
+        return DatasetRepair(entry.table_key, entry.version, head, "no_drift", "no_op")
     result = DatasetRepair(entry.table_key, entry.version, newest.version, "no_drift", "no_op")
-    if not is_uncovered(newest, entry.version):
-        return result
     operations: list[str] = []
     for version in range(entry.version + 1, newest.version + 1):
         try:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 from omnigraph.errors import Conflict, Corrupt
 from omnigraph.storage import tables
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import TableHandle
+
+_LOOK_AGAIN_SECONDS = (0.01, 0.05)
 
 
 def newest_of(store: Store, entry: TableEntry) -> TableHandle:
@@ -17,11 +22,28 @@ def newest_of(store: Store, entry: TableEntry) -> TableHandle:
     return newest
 
 
+def drift_of(store: Store, entry: TableEntry) -> TableHandle | None:
+    """The newest version of a table when nobody answers for it, None when somebody does.
+
+    Lance compacts without leaving a mark, so maintenance sets one right afterwards. What preserves content may thus be
+    the work of a live process, and is given the time that a mark takes.
+    """
+    deadline = time.monotonic() + store.settings.mark_wait_ms / 1_000
+    while True:
+        newest = newest_of(store, entry)
+        if not is_uncovered(newest, entry.version):
+            return None
+        if time.monotonic() >= deadline or not _awaits_its_mark(newest, entry.version):
+            return newest
+        time.sleep(random.uniform(*_LOOK_AGAIN_SECONDS))
+
+
 def is_uncovered(newest: TableHandle, pin: int) -> bool:
     """Whether some version above the published one was not made by this software, or cannot be read.
 
-    Lance compacts without leaving a mark, so maintenance sets one on top; rewrites below a mark are its own. A rewrite
-    without a mark above it was made by somebody else, or by a process that died; `repair` tells.
+    Rewrites below a mark of maintenance are its own. A rewrite without a mark above it was made by somebody else, by a
+    process that died, or a moment ago; `drift_of` tells the last, `repair` the others. The fragment ids that a
+    compaction reserves stay behind when a writer overtakes it; they change nothing, so they need no answer.
     """
     answered = False
     for version in range(newest.version, pin, -1):
@@ -29,19 +51,27 @@ def is_uncovered(newest: TableHandle, pin: int) -> bool:
         if info is None:
             return True
         answered = answered or info.is_owned
-        if not info.is_owned and not (answered and tables.preserves_content(newest.address, info)):
+        if info.is_owned or (info.is_unmapped and tables.preserves_content(newest.address, info)):
+            continue
+        if not (answered and info.never_changes_rows):
             return True
     return False
 
 
 def refuse_drift(store: Store, entry: TableEntry) -> None:
     """Conflict when a table holds versions that nobody answers for."""
-    newest = newest_of(store, entry)
-    if is_uncovered(newest, entry.version):
+    newest = drift_of(store, entry)
+    if newest is not None:
         raise Conflict(
             f"{subject(entry.table_key)} has uncovered HEAD drift: version {newest.version} is not published "
             f"(published is {entry.version}); run repair"
         )
+
+
+def _awaits_its_mark(newest: TableHandle, pin: int) -> bool:
+    """Whether a mark on top would answer for everything above the published version."""
+    found = [newest.transaction(version) for version in range(pin + 1, newest.version + 1)]
+    return all(info is not None and (info.is_owned or tables.preserves_content(newest.address, info)) for info in found)
 
 
 def subject(table_key: str) -> str:

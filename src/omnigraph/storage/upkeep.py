@@ -26,10 +26,14 @@ def tidy(handle: TableHandle, missing: Missing) -> TableHandle:
     """
     for _ in range(_ROUNDS):
         compacted = tables.compact(handle) if tables.can_compact(handle) else handle
+        if compacted.version != handle.version:
+            compacted = mark(compacted)  # at once, because indexes may take long
         specs = missing(compacted)
-        if compacted.version == handle.version and not specs:
+        if specs:
+            compacted = mark(compacted, specs)
+        if compacted.version == handle.version:
             return handle
-        handle = mark(compacted, specs)
+        handle = compacted
     return handle
 
 

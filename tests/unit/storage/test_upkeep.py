@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lance.optimize import Compaction
 
 from omnigraph.errors import Conflict, Corrupt, RecoveryRequired
 from omnigraph.storage import audit, manifest, recovery, sidecar, tables
-from omnigraph.storage.drift import is_uncovered, newest_of, refuse_drift
+from omnigraph.storage.drift import drift_of, is_uncovered, newest_of, refuse_drift
 from omnigraph.storage.intents import require_clean
 from omnigraph.storage.pause import paused_writers
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.snapshot import TableEntry
-from omnigraph.storage.store import Store
+from omnigraph.storage.store import Store, store_for
 from omnigraph.storage.upkeep import mark, tidy
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import WritingChild
-from omnigraph.testing.tiny import A, contents, create_tiny, inserting, write
+from omnigraph.testing.tiny import A, contents, create_tiny, inserting, updating, write
 
-SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=4_000, table_compact_fragments=0)
+SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=4_000, table_compact_fragments=0, mark_wait_ms=0)
 
 
 @pytest.fixture
@@ -45,6 +47,32 @@ def test_a_compaction_without_a_mark_is_drift_and_one_below_a_mark_is_not(store:
     marked = mark(compacted)
     assert not is_uncovered(marked, pin)
     assert is_uncovered(tables.open_table(marked.address, compacted.version), pin)
+
+
+def test_the_compaction_of_a_live_process_is_given_time_for_its_mark(store: Store, tmp_path: Path) -> None:
+    patient = store_for(tmp_path / "graph", replace(SETTINGS, mark_wait_ms=60_000))
+    compacted = tables.compact(newest_of(store, entry(store)))
+    marking = threading.Timer(0.2, lambda: mark(compacted))
+    marking.start()
+    assert drift_of(patient, entry(store)) is None
+    marking.join()
+
+
+def test_foreign_rows_are_drift_at_once_however_patient(store: Store, tmp_path: Path) -> None:
+    patient = store_for(tmp_path / "graph", replace(SETTINGS, mark_wait_ms=3_600_000))
+    newest_of(store, entry(store)).dataset.delete("id = 'a'")
+    assert drift_of(patient, entry(store)) is not None
+
+
+def test_what_an_overtaken_compaction_leaves_behind_is_no_drift(store: Store) -> None:
+    stale = newest_of(store, entry(store))
+    tasks = [task.execute(stale.dataset) for task in Compaction.plan(stale.dataset, {}).tasks]
+    write(store, updating(["a"], A))
+    with pytest.raises(OSError, match="preempted"):
+        Compaction.commit(stale.dataset, tasks)
+    newest = newest_of(store, entry(store))
+    assert newest.version == entry(store).version + 1  # it holds the fragment ids reserved for nothing
+    assert not is_uncovered(newest, entry(store).version)
 
 
 def test_a_mark_does_not_answer_for_foreign_rows(store: Store) -> None:

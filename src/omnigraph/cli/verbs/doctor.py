@@ -125,17 +125,16 @@ def _storage_findings(target: Target, graph: Graph) -> Iterator[Finding]:
 
 
 def _drift_findings(target: Target, graph: Graph, store: Store) -> Iterator[Finding]:
-    from omnigraph.storage.drift import is_uncovered, newest_of
+    from omnigraph.storage.drift import drift_of
 
     drifted = 0
     for entry in graph.snapshot():
         try:
-            newest = newest_of(store, entry)
-            uncovered = is_uncovered(newest, entry.version)
+            newest = drift_of(store, entry)
         except OmnigraphError as error:
             yield Finding("drift", "error", f"{subject(entry.table_key)}: {error.message}")
             continue
-        if uncovered:
+        if newest is not None:
             drifted += 1
             found = f"{subject(entry.table_key)} is at version {newest.version}, published is {entry.version}"
             yield Finding("drift", "error", found, f"omnigraph repair {target.uri}")
