@@ -78,7 +78,12 @@ def minting_from(first: int) -> Iterator[None]:
 
 def is_ulid(text: str) -> bool:
     """Whether text is an upper-case 26-character ULID."""
-    return len(text) == 26 and text[0] in "01234567" and all(c in _CROCKFORD for c in text)
+    return len(text) == 26 and may_begin_ulid(text)
+
+
+def may_begin_ulid(text: str) -> bool:
+    """Whether text could be the first characters of an upper-case ULID."""
+    return 0 < len(text) <= 26 and text[0] in "01234567" and all(c in _CROCKFORD for c in text)
 
 
 def now_micros() -> int:

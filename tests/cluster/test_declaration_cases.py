@@ -8,8 +8,8 @@ import pytest
 from cluster_desk import CONFIG, FIND, Desk, case, codes, paths
 
 from omnigraph.cluster.digests import graph_digest, provider_digest
-from omnigraph.cluster.external_blobs import allow_list, normalize_base
 from omnigraph.errors import BadRequest
+from omnigraph.policy.external_blobs import allow_list, normalize_base
 
 
 @case(1)

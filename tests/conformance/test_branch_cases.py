@@ -311,10 +311,15 @@ def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> No
     create_branch(impatient, "feature")
 
 
-def test_writes_are_refused_while_the_schema_is_being_changed(store: Store) -> None:
-    with hold_control(store, "schema_apply"), pytest.raises(Conflict, match="schema apply is in progress"):
-        write(store, inserting(["x"], A))
-    write(store, inserting(["x"], A))
+def test_a_schema_change_that_lasts_is_waited_for_and_then_refuses_writes(store: Store) -> None:
+    impatient = replace(store, settings=replace(SETTINGS, writer_wait_ms=50))
+    with hold_control(store, "schema_apply"), failpoints.armed() as plan:
+        with pytest.raises(Conflict, match="schema apply is in progress"):
+            write(impatient, inserting(["x"], A))
+        with pytest.raises(Conflict, match="another schema_apply is in progress"):
+            create_branch(impatient, "feature")
+        assert plan.hits["capture.awaits_schema_change"] > 0
+    write(impatient, inserting(["x"], A))
 
 
 def test_a_branch_created_by_a_process_that_died_before_registering_it_still_works(store: Store) -> None:

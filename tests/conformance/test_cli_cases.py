@@ -265,7 +265,9 @@ def test_the_configured_format_yields_to_the_option(desk: Desk, number: int) -> 
         ),
         pytest.param(["query", "--store", "g", "-e", GET_PERSON], ["param 'name':"], id="cli-19-missing"),
         pytest.param(
-            ["query", "--store", "g", "-e", GET_PERSON, "-p", "name=3"], ["param 'name':"], id="cli-19-wrong-kind"
+            ["query", "--store", "g", "-e", GET_PERSON, "--params", '{"name": 3}'],
+            ["param 'name':"],
+            id="cli-19-wrong-kind",
         ),
         pytest.param(
             [
@@ -445,7 +447,7 @@ def test_conflicts_are_listed_previewed_and_resolved(desk: Desk, number: int) ->
     assert (
         "error: 1 merge conflict; nothing was written\n  node type 'Person' 'Alice': divergent_update:" in done.stderr
     )
-    assert "\n      age: ours 32, theirs 31\n" in done.stderr
+    assert "\n      age: base 30, ours 32, theirs 31\n" in done.stderr
     preview = desk.run(*merge, "--preview", "--json")
     assert (preview.code, preview.json["conflicts"][0]["kind"]) == (0, "divergent_update")
     assert (preview.json["conflicts"][0]["ours"], preview.json["conflicts"][0]["theirs"]) == ({"age": 32}, {"age": 31})

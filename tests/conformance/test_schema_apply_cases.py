@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -270,14 +274,47 @@ def test_a_plan_is_not_carried_over_to_a_schema_it_was_not_made_for(graph: og.Gr
 
 
 @case("W59")
-def test_a_write_beside_a_schema_change_is_refused(graph: og.Graph, case: str) -> None:
+def test_a_write_beside_a_schema_change_that_lasts_is_refused(graph: og.Graph, case: str) -> None:
     parked = GraphChild(Path(graph.uri), SETTINGS, "schema_apply.post_lock=stop", "apply", WITH_NICKNAME)
     parked.wait_stopped()
+    impatient = og.open(graph.uri, settings=replace(SETTINGS, writer_wait_ms=50))
     with pytest.raises(Conflict, match="schema apply is in progress"):
-        graph.load(b'{"type":"Person","data":{"name":"Cleo"}}')
+        impatient.load(b'{"type":"Person","data":{"name":"Cleo"}}')
     assert parked.resume().commit is not None
-    graph.load(b'{"type":"Person","data":{"name":"Cleo","nickname":"C"}}')
+    impatient.load(b'{"type":"Person","data":{"name":"Cleo","nickname":"C"}}')
     assert graph.get("Person", "Cleo") is not None
+    assert_at_rest(graph)
+
+
+@case("W59")
+@pytest.mark.parametrize(
+    ("write", "nickname"),
+    [
+        pytest.param(
+            lambda graph: graph.load(b'{"type":"Person","data":{"name":"Bob","age":41,"nickname":"B"}}', "merge"),
+            "B",
+            id="a load, which the old schema would have refused",
+        ),
+        pytest.param(
+            lambda graph: graph.mutate('query q() { update Person set { age: 41 } where name = "Bob" }'),
+            None,
+            id="an update, which is never prepared twice",
+        ),
+    ],
+)
+def test_writes_wait_for_a_schema_change_and_are_then_prepared_under_it(
+    graph: og.Graph, case: str, write: Callable[[og.Graph], Any], nickname: str | None
+) -> None:
+    parked = GraphChild(Path(graph.uri), SETTINGS, "schema_apply.post_lock=stop", "apply", WITH_NICKNAME)
+    parked.wait_stopped()
+    patient = og.open(graph.uri, settings=replace(SETTINGS, writer_wait_ms=60_000))
+    waiting = threading.Event()
+    with failpoints.armed({"capture.awaits_schema_change": waiting.set}), ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write, patient)
+        assert waiting.wait(60)
+        assert parked.resume().commit is not None
+        assert written.result().commit is not None
+    assert graph.get("Person", "Bob") == {"id": "Bob", "age": 41, "name": "Bob", "nickname": nickname, "pic": None}
     assert_at_rest(graph)
 
 

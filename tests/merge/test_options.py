@@ -165,6 +165,7 @@ def test_conflicts_are_data(disputed: og.Graph) -> None:
         "properties": ("age", "nick"),
         "ours": {"age": 2, "nick": None},
         "theirs": {"age": 1, "nick": "theirs"},
+        "base": {"age": 30, "nick": None},
     }
 
 
@@ -177,4 +178,6 @@ def test_a_conflict_shows_what_both_sides_say(people: og.Graph, feature: og.Grap
     assert alice.properties == ("age", "nick", "tags")
     assert alice.ours == {"age": 32, "nick": "Al", "tags": None}
     assert alice.theirs == {"age": 31, "nick": None, "tags": ["a"]}
+    assert alice.base == {"age": 30, "nick": None, "tags": None}
     assert (bob.kind, bob.properties, bob.ours, bob.theirs) == ("DeleteVsUpdate", (), {"score": 1.5}, None)
+    assert bob.base == {"score": None}

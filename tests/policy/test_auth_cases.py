@@ -128,9 +128,19 @@ def test_one_actor_has_one_token(case: str) -> None:
 
 
 @case(8)
-def test_a_cloud_secret_without_its_sdk_is_no_reason_to_fall_back(case: str) -> None:
-    with pytest.raises(StartRefused, match="AWS SDK"):
+def test_a_cloud_secret_that_cannot_be_asked_for_is_no_reason_to_fall_back(case: str) -> None:
+    with pytest.raises(StartRefused, match="no AWS region"):
         load_tokens({SECRET: "arn:x", SINGLE: "t"})
+
+
+def test_an_actor_has_two_tokens_while_one_replaces_the_other() -> None:
+    table = load_tokens({INLINE: '{"ada": [" new ", "old"], "bob": "b"}'})
+    assert [table.verify(token).actor_id for token in ("new", "old", "b")] == ["ada", "ada", "bob"]  # type: ignore[union-attr]
+    assert table.actors == ("ada", "bob")
+    for wrong in ('["sec-1","sec-2","sec-3"]', "[]", '["sec-1","sec-1"]', '["sec-1",2]', '[["sec-1"]]', '["sec-b"]'):
+        with pytest.raises(StartRefused) as refused:
+            load_tokens({INLINE: f'{{"ada": {wrong}, "bob": "sec-b"}}'})
+        assert "sec-" not in str(refused.value)
 
 
 @case(9)

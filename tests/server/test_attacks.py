@@ -155,11 +155,17 @@ def test_what_is_no_http_is_refused(open_server: ServerProcess, request_line: by
     assert status in (0, 400, 404), body
 
 
+SECOND = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
 def test_a_smuggled_length_is_refused(open_server: ServerProcess) -> None:
     head = b"POST /graphs/default/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     both = b"Content-Length: 4\r\nContent-Length: 5\r\n\r\n{}"
     assert raw(open_server, head + both)[0] == 400
     assert raw(open_server, head + b"Content-Length: -1\r\n\r\n")[0] == 400
+    status, body = raw(open_server, head + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SECOND)
+    assert status == 400
+    assert "HTTP/1.1" not in body, "what follows is not taken for a request"
 
 
 BOMBS = [
@@ -197,6 +203,72 @@ def test_an_expensive_query_ends_at_its_budget(open_server: ServerProcess) -> No
         answer = Api(client, "default").post("/query", {"query": text}, headers={"Prefer": "wait=1"})
     assert answer.status_code == 413
     assert answer.json()["resource_limit"]["resource"].startswith("query_")
+
+
+NUMBERS = [
+    pytest.param({"headers": {"Range": f"bytes=0-{'9' * 5000}"}}, 200, id="range"),
+    pytest.param({"headers": {"If-None-Match": '"a",' * 8_000}}, 200, id="conditions"),
+]
+
+
+@pytest.mark.parametrize(("sent", "status"), NUMBERS)
+def test_headers_that_are_too_long_to_mean_anything_are_passed_over(
+    open_server: ServerProcess, sent: dict[str, Any], status: int
+) -> None:
+    cell = {"entity": "node", "type": "Document", "id": "hello", "property": "content"}
+    with open_server.client() as client:
+        assert Api(client, "default").get("/blob", params=cell, **sent).status_code == status
+
+
+def test_values_that_are_too_long_are_refused(open_server: ServerProcess) -> None:
+    digits = "9" * 5_000
+    kind = {"Content-Type": "application/json"}
+    with open_server.client() as client:
+        api = Api(client, "default")
+        deep = "[" * 100_000
+        answers = [
+            api.get("/changes", params={"limit": digits}),
+            api.post("/query", {"query": COUNT}, headers={"Prefer": f"wait={digits}"}),
+            client.post(api.path("/query"), content=f'{{"query":"q","params":{{"a":{digits}}}}}', headers=kind),
+            client.post(api.path("/query"), content=deep, headers=kind),
+            api.query(f"query q() {{ match {{ $p: Person {deep} }} return {{ $p.name }} }}"),
+            api.post("/branches", {"name": "x" * 5_000}),
+            api.post("/branches", {"name": "/".join("x" * 60)}),
+        ]
+    for answer in answers:
+        assert answer.status_code == 400, answer.text[:300]
+        assert answer.json()["code"] == "bad_request"
+        assert "sys." not in answer.text
+
+
+def test_looking_at_the_headers_of_an_endless_stream_ends(open_server: ServerProcess) -> None:
+    with open_server.client() as client:
+        seen = client.head("/graphs/default/changes/stream")
+        assert (seen.status_code, seen.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+        assert client.get("/healthz").status_code == 200, "the connection is free again"
+
+
+# --- pages of other sites -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "https://app.example.evil"])
+@pytest.mark.parametrize("path", ["/queries/add", "/mcp", "/mutate", "/load/ndjson?mode=merge"])
+def test_a_page_of_another_site_cannot_use_its_visitors_to_write_to_an_open_server(
+    open_server: ServerProcess, origin: str, path: str
+) -> None:
+    """A plain form or fetch reaches a server on loopback without asking; only routes with a token are safe by nature."""
+    with open_server.client() as client:
+        api = Api(client, "default")
+        before = api.head()
+        sent = client.post(
+            api.path(path),
+            content='{"params":{"name":"Mallory"}}',
+            headers={"Origin": origin, "Content-Type": "text/plain"},
+        )
+        assert sent.status_code == 403
+        assert api.head() == before
+        own = {"Origin": open_server.url}
+        assert client.post(api.path("/query"), json={"query": COUNT}, headers=own).status_code == 200
 
 
 # --- side doors -----------------------------------------------------------------------------

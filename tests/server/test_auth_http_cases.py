@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import jwt
+import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from graph_api import Api
@@ -455,6 +456,10 @@ def test_a_reader_of_parts_finds_no_way_around(as_: Any, places: dict[str, str])
     assert ada.get("/blob", params=blob).status_code == 404
     assert ada.get("/blob", params={**blob, "type": "Company", "id": "Acme"}).status_code == 400
     assert ada.query(ages, snapshot=commit).json()["rows"][0]["p.age"] is None
+    lines = ada.post("/query", {"query": ages}, headers={"Accept": "application/x-ndjson"}).text
+    assert [json.loads(line)["p.age"] for line in lines.splitlines()] == [None] * 4
+    arrow = ada.post("/query", {"query": ages}, headers={"Accept": "application/vnd.apache.arrow.stream"}).content
+    assert pa.ipc.open_stream(arrow).read_all()["p.age"].null_count == 4
     refused(ada.mutate(ADD, params={"name": "Probe"}), 403)
     refused(ada.post("/queries/add", {"params": {"name": "Probe"}}), 403)
     assert ada.post("/queries/everybody").status_code == 200

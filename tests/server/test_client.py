@@ -182,8 +182,80 @@ def test_the_asynchronous_client_does_the_same(open_server: ServerProcess, fresh
             assert b'"Lee"' in exported
             with pytest.raises(errors.BranchNotFound):
                 await graph.branch("side").query(NAMES)
+            assert (await graph.get("Person", "Lee") or {})["name"] == "Lee"
+            assert await graph.get("Person", "Lee", at=done.commit_id) is None
+            assert (await graph.show_commit(await graph.head() or "")) == (await graph.commits())[0]
+            assert (await graph.snapshot())["graph_branch"] == "main"
+            lines = [json.loads(line) async for line in graph.baseline(["Person"])]
+            assert lines[-1]["baseline"]["snapshot_commit_id"] == await graph.head()
+            assert {line["type"] for line in lines[:-1]} == {"Person"}
+            applied = await graph.apply_schema(await graph.schema_source())
+            assert not applied["applied"]
 
     asyncio.run(session())
+
+
+def test_blobs_are_awaited_part_by_part(open_server: ServerProcess) -> None:
+    async def session() -> None:
+        async with aio.connect(open_server.url) as graph:
+            blob = await graph.blob("Document", "hello", "content")
+            assert (blob.size, blob.is_external, blob.snapshot_id) == (11, False, await graph.head())
+            assert await blob.read() == b"Hello World"
+            assert await blob.read(6, 100) == b"World"
+            assert await blob.read(11) == b""
+            assert (
+                await (await graph.blob("node:Document", "hello", "content", at=blob.snapshot_id)).read(1, 4) == b"ello"
+            )
+            with pytest.raises(errors.NotFound, match="'nobody' has no 'content'"):
+                await graph.blob("Document", "nobody", "content")
+            with pytest.raises(errors.BadRequest, match="knows no Blob 'name' of edge type 'Person'"):
+                await graph.blob("Person", "Alice", "name")
+            with pytest.raises(errors.BadRequest, match="must not be negative"):
+                await blob.read(-1)
+
+    asyncio.run(session())
+
+
+# How the asynchronous handle, which has no parts, spells the verbs of the parts of a graph.
+ASYNCHRONOUS = {
+    "branches.create": "create_branch",
+    "branches.list": "list_branches",
+    "branches.delete": "delete_branch",
+    "branches.merge": "merge",
+    "commits.list": "commits",
+    "commits.show": "show_commit",
+    "commits.head": "head",
+    "commits.changes": "commit_changes",
+    "changes.poll": "poll",
+    "changes.follow": "follow",
+    "changes.baseline": "baseline",
+    "queries.list": "queries",
+    "queries.run": "run",
+    "queries.mutate": "run_mutation",
+    "schema.source": "schema_source",
+    "schema.apply": "apply_schema",
+}
+OF_THE_SERVER = {"server_graphs"}
+# Queries have names and commits are pushed only where there is a server.
+ONLY_SERVED = {"queries.list", "queries.run", "queries.mutate", "changes.follow"}
+
+
+def verbs(thing: type) -> set[str]:
+    return {name for name in vars(thing) if not name.startswith("_")}
+
+
+def test_every_verb_of_a_served_graph_can_be_awaited_and_is_one_of_an_embedded_one(tmp_path: Path) -> None:
+    embedded = og.init(tmp_path / "g.omni", "node Person { name: String @key }")
+    with og.connect("http://127.0.0.1:1") as served:
+        parts = {name for name in verbs(og.RemoteGraph) if isinstance(vars(og.RemoteGraph)[name], property)}
+        nested = {f"{part}.{verb}" for part in parts for verb in verbs(type(getattr(served, part)))}
+    flat = verbs(og.RemoteGraph) - parts - OF_THE_SERVER
+    assert nested == ASYNCHRONOUS.keys()
+    assert verbs(aio.AsyncGraph) == flat | set(ASYNCHRONOUS.values())
+    for name in nested - ONLY_SERVED:
+        part, _, verb = name.partition(".")
+        assert hasattr(getattr(embedded, part), verb), name
+    assert [name for name in flat - {"snapshot"} if not hasattr(embedded, name)] == []
 
 
 def test_a_stream_that_lacks_its_last_line_leaves_no_file(tmp_path: Path) -> None:

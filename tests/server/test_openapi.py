@@ -56,6 +56,7 @@ def test_the_document_asks_for_tokens_exactly_where_the_server_does(
     guarded = httpx.get(f"{guarded_server.url}/openapi.json").json()
     assert guarded["components"]["securitySchemes"] == {"bearer_token": {"type": "http", "scheme": "bearer"}}
     asking = {name for name, each in operations(guarded).items() if each.get("security") == [{"bearer_token": []}]}
-    assert asking == operations(guarded).keys() - {"health"}
+    assert asking == operations(guarded).keys() - {"health", "ready"}
+    assert operations(guarded)["ready"]["security"] == [{"bearer_token": []}, {}]
     assert guarded["openapi"] == "3.1.0"
     assert guarded == document()

@@ -14,18 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pyarrow as pa
 import pytest
 from graph_api import Api
 from served_people import SCHEMA, create_people
 
 import omnigraph as og
-from omnigraph.engine import arrow
 from omnigraph.engine.lifecycle import open_graph
 from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.policy.visibility import Visibility
 from omnigraph.server.deployment import ServedGraph
-from omnigraph.storage import tables
 from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http-streams")
@@ -55,21 +52,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 def create_external(folder: Path) -> Path:
-    """A document whose content is a reference to a file; loads refuse those, so the table writer is told to."""
+    """A document whose content is a reference to a file that has gone since."""
     path, target = folder / "external.omni", folder / "outside.bin"
     target.write_bytes(b"outside")
-    uri = target.as_uri()
-    with pytest.MonkeyPatch.context() as patch, og.init(path, SCHEMA) as graph:
-        write = tables.lance_write_fragments
-        patch.setattr(
-            arrow, "_blob_column", lambda values, _: pa.chunked_array([tables.blob_array([uri] * len(values))])
-        )
-        patch.setattr(
-            tables,
-            "lance_write_fragments",
-            lambda *args, **options: write(*args, **options, allow_external_blob_outside_bases=True),
-        )
-        graph.load([{"type": "Document", "data": {"name": "outside", "content": "base64:"}}])
+    with og.init(path, SCHEMA, external_blobs=[folder.as_uri()]) as graph:
+        graph.load([{"type": "Document", "data": {"name": "outside", "content": target.as_uri()}}])
     target.unlink()
     return path
 

@@ -49,11 +49,11 @@ def message_of(error: Exception) -> str:
     """The sentence for a failure, with details on further lines."""
     match error:
         case MergeConflicts():
-            count = len(error.conflicts)
-            found = f"{count} merge conflict{'' if count == 1 else 's'}; nothing was written"
+            found = f"{output.counted(len(error.conflicts), 'merge conflict')}; nothing was written"
             return "\n".join([found, *map(conflict_text, error.conflicts), CONFLICT_ADVICE])
         case ParameterError() if error.parameter is not None:
-            return f"param '{error.parameter}': {error.message}"
+            hint = f"\n= help: pass it with -p {error.parameter}=VALUE, or in --params" if error.code == "P006" else ""
+            return f"param '{error.parameter}': {error.message}{hint}"
         case ChangeFeedGap():
             return f"change feed gap: {error.message}"
         case ChangeSchemaBoundary():
@@ -71,17 +71,18 @@ def message_of(error: Exception) -> str:
 
 
 def conflict_text(conflict: MergeConflict) -> str:
-    """One conflict: what, which entity, which kind, why; below it, what the two sides say."""
+    """One conflict: what, which entity, which kind, why; below it, what the base and the two sides say."""
     entity = "" if conflict.entity_id is None else f" '{conflict.entity_id}'"
     first = f"{subject(conflict.table_key)}{entity}: {conflict_kind(conflict)}: {conflict.message}"
     return "\n".join([first, *(f"    {line}" for line in _sides(conflict))])
 
 
 def _sides(conflict: MergeConflict) -> list[str]:
-    """Both values of every property in which the sides differ."""
-    ours, theirs = conflict.ours, conflict.theirs
+    """Every property in which the sides differ: what it was, unless the entity is new, and what it is on each side."""
+    base, ours, theirs = conflict.base, conflict.ours, conflict.theirs
     names = [*dict.fromkeys([*(ours or {}), *(theirs or {})])]
-    return [f"{name}: ours {_value(ours, name)}, theirs {_value(theirs, name)}" for name in names]
+    was = {name: "" if base is None else f"base {_value(base, name)}, " for name in names}
+    return [f"{name}: {was[name]}ours {_value(ours, name)}, theirs {_value(theirs, name)}" for name in names]
 
 
 def _value(side: Mapping[str, Any] | None, name: str) -> str:

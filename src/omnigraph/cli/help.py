@@ -21,6 +21,8 @@ _HEADINGS = {
     Capability.LOCAL: "Local commands",
 }
 _NAME_WIDTH = 18
+# Answered by the parser itself.
+_QUESTIONS = (Option("--version", "print the release", short="-v"), Option("--help", "print help", short="-h"))
 
 
 def help_text(path: tuple[str, ...]) -> str:
@@ -58,8 +60,7 @@ def _root_help() -> str:
     lines = ["OmniGraph: a typed property graph with branches, commits and time travel", "", usage(())]
     for capability, commands in listed_commands().items():
         lines += ["", f"{_HEADINGS[capability]}:", *(_row(name, summary) for name, summary in commands)]
-    lines += ["", "Options, before or after the command:", *_option_rows(GLOBAL_OPTIONS)]
-    lines += [_row("-v, --version", "print the release"), _row("-h, --help", "print help")]
+    lines += ["", "Options, before or after the command:", *_option_rows((*GLOBAL_OPTIONS, *_QUESTIONS))]
     lines += ["", "COMMANDS BY CAPABILITY", *(_row(name, text) for name, text in LEGEND)]
     return "\n".join(lines) + "\n"
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from omnigraph.cli.commands import COMMANDS, FORMER_COMMANDS, FORMER_OPTIONS, GROUPS, find
+from omnigraph.cli.commands import (
+    COMMANDS,
+    ELSEWHERE_COMMANDS,
+    ELSEWHERE_OPTIONS,
+    FORMER_COMMANDS,
+    FORMER_OPTIONS,
+    GROUPS,
+    MISUNDERSTOOD,
+    find,
+)
 from omnigraph.cli.globals import GLOBAL_OPTIONS, global_option
 from omnigraph.cli.model import Argument, Command, Option
 
@@ -114,7 +123,8 @@ class _Reader:
 
     def _value_of(self, option: Option) -> str:
         if not self.rest or (self.rest[0].startswith("--") and self._knows(self.rest[0])):
-            raise UsageError(f"a value is required for '{option.shown}' but none was given", self.path)
+            hint = MISUNDERSTOOD.get((" ".join(self.path), option.name))
+            raise UsageError(f"a value is required for '{option.shown}' but none was given", self.path, hint)
         return self.rest.pop(0)
 
     def _knows(self, token: str) -> bool:
@@ -125,7 +135,10 @@ class _Reader:
         if self.command is None:
             return "options of a command come after its name"
         if name == "--uri" and all(argument.name != "URI" for argument in self.command.arguments):
-            return "say which graph with --store"
+            return "say which graph with --store <URI>"
+        other = self.command.option(ELSEWHERE_OPTIONS.get(name, ""))
+        if other is not None:
+            return f"use {other.shown}"
         return FORMER_OPTIONS.get(name) or _nearest_option(name, self.command)
 
     # --- positional arguments --------------------------------------------------------------------
@@ -140,8 +153,15 @@ class _Reader:
                 placed[argument.name] = list(taken)
                 _check_choice(argument, taken[0], self.path)
         if left:
-            raise UsageError(f"unexpected argument '{left[0]}' found", self.path)
+            raise UsageError(f"unexpected argument '{left[0]}' found", self.path, self._surplus(command))
         return placed
+
+    def _surplus(self, command: Command) -> str | None:
+        """One argument too many is mostly the graph, given as an argument where only an option takes it."""
+        addressed = self.options.keys() & {"--store", "--server", "--cluster", "--profile", "--uri"}
+        if addressed or "--store" not in command.accepts or any(each.name == "URI" for each in command.arguments):
+            return None
+        return "this command takes its graph with --store <URI>"
 
 
 def _split(token: str) -> tuple[str, str | None]:
@@ -193,6 +213,8 @@ def _nearest_option(name: str, command: Command) -> str | None:
 def _nearest(path: tuple[str, ...]) -> str | None:
     if len(path) == 1 and path[0] in FORMER_COMMANDS:
         return f"`{path[0]}` is now `omnigraph {FORMER_COMMANDS[path[0]]}`"
+    if len(path) == 1 and path[0] in ELSEWHERE_COMMANDS:
+        return f"try `omnigraph {ELSEWHERE_COMMANDS[path[0]]}`"
     from difflib import get_close_matches
 
     level = len(path) - 1

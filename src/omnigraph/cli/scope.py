@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -82,9 +83,33 @@ def resolve_scope(call: Call) -> Scope:
     if scope is None:
         if call.command.capability is Capability.SERVED:
             raise BadRequest(f"`{call.command.name}` needs a server scope: use --server <name|url> or --profile <name>")
-        raise BadRequest("no graph addressed: pass a URI, --store, --server or --profile, or set a default")
+        raise BadRequest("\n".join([f"no graph addressed: pass {_ways(call.command)}", *_misplaced(call)]))
     _require_fit(call, scope)
     return scope
+
+
+def _ways(command: Command) -> str:
+    """How this command takes its graph."""
+    ways = ["its URI as the last argument"] if takes_uri(command) else []
+    forms = {"--store": "<URI>", "--server": "<name|url>", "--cluster": "<dir|uri>", "--profile": "<name>"}
+    ways += [f"{name} {form}" for name, form in forms.items() if name in command.accepts]
+    return f"{', '.join(ways)}, or set a default in the operator config"
+
+
+def _misplaced(call: Call) -> list[str]:
+    """A graph that was given, in a place where it means something else."""
+    if call.given("--graph"):
+        return ["= help: --graph selects one graph of a server or cluster; a path or URI goes to --store"]
+    for name, values in call.parsed.arguments.items():
+        for value in values:
+            if "://" in value or os.path.isdir(os.path.join(value, "__manifest")):
+                return [f"= help: '{value}' was taken as {name}; say which graph with --store {value}"]
+    return []
+
+
+def takes_uri(command: Command) -> bool:
+    """Whether the graph may be the last argument; everywhere else the arguments mean something else already."""
+    return any(argument.name == "URI" for argument in command.arguments)
 
 
 def cluster_scope(call: Call) -> ClusterScope:

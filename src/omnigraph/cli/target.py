@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from omnigraph.cli.call import Call
 from omnigraph.cli.credentials import token_for
+from omnigraph.cli.output import counted
 from omnigraph.cli.scope import ClusterScope, ServerScope, StoreScope, resolve_scope
 from omnigraph.errors import BadRequest, OmnigraphError
 
@@ -108,7 +109,9 @@ def served_target(call: Call, scope: ServerScope, *, write: bool) -> ServedTarge
     if scope.graph is None:
         known = _graph_ids(found)
         if known:
-            raise BadRequest(f"the server has {len(known)} graphs: {', '.join(known)}; choose one with --graph <id>")
+            raise BadRequest(
+                f"the server has {counted(len(known), 'graph')}: {', '.join(known)}; choose one with --graph <id>"
+            )
     return found
 
 

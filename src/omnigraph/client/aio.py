@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.client import calls
+from omnigraph.client.blobs import AsyncBlob, find_blob_async
 from omnigraph.client.request import Request, members
-from omnigraph.client.streams import split_events
+from omnigraph.client.streams import WholeLines, split_events
 from omnigraph.client.transport import AsyncTransport, base_url
 
 if TYPE_CHECKING:
@@ -90,6 +91,16 @@ class AsyncGraph:
         """Load records as one commit; at most 32 MiB."""
         return await self._transport.send(calls.load(calls.records_of(data), mode, self.branch_name, from_))
 
+    async def get(self, type_name: str, entity_id: str, at: str | None = None) -> dict[str, Any] | None:
+        """One node as flat JSON, now or at a commit; None when it is not there."""
+        rows = (await self.query(calls.get_source(type_name), params={"id": entity_id}, snapshot=at)).rows()
+        return rows[0]["x"] if rows else None
+
+    async def blob(self, type_name: str, entity_id: str, property_name: str, *, at: str | None = None) -> AsyncBlob:
+        """One stored blob, now or at a commit: `await (await graph.blob("Document", "manual", "content")).read()`."""
+        moment = (("branch", self.branch_name),) if at is None else (("snapshot", at),)
+        return await find_blob_async(self._transport, type_name, entity_id, property_name, moment)
+
     async def export(self, types: Sequence[str] = ()) -> AsyncIterator[bytes]:
         """Every entity, or those of some types, as JSON lines, piece by piece."""
         body = members(branch=self.branch_name, type_names=list(types) or None)
@@ -100,6 +111,15 @@ class AsyncGraph:
     async def schema_source(self) -> str:
         """The accepted schema as it was written."""
         return await self._transport.send(calls.schema())
+
+    async def apply_schema(self, desired: str | PathLike[str], *, allow_data_loss: bool = False) -> dict[str, Any]:
+        """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""
+        text = calls.text_of(desired if isinstance(desired, str) else Path(desired))
+        return await self._transport.send(calls.apply_schema(text, allow_data_loss))
+
+    async def snapshot(self) -> dict[str, Any]:
+        """The published datasets of the bound branch."""
+        return await self._transport.send(calls.snapshot(self.branch_name))
 
     async def list_branches(self) -> list[str]:
         """Names of all branches, main first."""
@@ -121,6 +141,15 @@ class AsyncGraph:
         """The commits of this branch, newest first."""
         return await self._transport.send(calls.list_commits(self.branch_name))
 
+    async def show_commit(self, commit_id: str) -> GraphCommit:
+        """One commit of any branch."""
+        return await self._transport.send(calls.show_commit(commit_id))
+
+    async def head(self) -> str | None:
+        """The id of the newest commit of this branch."""
+        found = await self.commits()
+        return found[0].graph_commit_id if found else None
+
     async def commit_changes(self, commit_id: str, page_token: str | None = None) -> ChangesPage:
         """What one commit changed, a page at a time."""
         return await self._transport.send(calls.commit_changes(commit_id, page_token))
@@ -128,6 +157,16 @@ class AsyncGraph:
     async def poll(self, cursor: str | None = None, start: str | None = None) -> FeedPage:
         """The next commits with their changes, oldest first."""
         return await self._transport.send(calls.poll_changes(self.branch_name, {"cursor": cursor, "start": start}))
+
+    async def baseline(self, types: Sequence[str] = ()) -> AsyncIterator[bytes]:
+        """The whole branch, line by line; the last line says where changes continue, and without it all is void."""
+        body = members(branch=self.branch_name, type=list(types) or None)
+        lines = WholeLines()
+        async with self._transport.stream(Request("POST", "/changes/baseline", lambda _: None, json=body)) as pieces:
+            async for piece in pieces:
+                for line in lines.feed(piece):
+                    yield line
+        lines.seal("baseline")
 
     async def follow(
         self, cursor: str | None = None, start: str | None = None

@@ -42,6 +42,13 @@ def query(source: str, name: str | None, params: Params, branch: str | None, sna
     )
 
 
+def get_source(type_name: str) -> str:
+    """The query that finds one node by its id."""
+    if not type_name.isidentifier():
+        raise BadRequest(f"'{type_name}' is not the name of a type")
+    return f"query get($id: String) {{ match {{ $x: {type_name} $x.id = $id }} return {{ $x }} }}"
+
+
 def stored_query(name: str, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
     """A read that the server has under a name."""
     body = members(

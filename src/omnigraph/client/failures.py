@@ -49,6 +49,8 @@ def _detailed(status: int, message: str, body: Mapping[str, Any]) -> OmnigraphEr
                 expected=detail["expected_published_dataset_version"],
                 actual=detail["actual_published_dataset_version"],
             )
+        case {"external_blob_source": detail}:
+            return errors.ExternalBlobSource(detail["uri"], detail["reason"])
         case {"resource_limit": detail}:
             return errors.ResourceLimitExceeded(detail["resource"], limit=detail["limit"], actual=detail["actual"])
         case {"change_feed_gap": detail}:

@@ -127,9 +127,7 @@ class RemoteGraph:
         self, type_name: str, entity_id: str, at: str | None = None, *, branch: str | None = None
     ) -> dict[str, Any] | None:
         """One node as flat JSON, now or at a commit; None when it is not there."""
-        if not type_name.isidentifier():
-            raise BadRequest(f"'{type_name}' is not the name of a type")
-        source = f"query get($id: String) {{ match {{ $x: {type_name} $x.id = $id }} return {{ $x }} }}"
+        source = calls.get_source(type_name)
         rows = self.query(source, params={"id": entity_id}, branch=branch, snapshot=at).rows()
         return rows[0]["x"] if rows else None
 

@@ -26,17 +26,21 @@ def write_stream(
 class WholeLines:
     """Passes a stream of JSON lines on, one piece a line, and remembers the last one, which seals it."""
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes] = ()) -> None:
         self._pieces = pieces
+        self._pending = b""
         self._last = b""
 
     def __iter__(self) -> Iterator[bytes]:
-        pending = b""
         for piece in self._pieces:
-            *lines, pending = (pending + piece).split(b"\n")
-            for line in lines:
-                self._last = line
-                yield line + b"\n"
+            yield from self.feed(piece)
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The lines that a piece completes."""
+        *lines, self._pending = (self._pending + piece).split(b"\n")
+        for line in lines:
+            self._last = line
+            yield line + b"\n"
 
     def seal(self, member: str) -> dict[str, Any]:
         """What the last line says; a stream without it is void."""

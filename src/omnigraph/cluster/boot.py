@@ -11,18 +11,21 @@ from omnigraph.cluster import addresses, stored
 from omnigraph.cluster.diagnostics import Diagnostic, Diagnostics, Stopped
 from omnigraph.cluster.digests import content_digest, provider_digest
 from omnigraph.cluster.document import FILE_NAME, load_config, storage_root
-from omnigraph.cluster.external_blobs import ExternalBlobPolicy
 from omnigraph.cluster.ledger import Ledger, parse_ledger, state_cas
 from omnigraph.cluster.records import Malformed
 from omnigraph.cluster.sidecars import Unusable, read_sidecars
 from omnigraph.cluster.stored import Stored, open_stored
 from omnigraph.errors import BadRequest, BootRefused, Corrupt, PolicyInvalid, StorageError
 from omnigraph.policy.bundle import Bundle, parse_bundle
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedGraph:
-    """One applied graph; with a `quarantined` reason it must not be served."""
+    """One applied graph; with a `quarantined` reason it must not be served.
+
+    `pending` is the reason that passes by itself: an operation of the control plane has not ended yet.
+    """
 
     id: str
     uri: str
@@ -33,6 +36,7 @@ class AppliedGraph:
     embedding: Mapping[str, str] | None = None
     external_blobs: ExternalBlobPolicy | None = None
     quarantined: str | None = None
+    pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,22 @@ def applied_graph_uri(root: str, graph_id: str | None = None) -> str:
     return place.graph_uri(graph_id)
 
 
+def embedded_blob_policy(root: str, graph_id: str) -> ExternalBlobPolicy | None:
+    """What blobs of an applied graph may refer to when this process writes it: directories as well, unlike a server."""
+    found = Diagnostics()
+    try:
+        read = read_ledger(open_cluster(root, found), found)
+    except Stopped:
+        raise BootRefused(root, found.found) from None
+    entry = None if read is None else read[0].resources.get(addresses.graph(graph_id))
+    if read is None or entry is None:
+        return None
+    if entry.digest != read[0].composite(graph_id):
+        found.error("external_blob_policy_digest_mismatch", addresses.graph(graph_id), "the ledger was edited by hand")
+        raise BootRefused(root, found.found)
+    return entry.external_blob_policy
+
+
 @dataclass(frozen=True, slots=True)
 class _Boot:
     """One reading of the applied revision."""
@@ -171,7 +191,8 @@ class _Boot:
     def _graph(self, ledger: Ledger, graph_id: str, is_pending: bool) -> AppliedGraph:
         address, uri = addresses.graph(graph_id), self.place.graph_uri(graph_id)
         if is_pending:
-            return AppliedGraph(graph_id, uri, {}, quarantined="an operation of the control plane is unfinished")
+            reason = "an operation of the control plane is unfinished"
+            return AppliedGraph(graph_id, uri, {}, quarantined=reason, pending=True)
         entry = ledger.resources[address]
         if entry.digest != ledger.composite(graph_id):
             message = "the recorded digest does not follow from the recorded parts"

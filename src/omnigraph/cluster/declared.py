@@ -15,9 +15,9 @@ from omnigraph.cluster.declared_providers import check_providers, provider_addre
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
 from omnigraph.cluster.digests import config_digest, graph_digest, provider_digest
 from omnigraph.cluster.document import FILE_NAME, load_config, storage_root
-from omnigraph.cluster.external_blobs import ExternalBlobPolicy
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.errors import OmnigraphError
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from omnigraph.cluster import addresses
 from omnigraph.cluster.config import GraphConfig
 from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.digests import content_digest
-from omnigraph.cluster.external_blobs import AllowedBase, ExternalBlobPolicy, allow_list, normalize_base
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
@@ -21,6 +20,7 @@ from omnigraph.compiler.query.typecheck import check_query
 from omnigraph.compiler.schema.parse import parse_schema
 from omnigraph.compiler.source import Source
 from omnigraph.errors import BadRequest
+from omnigraph.policy.external_blobs import AllowedBase, ExternalBlobPolicy, allow_list, normalize_base
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from omnigraph.cluster.external_blobs import ExternalBlobPolicy
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 
 def content_digest(data: bytes) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 from omnigraph.cluster import addresses
 from omnigraph.cluster.digests import graph_digest
-from omnigraph.cluster.external_blobs import ExternalBlobPolicy, parse_policy
 from omnigraph.cluster.records import MAPPING, NUMBER, TEXT, Malformed, check_members, check_version, parse_object
 from omnigraph.cluster.stored import to_text
 from omnigraph.errors import BadRequest
+from omnigraph.policy.external_blobs import ExternalBlobPolicy, parse_policy
 
 STATUSES = ("pending", "planned", "applying", "applied", "drifted", "blocked", "error")
 _OPTIONAL = {

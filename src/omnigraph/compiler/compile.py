@@ -55,29 +55,32 @@ class CompiledQuery:
         """Parameter values from JSON (P001–P007)."""
         return bind_params(self.checked.query, given)
 
-    def require(self, *, mutation: bool) -> CompiledQuery:
-        """Itself, if it is of the wanted kind (R002)."""
-        if self.is_mutation != mutation:
-            kind, other = ("mutation", "a read") if self.is_mutation else ("read", "a mutation")
-            raise BadRequest(f"R002: query '{self.name}' is a {kind}, not {other}", code="R002")
-        return self
 
+def compile_query(
+    text: Source | str | bytes, catalog: Catalog, name: str | None = None, *, mutation: bool | None = None
+) -> CompiledQuery:
+    """The named query of a text, or its only one; CompileError or QueryNotFound (R001) when there is none.
 
-def compile_query(text: Source | str | bytes, catalog: Catalog, name: str | None = None) -> CompiledQuery:
-    """The named query of a text, or its only one; CompileError or QueryNotFound (R001) when there is none."""
+    Refused when it is not of the wanted kind (R002), before anything else is said about its body.
+    """
     source = to_source(text, code=SYNTAX)
     key = _cache_key(source, catalog, name)
     found = _cache.get(key) if key is not None else None
-    if found is None:
-        found = compile_uncached(source, catalog, name)
-        if key is not None:
-            _cache.put(key, found)
+    if found is not None:
+        _require_kind(found.checked.query, mutation)
+        return found
+    found = compile_uncached(source, catalog, name, mutation=mutation)
+    if key is not None:
+        _cache.put(key, found)
     return found
 
 
-def compile_uncached(source: Source, catalog: Catalog, name: str | None = None) -> CompiledQuery:
+def compile_uncached(
+    source: Source, catalog: Catalog, name: str | None = None, *, mutation: bool | None = None
+) -> CompiledQuery:
     """What `compile_query` does on a miss."""
     query = _pick(parse_queries(source), name, source)
+    _require_kind(query, mutation)
     checked = check_query(query, catalog, source)
     return CompiledQuery(checked, optimize(lower(checked)))
 
@@ -90,6 +93,12 @@ def _pick(file: ast.QueryFile, name: str | None, source: Source) -> ast.Query:
         raise QueryNotFound(name, [query.name for query in file.queries])
     refuse_repeated_name(same, source)
     return same[0]
+
+
+def _require_kind(query: ast.Query, mutation: bool | None) -> None:
+    if mutation is not None and query.is_mutation != mutation:
+        kind, other = ("mutation", "a read") if query.is_mutation else ("read", "a mutation")
+        raise BadRequest(f"R002: query '{query.name}' is a {kind}, not {other}", code="R002")
 
 
 _Key: TypeAlias = tuple[str, str, str, str | None]

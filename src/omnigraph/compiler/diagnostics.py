@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -39,6 +39,11 @@ class CompileError(InputError):
     def summary(self) -> str:
         """The first line: prefix, code and sentence, without the excerpt."""
         return _headline(self.prefix, self.diagnostic)
+
+    @property
+    def excerpt(self) -> tuple[str, ...]:
+        """The lines below the first: the place, the text with a caret, and help."""
+        return tuple(_below(self.diagnostic, self.source))
 
     @property
     def line(self) -> int | None:
@@ -87,14 +92,16 @@ class TypeCheckError(CompileError):
 
 def render(prefix: str, diagnostic: Diagnostic, source: Source) -> str:
     """Headline, place, source line with a caret, and help."""
-    parts = [_headline(prefix, diagnostic)]
+    return "\n".join([_headline(prefix, diagnostic), *_below(diagnostic, source)])
+
+
+def _below(diagnostic: Diagnostic, source: Source) -> Iterator[str]:
     if diagnostic.span is not None:
-        parts.extend(_excerpt(diagnostic.span, source))
+        yield from _excerpt(diagnostic.span, source)
     if diagnostic.expected:
-        parts.append(f"  = expected: {_join_expected(diagnostic.expected)}")
+        yield f"  = expected: {_join_expected(diagnostic.expected)}"
     if diagnostic.help:
-        parts.append(f"  = help: {diagnostic.help}")
-    return "\n".join(parts)
+        yield f"  = help: {diagnostic.help}"
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

@@ -33,7 +33,7 @@ def draw_answer(
 
 def _node_columns(text: str, catalog: Catalog, name: str | None) -> dict[str, str]:
     """Column name → node type, for the columns that hold whole nodes."""
-    body = compile_query(text, catalog, name).require(mutation=False).checked.body
+    body = compile_query(text, catalog, name, mutation=False).checked.body
     assert isinstance(body, CheckedRead)
     found = {each.name: each.expr.type_name for each in body.columns if isinstance(each.expr, ir.Node)}
     if not found:

@@ -12,6 +12,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from itertools import chain
 from typing import Any, BinaryIO, Literal, TypeVar, get_args, get_origin
 
 from omnigraph.errors import BadRequest
@@ -34,23 +35,44 @@ def checked_methods(owner: Class) -> Class:
 
 def checked(function: Function) -> Function:
     """A decorator: the function raises BadRequest when an argument is not of its annotated kind."""
-    signature = inspect.signature(function)
-    kinds: dict[str, Kind] = {}  # evaluated at the first call: a module's own names are not complete before that
+    expected: list[_Expected] = []  # at the first call: a module's own names are not complete before that
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if not kinds:
-            kinds.update({name: _kind(function, parameter) for name, parameter in signature.parameters.items()})
-        try:
-            given = signature.bind(*args, **kwargs).arguments
-        except TypeError:
-            return function(*args, **kwargs)  # Python's own message about missing and unknown arguments is good
-        for name, value in given.items():
-            if not accepts(kinds[name], value):
-                raise BadRequest(f"{name} must be {describe(kinds[name])}, not {_seen(value)}")
+        if not expected:
+            expected.append(_Expected(function))
+        expected[0].check(args, kwargs)
         return function(*args, **kwargs)
 
     return typing.cast("Function", wrapper)
+
+
+class _Expected:
+    """What a function's annotations say about its arguments."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._signature = inspect.signature(function)
+        parameters = self._signature.parameters.items()
+        self._places = tuple(name for name, parameter in parameters if parameter.kind in _BY_PLACE)
+        self._is_closed = not any(parameter.kind in _OPEN_ENDED for _, parameter in parameters)
+        self._kinds = {name: _kind(function, parameter) for name, parameter in parameters}
+        self._sure = {name: None if kind is Any else _sure(kind) for name, kind in self._kinds.items()}
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise BadRequest unless each argument is what it should be; missing and unknown ones are left to Python."""
+        for name, value in self._named(args, kwargs):
+            sure = self._sure[name]
+            if sure is not None and type(value) not in sure and not accepts(self._kinds[name], value):
+                raise BadRequest(f"{name} must be {describe(self._kinds[name])}, not {_seen(value)}")
+
+    def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+        if self._is_closed and len(args) <= len(self._places) and kwargs.keys() <= self._kinds.keys():
+            # Binding them as Python does costs more than looking at all of them.
+            return chain(zip(self._places, args, strict=False), kwargs.items())
+        try:
+            return self._signature.bind(*args, **kwargs).arguments.items()
+        except TypeError:
+            return ()
 
 
 def accepts(kind: Kind, value: object) -> bool:
@@ -84,6 +106,13 @@ def accepts(kind: Kind, value: object) -> bool:
     return isinstance(value, kind) if isinstance(kind, type) and not _is_protocol(kind) else True
 
 
+def _sure(kind: Kind) -> frozenset[type]:
+    """Types whose every value is of an annotated kind; it spares most arguments of a query a closer look."""
+    options = get_args(kind) if get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+    found = {_SURE[origin] for option in options if (origin := get_origin(option) or option) in _SURE}
+    return frozenset(found | ({str} if os.PathLike in map(get_origin, options) and str in options else set()))
+
+
 def describe(kind: Kind) -> str:
     """An annotated kind in words."""
     origin: Any = get_origin(kind)
@@ -99,6 +128,17 @@ def describe(kind: Kind) -> str:
     kind = origin or kind
     return _WORDS.get(kind) or f"a {getattr(kind, '__name__', kind)}"
 
+
+_SURE: Mapping[Any, type] = {
+    Mapping: dict,
+    bool: bool,
+    int: int,
+    float: float,
+    None: type(None),
+    type(None): type(None),
+}
+_OPEN_ENDED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 _WORDS: Mapping[Any, str] = {
     str: "text",

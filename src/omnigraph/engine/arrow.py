@@ -1,7 +1,7 @@
 """Catalog types as Arrow: the stored schema of every table, and the plain form in which rows are checked.
 
 Two schemas describe one type. The *stored* schema is what the dataset has, with Lance blob columns. The *row* schema is
-the same with blobs as plain binary; everything that decodes, checks or compares rows works on that one.
+the same with blobs as cells (bytes, or a URI); everything that decodes, checks or compares rows works on that one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.compiler.types import PropType
+from omnigraph.storage.blob_cells import BLOB_CELL, stored_cells
 from omnigraph.storage.tables import blob_field, key_field
 
 PROPERTY_ID = "omnigraph.stable_property_id"
@@ -28,7 +29,7 @@ _SCALARS: dict[str, pa.DataType] = {
     "F64": pa.float64(),
     "Date": pa.date32(),
     "DateTime": pa.date64(),
-    "Blob": pa.large_binary(),
+    "Blob": BLOB_CELL,
 }
 
 
@@ -38,12 +39,12 @@ def stored_schema(info: TableType) -> pa.Schema:
 
 
 def row_schema(info: TableType) -> pa.Schema:
-    """The stored schema with blobs as plain binary."""
+    """The stored schema with blobs as cells."""
     return pa.schema([*_structural(info), *(_row_field(info, name) for name in property_names(info))])
 
 
 def arrow_type(kind: PropType) -> pa.DataType:
-    """The Arrow type of one property's values; blobs are plain binary."""
+    """The Arrow type of one property's values; blobs are cells."""
     if kind.dim is not None:
         return pa.list_(pa.float32(), kind.dim)
     scalar = _SCALARS[kind.scalar]
@@ -58,7 +59,7 @@ def property_names(info: TableType) -> list[str]:
 def to_stored(info: TableType, rows: pa.Table) -> pa.Table:
     """Rows of the row schema as rows of the stored schema."""
     schema = stored_schema(info)
-    columns = [_blob_column(rows[f.name], f) if f.name in info.blobs else rows[f.name] for f in schema]
+    columns = [stored_cells(rows[f.name], f) if f.name in info.blobs else rows[f.name] for f in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -93,12 +94,3 @@ def _row_field(info: TableType, name: str) -> pa.Field:
 def _identity(info: TableType, name: str) -> dict[str, str]:
     return {PROPERTY_ID: str(info.property_ids.get(name, 0))}
 
-
-def _blob_column(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    storage = field.type.storage_type
-    chunks = []
-    for chunk in values.chunks:
-        parts = [chunk if part.name == "data" else pa.nulls(len(chunk), part.type) for part in storage]
-        packed = pa.StructArray.from_arrays(parts, fields=list(storage), mask=chunk.is_null())
-        chunks.append(pa.ExtensionArray.from_storage(field.type, packed))
-    return pa.chunked_array(chunks, field.type)

@@ -10,12 +10,12 @@ from omnigraph.engine.arrow import TableType
 from omnigraph.engine.entity import type_named
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest, Corrupt, NotFound
+from omnigraph.storage.blob_cells import EXTERNAL
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.tables import TableHandle, in_list
 
 _ROW_ID = "_rowid"
 _UPDATED = "_row_last_updated_at_version"
-_EXTERNAL = 3  # how lance marks a value that is a reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _row(table: TableHandle, column: str, entity_id: str) -> dict[str, Any] | No
 
 def _blob(view: View, info: TableType, entry: TableEntry, column: str, row: dict[str, Any]) -> Blob:
     stored = row[column]
-    if stored["kind"] == _EXTERNAL:
+    if stored["kind"] == EXTERNAL:
         if stored["position"] or stored["size"]:
             raise Corrupt(f"'{info.name}.{column}' refers to a part of an external object")
         return Blob(0, "", stored["blob_uri"])

@@ -7,6 +7,7 @@ touches a newest version, a version above a published one, or anything a fork wa
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -82,7 +83,9 @@ class CleanupReport:
         return {**asdict(self), "datasets": [asdict(each) for each in self.datasets]}
 
 
-def cleanup(core: Core, policy: Policy, *, confirm: bool = False) -> CleanupReport:
+def cleanup(
+    core: Core, policy: Policy, *, confirm: bool = False, progress: Callable[[int, int], None] | None = None
+) -> CleanupReport:
     """Remove what the policy calls too old and nothing needs; without `confirm`, only say what that would be."""
     store = core.store
     cut_of(store).require_free()
@@ -93,7 +96,7 @@ def cleanup(core: Core, policy: Policy, *, confirm: bool = False) -> CleanupRepo
         needs = needs_of(store)
         _keep_merge_bases(core, needs)
         work = [_Table(core, key, location) for key, location in _datasets(needs).items()]
-        datasets = in_parallel(work, lambda each: each.run(policy, needs, control, confirm=confirm))
+        datasets = in_parallel(work, lambda each: each.run(policy, needs, control, confirm=confirm), progress)
     # Needs no control, because nothing that a version said is lost; and giving control back has added two versions.
     live = needs.states.values() if confirm else ()
     gone = sum((trim_manifest(store.root, state.branch, keep=1) for state in live), Reclaimed())

@@ -12,7 +12,6 @@ from omnigraph.engine.core import Core
 from omnigraph.engine.feed.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
 from omnigraph.engine.feed.page import ChangesPage, commit_changes_page
 from omnigraph.engine.feed.scope import change_scope
-from omnigraph.engine.history import find_commit
 from omnigraph.engine.log import LogEntry, history
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.merge.replay import ReplayCall, ReplayKind, ReplayResult, preview_replay, replay
@@ -40,8 +39,8 @@ class Commits:
         return [*self._core.state(self._named(branch)).lineage.newest_first(_bound(limit))]
 
     def show(self, commit_id: str) -> GraphCommit:
-        """One commit of any live branch."""
-        return find_commit(self._core, commit_id, self._branch)
+        """One commit of any live branch: by its id or the beginning of it, a tag, `HEAD`, `HEAD~1`, …"""
+        return commit_named(self._core, commit_id, self._branch)
 
     def head(self, branch: str | None = None) -> str | None:
         """The id of the newest commit."""

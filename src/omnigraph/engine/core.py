@@ -11,6 +11,7 @@ from omnigraph.engine.view import OpenTables, View
 from omnigraph.errors import BadRequest, PermissionDenied
 from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine, PolicyRequest
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.policy.gate import require_allowed
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage import manifest
@@ -28,6 +29,7 @@ class Core:
     tables: OpenTables
     read_only: bool
     policy: PolicyEngine | None = None
+    external_blobs: ExternalBlobPolicy | None = None
     visibility: Visibility | None = None
     closed: bool = field(default=False)
     # Private branches of running transactions → the branch whose rights decide about writing to them.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 from omnigraph.engine.core import Core
 from omnigraph.engine.feed.pairs import TablePair, changed_pairs, require_comparable
 from omnigraph.engine.feed.scope import OPS, ChangeScope
-from omnigraph.engine.merge.delta import one_column
+from omnigraph.engine.json_values import json_rows
+from omnigraph.engine.merge.delta import RowDelta, one_column
 from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.version_tree import UPDATED
 
+_VALUES_AT_ONCE = 256
 CHANGES = pa.schema(
     [
         pa.field("kind", pa.utf8()),
@@ -43,6 +45,21 @@ class EntityChange:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueChange:
+    """One entity that differs, with its values on both sides; None is a side that does not have it."""
+
+    change: EntityChange
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+    @property
+    def properties(self) -> list[str]:
+        """The properties, and for an edge the ends, whose values differ."""
+        before, after = self.before or {}, self.after or {}
+        return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeStats:
     """How many entities differ, and of which types."""
 
@@ -60,6 +77,7 @@ class Difference:
     to_graph_manifest_version: int
     graph_branch: str | None
     table: pa.Table
+    _deltas: Callable[[], Iterator[tuple[pa.Table, RowDelta]]] = field(repr=False, compare=False)
 
     @cached_property
     def changes(self) -> list[EntityChange]:
@@ -76,6 +94,14 @@ class Difference:
         """The changes as a table."""
         return self.table
 
+    def with_values(self) -> Iterator[ValueChange]:
+        """Every change with the values of its entity on both sides, a few hundred at a time, in the same order.
+
+        The rows are read again when they are no longer in memory, so the graph has to be open still.
+        """
+        for changes, delta in self._deltas():
+            yield from _with_values(changes, delta)
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
@@ -86,15 +112,21 @@ class Difference:
 def difference(core: Core, before: ManifestState, after: ManifestState, scope: ChangeScope) -> Difference:
     """What changed from one state to another one, on whatever branches they are."""
     core.require_everything_visible("a comparison")
-    parts = []
+    parts: list[pa.Table] = []
+    compared: list[TablePair] = []
     pairs = sorted(changed_pairs(before.snapshot, after.snapshot), key=_order)
     for pair in pairs:
         if not (scope.has_kind(pair.kind) and scope.has_type(pair.type_name)):
             continue
         require_comparable(core.tables, pair, after.effective_head or "")
+        compared.append(pair)
         parts.append(_changes(core, pair, scope))
     table = pa.concat_tables([CHANGES.empty_table(), *parts])
-    return Difference(before.version, after.version, after.branch, table)
+
+    def deltas() -> Iterator[tuple[pa.Table, RowDelta]]:
+        return ((part, pair.delta(core.tables)) for part, pair in zip(parts, compared, strict=True))
+
+    return Difference(before.version, after.version, after.branch, table, deltas)
 
 
 def _order(pair: TablePair) -> tuple[str, int, int]:
@@ -128,6 +160,23 @@ def _rows(pair: TablePair, op: str, rows: pa.Table) -> pa.Table:
         *ends,
     ]
     return pa.Table.from_arrays(columns, schema=CHANGES)
+
+
+def _with_values(changes: pa.Table, delta: RowDelta) -> Iterator[ValueChange]:
+    ids = one_column(changes, "id")
+    before, after = ((rows, pc.index_in(ids, value_set=one_column(rows, "id"))) for rows in (delta.before, delta.after))
+    for start in range(0, len(ids), _VALUES_AT_ONCE):
+        rows = changes.slice(start, _VALUES_AT_ONCE).to_pylist()
+        sides = (_values(side, places.slice(start, _VALUES_AT_ONCE)) for side, places in (before, after))
+        for row, old, new in zip(rows, *sides, strict=True):
+            yield ValueChange(_entity_change(row), old, new)
+
+
+def _values(rows: pa.Table, places: pa.Array) -> list[dict[str, Any] | None]:
+    """The rows at these places as JSON; None where there is none."""
+    shown = rows.select([name for name in rows.column_names if name not in ("id", UPDATED)])
+    found = iter(json_rows(shown.take(places.drop_null())))
+    return [next(found, {}) if there else None for there in places.is_valid().to_pylist()]
 
 
 def _entity_change(row: dict[str, Any]) -> EntityChange:

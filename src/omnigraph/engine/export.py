@@ -16,6 +16,7 @@ from omnigraph.engine.arrow import TableType, property_names, row_schema, table_
 from omnigraph.engine.json_values import IMAGE, json_texts
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
+from omnigraph.storage.blob_cells import external_uris
 from omnigraph.storage.tables import TableHandle, quote
 
 _BATCH_ROWS = 8_192
@@ -71,7 +72,7 @@ def export_type(view: View, info: TableType, *, low: str | None = None, high: st
 def export_rows(
     view: View, info: TableType, *, low: str | None = None, high: str | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The same as batches of rows, blobs read."""
+    """The same as batches of rows, bytes of blobs read."""
     entry = view.find(info)
     if entry is None or not entry.row_count:
         return
@@ -85,6 +86,19 @@ def export_rows(
     for batch in _by_id(table, stored, inside, row_count=count, width=_row_width(info)):
         for part in _slices(batch, blobs):
             yield _rows(info, table, part, physical)
+
+
+def referring_columns(view: View, info: TableType) -> frozenset[str]:
+    """The Blob properties of a type of which at least one value is a reference to an object outside the graph."""
+    if view.find(info) is None or not info.blobs:
+        return frozenset()
+    table, physical = view.table(info), view.columns(info)
+    stored = {name: column for name in info.blobs if (column := physical[name]) is not None}
+    return frozenset(
+        name
+        for name, column in stored.items()
+        if any(len(external_uris(batch.column(0))) for batch in table.batches([column]))
+    )
 
 
 def _by_id(
@@ -135,7 +149,7 @@ def _rows(
         if column is None:
             arrays.append(pa.nulls(batch.num_rows, field.type))
         elif field.name in info.blobs:
-            arrays.append(pa.array(table.read_blobs(column, batch.column(_ROW_ID)), field.type))
+            arrays.append(table.read_blobs(column, batch.column(_ROW_ID), batch.column(column)))
         else:
             arrays.append(batch.column(column))
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)

@@ -38,6 +38,7 @@ from omnigraph.engine.write.mutation import MutationCall, run_mutation
 from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine
+from omnigraph.policy.external_blobs import ExternalBlobPolicy, policy_of
 from omnigraph.storage import recovery
 from omnigraph.storage.branches import branch_name
 from omnigraph.storage.commits import GraphCommit
@@ -57,14 +58,16 @@ def init(
     actor: str | None = None,
     force: bool = False,
     settings: Settings = DEFAULTS,
+    external_blobs: Sequence[str] | ExternalBlobPolicy = (),
 ) -> Graph:
     """Create a graph at a path or `s3://` URI and open it; an existing graph is refused.
 
     `schema` is schema text or the path of a `.pg` file. `force` accepts schema files that an interrupted
-    initialization left behind.
+    initialization left behind. `external_blobs` is that of `open`.
     """
+    policy_of(external_blobs)  # before anything is created
     create_graph(uri, schema, force=force, settings=settings)
-    return open(uri, actor=actor, settings=settings)
+    return open(uri, actor=actor, settings=settings, external_blobs=external_blobs)
 
 
 @checked
@@ -76,12 +79,15 @@ def open(
     *,
     settings: Settings = DEFAULTS,
     policy: PolicyEngine | None = None,
+    external_blobs: Sequence[str] | ExternalBlobPolicy = (),
 ) -> Graph:
     """Open a graph; unless `read_only`, interrupted writes of dead processes are resolved first.
 
-    With a `policy`, every write asks it first whether `actor` may.
+    With a `policy`, every write asks it first whether `actor` may. `external_blobs` are the `s3://` prefixes and
+    `file:///` directories below which new blobs may refer to objects instead of holding bytes; by default none.
     """
-    core = open_graph(uri, read_only=read_only, settings=settings, policy=policy)
+    allowed = policy_of(external_blobs)
+    core = open_graph(uri, read_only=read_only, settings=settings, policy=policy, external_blobs=allowed)
     return Graph(core, actor=actor).branch(branch)
 
 

@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from omnigraph.compiler.temporal import BadTemporal, parse_datetime
 from omnigraph.engine.core import Core
-from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
+from omnigraph.errors import AmbiguousCommit, BadRequest, BranchNotFound, CommitNotFound, NotFound
+from omnigraph.ids import may_begin_ulid
 from omnigraph.storage import manifest
 from omnigraph.storage.branches import list_branches
-from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.commits import GraphCommit, Lineage
 from omnigraph.storage.layout import normalize_branch
 from omnigraph.storage.manifest import ManifestState
+
+SHORTEST_BEGINNING = 6
 
 
 def find_commit(core: Core, commit_id: str, bound: str | None) -> GraphCommit:
     """A commit by id: the bound branch is asked first, then every live branch."""
-    found = core.state(bound).lineage.get(commit_id)
-    if found is not None:
-        return found
+    for lineage in _lineages(core, bound):
+        found = lineage.get(commit_id)
+        if found is not None:
+            return found
+    raise CommitNotFound(commit_id)
+
+
+def commit_beginning(core: Core, text: str, bound: str | None) -> GraphCommit | None:
+    """The only commit whose id begins like this, on the bound branch or else on the first live one that has any.
+
+    Costs what an id costs: one look into the lineage of the bound branch, and into the others only when it has none.
+    """
+    beginning = text.upper()
+    if len(beginning) < SHORTEST_BEGINNING or not may_begin_ulid(beginning):
+        return None
+    for lineage in _lineages(core, bound):
+        found = lineage.beginning(beginning)
+        if len(found) > 1:
+            raise AmbiguousCommit(text, found)
+        if found:
+            return lineage.get(found[0])
+    return None
+
+
+def _lineages(core: Core, bound: str | None) -> Iterator[Lineage]:
+    """What the bound branch knows, then what every other live branch knows."""
+    yield core.state(bound).lineage
     for name in list_branches(core.store):
         branch = normalize_branch(name)
         if branch == bound:
             continue
         try:
-            found = core.state(branch).lineage.get(commit_id)
+            yield core.state(branch).lineage
         except BranchNotFound:
             continue  # deleted while we were looking
-        if found is not None:
-            return found
-    raise CommitNotFound(commit_id)
 
 
 def state_at_commit(core: Core, commit: GraphCommit) -> ManifestState:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.spelling import iso_dates, iso_timestamps, json_floats, json_strings
 from omnigraph.errors import Corrupt
+from omnigraph.storage.blob_cells import BLOB_CELL
 
 BASE64_PREFIX = "base64:"
 
@@ -45,7 +46,8 @@ def json_values(column: pa.Array | pa.ChunkedArray, style: Style = NATIVE) -> li
     if isinstance(column, pa.ChunkedArray):
         return [value for chunk in column.chunks for value in json_values(chunk, style)]
     kind = column.type
-    if pa.types.is_boolean(kind) or pa.types.is_string(kind) or _small_integer(kind):
+    whole = pa.types.is_integer(kind) and (style.integers == "native" or _small_integer(kind))
+    if whole or pa.types.is_string(kind) or pa.types.is_boolean(kind):
         return list(column.to_pylist())
     # One renderer decides every spelling; what it wrote is read back.
     texts = json_texts(column, style).to_pylist()
@@ -85,6 +87,8 @@ def _texts(values: pa.Array, style: Style, *, inside_vector: bool) -> pa.Array:
         return _integers(values.cast(pa.int64()), style)
     if types.is_large_binary(kind) or types.is_binary(kind):
         return _base64(values)
+    if kind == BLOB_CELL:
+        return pc.coalesce(_base64(pc.struct_field(values, "data")), json_strings(pc.struct_field(values, "uri")))
     if types.is_struct(kind):
         return _structs(values, style)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):

@@ -15,6 +15,7 @@ from omnigraph.engine.view import OpenTables
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.ids import new_ulid
 from omnigraph.policy.engine import PolicyEngine
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage import recovery
 from omnigraph.storage.initialize import NewGraph, NewTable, initialize
 from omnigraph.storage.opening import open_read_only, open_read_write
@@ -35,7 +36,12 @@ def create_graph(uri: StrPath, schema: StrPath, *, force: bool = False, settings
 
 
 def open_graph(
-    uri: StrPath, *, read_only: bool = False, settings: Settings = DEFAULTS, policy: PolicyEngine | None = None
+    uri: StrPath,
+    *,
+    read_only: bool = False,
+    settings: Settings = DEFAULTS,
+    policy: PolicyEngine | None = None,
+    external_blobs: ExternalBlobPolicy | None = None,
 ) -> Core:
     """Open a graph; for writing, whatever interrupted writers left is finished or undone first."""
     store = store_for(uri, settings)
@@ -45,7 +51,8 @@ def open_graph(
     else:
         opened = open_read_write(store, HASHES, lambda: recovery.sweep(store))
     schemas.adopt(opened.contract)
-    return Core(store, schemas, OpenTables(store.root, settings.distribute_rows), read_only, policy)
+    tables = OpenTables(store.root, settings.distribute_rows)
+    return Core(store, schemas, tables, read_only, policy, external_blobs)
 
 
 def new_graph(accepted: Accepted) -> NewGraph:

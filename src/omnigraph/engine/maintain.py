@@ -11,7 +11,6 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -21,7 +20,7 @@ from omnigraph.engine.cut import cut_of
 from omnigraph.engine.index_builds import IndexBuilder, index_builder
 from omnigraph.engine.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
 from omnigraph.engine.write.commit import commit
-from omnigraph.errors import BadRequest, RecoveryRequired, Retry, StorageError
+from omnigraph.errors import BadRequest, OmnigraphError, RecoveryRequired, Retry, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.storage import fence, manifest, recovery, upkeep
 from omnigraph.storage.capture import Txn
@@ -39,8 +38,10 @@ MANIFEST_KEY = "__manifest"
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DRIFT: Literal["drift_needs_repair"] = "drift_needs_repair"
 
-_ATTEMPTS = 5
-_PAUSED_ATTEMPTS = 2
+_FREE_ATTEMPTS = 2
+# A writer that began before the pause may still get in its way, once; after that many writers nobody is left.
+_PAUSED_ATTEMPTS = 8
+_MANIFEST_ATTEMPTS = 5
 _BACKOFF_SECONDS = (0.02, 0.2)
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -101,16 +102,25 @@ class _Upkeep:
 
     def run(self) -> None:
         """Tidy the newest version up, unless there is drift; only where writers never rest are they made to wait."""
-        for remaining in reversed(range(_ATTEMPTS)):
+        failure = self._attempts(_FREE_ATTEMPTS, lambda: None)
+        if failure is not None:
+            with paused_writers(self.core.store) as wait_for_older:
+                failure = self._attempts(_PAUSED_ATTEMPTS, wait_for_older)
+        if failure is not None:
+            raise failure
+
+    def _attempts(self, number: int, before_each: Callable[[], None]) -> OmnigraphError | None:
+        """Try so often; whatever has landed preserves content, so leaving it half done leaves nothing to undo."""
+        failure: OmnigraphError | None = None
+        for _ in range(number):
             try:
-                with nullcontext() if remaining > _PAUSED_ATTEMPTS else paused_writers(self.core.store):
-                    self._run()
-                break
-            except (Retry, RecoveryRequired, StorageError):
-                # Whatever has landed preserves content, so leaving it half done leaves nothing to undo.
-                if not remaining:
-                    raise
+                before_each()
+                self._run()
+                return None
+            except (Retry, RecoveryRequired, StorageError) as error:
+                failure = error
                 time.sleep(random.uniform(*_BACKOFF_SECONDS))
+        return failure
 
     def _run(self) -> None:
         self.entry = self.core.state(None).snapshot.entry(self.entry.table_key)
@@ -187,7 +197,7 @@ def _publish(core: Core, work: Iterable[_Upkeep]) -> set[str]:
 
 def _optimize_manifest(core: Core, before: frozenset[int]) -> DatasetStats:
     # The commit above may have triggered the light compaction; what counts is what became of the fragments before it.
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MANIFEST_ATTEMPTS):
         if manifest.compact_manifest(core.store.root, whole=True):
             break
     after = manifest.load(core.store.root).handle.fragment_ids()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -218,9 +218,14 @@ def _among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
     return pc.if_else(pc.is_valid(column), found, None)
 
 
+_TEMPORAL = frozenset({Date, DateTime})
+
+
 def _stored(value: ir.ConstValue) -> Constant | tuple[Constant, ...]:
     match value:
         case tuple():
+            if _TEMPORAL.isdisjoint(map(type, value)):
+                return cast("tuple[Constant, ...]", value)
             return tuple(_stored_scalar(item) for item in value)
         case _:
             return _stored_scalar(value)

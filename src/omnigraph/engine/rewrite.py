@@ -36,8 +36,7 @@ def rewrite_table(view: View, old: TableType, new: TableType) -> OverwriteFragme
 def _converted(table: TableHandle, old: TableType, new: TableType) -> Iterator[pa.RecordBatch]:
     kept, target = _kept_columns(old, new), row_schema(new)
     size = _BLOB_BATCH_ROWS if new.blobs else _BATCH_ROWS
-    blobs: dict[str, str] = {"blobs": "all_binary"} if new.blobs else {}
-    for batch in table.batches(list(kept.values()), batch_size=size, **blobs):  # type: ignore[arg-type]
+    for batch in table.batches(list(kept.values()), batch_size=size, blobs="cells"):
         arrays = [_column(batch, new, field, kept.get(field.name)) for field in target]
         yield from to_stored(new, pa.Table.from_arrays(arrays, schema=target)).to_batches()
 

@@ -56,16 +56,22 @@ class Upkeep(Reader):
         return repair(self._core, confirm=confirm, force=force)
 
     def cleanup(
-        self, *, keep: int | None = None, older_than: str | int | timedelta | None = None, confirm: bool = False
+        self,
+        *,
+        keep: int | None = None,
+        older_than: str | int | timedelta | None = None,
+        confirm: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> CleanupReport:
         """Remove old table versions beyond the newest `keep` and older than `older_than` (`"7d"`); irreversible.
 
         What live branches and tags need always stays. Without `confirm` nothing is removed: the report is a preview.
+        `progress` is called as by `optimize`.
         """
         self._core.require_admin(self.actor)
         require_main(self._branch, "cleanup")
         policy = Policy(keep, None if older_than is None else parse_duration(older_than))
-        return cleanup(self._core, policy, confirm=confirm)
+        return cleanup(self._core, policy, confirm=confirm, progress=progress)
 
     def _named(self, branch: str | None) -> str | None:
         return self._branch if branch is None else branch_name(branch)

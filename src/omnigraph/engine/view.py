@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.arrow import PROPERTY_ID, TableType, property_names, row_schema
@@ -35,6 +35,7 @@ class OpenTables:
         self._lock = threading.Lock()
         self._open: OrderedDict[_Key, TableHandle] = OrderedDict()
         self.deltas: Recent[RowDelta] = Recent()
+        self.facts: dict[tuple[int, int], Any] = {}  # what reads have found out about entries, see `Entities`
 
     def get(self, entry: TableEntry) -> TableHandle:
         """The dataset behind an entry; an exact version never changes, so an open one stays right."""
@@ -54,6 +55,7 @@ class OpenTables:
     def clear(self) -> None:
         """Forget everything: the graph was re-created, or a branch of it was."""
         self.deltas.clear()
+        self.facts.clear()
         with self._lock:
             self._open.clear()
 
@@ -78,7 +80,9 @@ class View:
 
     def find(self, info: TableType) -> TableEntry | None:
         """The entry of a type, followed through renames; None when the type did not exist yet."""
-        return self.snapshot.find(TableIdentity(info.type_id, info.incarnation_id))
+        identity = TableIdentity(info.type_id, info.incarnation_id)
+        usual = self.snapshot.entries.get(info.table_key)
+        return usual if usual is not None and usual.identity == identity else self.snapshot.find(identity)
 
     def entry(self, info: TableType) -> TableEntry:
         found = self.find(info)

@@ -14,7 +14,7 @@ OmnigraphError
 │   │   └── BootRefused          a cluster that cannot be served
 │   └── ResourceLimitExceeded    send less at once
 ├── NotFound                     name something that exists
-│   ├── BranchNotFound, CommitNotFound, QueryNotFound (R001)
+│   ├── BranchNotFound, CommitNotFound (AmbiguousCommit), QueryNotFound (R001)
 │   └── HistoricalVersionReclaimed, ChangeFeedGap
 ├── Retry                        the world moved; start again from fresh state
 │   ├── ReadSetChanged, ExpectedVersionMismatch, RowLevelCasContention
@@ -30,6 +30,7 @@ OmnigraphError
 │   └── Unauthenticated          say who you are first
 ├── PolicyFailed                 a policy that could not be evaluated: neither yes nor no
 ├── EmbeddingError               look at the embedding provider
+├── ExternalBlobSource           look at the object that a blob is to refer to
 ├── ServerFailed                 look at the server, or at the way to it
 └── StorageError                 look at the storage
     ├── FormatRefused            another release wrote this graph
@@ -41,6 +42,7 @@ OmnigraphError
 from __future__ import annotations
 
 from omnigraph.errors.absent import (
+    AmbiguousCommit,
     BranchNotFound,
     ChangeFeedGap,
     CommitNotFound,
@@ -78,6 +80,7 @@ from omnigraph.errors.inputs import (
 from omnigraph.errors.outside import (
     Corrupt,
     EmbeddingError,
+    ExternalBlobSource,
     FormatRefused,
     PermissionDenied,
     PolicyFailed,
@@ -102,6 +105,7 @@ from omnigraph.errors.retries import (
 
 __all__ = [
     "AlreadyInitialized",
+    "AmbiguousCommit",
     "BadRequest",
     "BootRefused",
     "BranchNotFound",
@@ -117,6 +121,7 @@ __all__ = [
     "EmbeddingError",
     "EmbeddingMismatch",
     "ExpectedVersionMismatch",
+    "ExternalBlobSource",
     "FormatRefused",
     "HistoricalVersionReclaimed",
     "InitializationClaimed",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from omnigraph.errors.base import OmnigraphError
 
@@ -33,9 +33,28 @@ class CommitNotFound(NotFound):
 
     code = "commit_not_found"
 
-    def __init__(self, reference: str) -> None:
-        super().__init__(f"commit '{reference}' not found on any live branch")
+    def __init__(self, reference: str, why: str | None = None) -> None:
+        super().__init__(f"commit '{reference}' not found{' on any live branch' if why is None else f': {why}'}")
         self.reference = reference
+
+
+class AmbiguousCommit(CommitNotFound):
+    """Several commits have an id that begins like this."""
+
+    code = "ambiguous_commit"
+    _SHOWN: ClassVar[int] = 5
+
+    def __init__(self, reference: str, candidates: Sequence[str]) -> None:
+        self.candidates = tuple(sorted(candidates, reverse=True))
+        shown = ", ".join(self.candidates[: self._SHOWN])
+        more = len(self.candidates) - self._SHOWN
+        older = f" and {more} older" if more > 0 else ""
+        super().__init__(
+            reference, f"{len(self.candidates)} commits begin like this ({shown}{older}); write more of the id"
+        )
+
+    def details(self) -> dict[str, Any]:
+        return {"candidates": list(self.candidates[: self._SHOWN])}
 
 
 class QueryNotFound(NotFound):

@@ -64,7 +64,7 @@ class MergeConflict:
     """One reason why two branches do not fit together; `properties` are those in which the two rows differ.
 
     `ours` (the target) and `theirs` (the source) are the values of those; where one side has deleted the row it is
-    None, and the other one shows what it has changed.
+    None, and the other one shows what it has changed. `base` has the values from before both; None for a new entity.
     """
 
     table_key: str
@@ -74,6 +74,7 @@ class MergeConflict:
     properties: tuple[str, ...] = ()
     ours: Mapping[str, Any] | None = None
     theirs: Mapping[str, Any] | None = None
+    base: Mapping[str, Any] | None = None
 
     @property
     def type_name(self) -> str:

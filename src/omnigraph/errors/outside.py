@@ -38,6 +38,21 @@ class EmbeddingError(OmnigraphError):
     http_status = 502
 
 
+class ExternalBlobSource(OmnigraphError):
+    """An object outside the graph that a blob may refer to is not to be found; nothing was written."""
+
+    code = "external_blob_source"
+    http_status = 424
+
+    def __init__(self, uri: str, reason: str) -> None:
+        super().__init__(f"external blob '{uri}' cannot be referred to: {reason}")
+        self.uri = uri
+        self.reason = reason
+
+    def details(self) -> dict[str, Any]:
+        return {"uri": self.uri, "reason": self.reason}
+
+
 class ServerFailed(OmnigraphError):
     """A server cannot be reached, or failed to answer as it should."""
 

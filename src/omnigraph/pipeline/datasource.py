@@ -3,7 +3,8 @@
     spark.read.format("omnigraph").option("graph", uri).option("type", "Person").load()
 
 `branch`, `snapshot` (a commit) or `version` (of the manifest) say which state. Spark does not tell a Python source
-which columns it needs, so `columns` names them, and `where` is a predicate for Lance. `pushdown=true` lets Spark hand
+which columns it needs, so `columns` names them, and `where` is a predicate for Lance. A blob is its bytes; with
+`blobs=cells` it is a struct of `data` and `uri`, which can hold references as well. `pushdown=true` lets Spark hand
 down the filters of a query instead, but only for a frame that a single query uses: Spark 4.3 keeps the filters of one
 query for the next one on the same frame, which then misses rows.
 """
@@ -13,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -36,10 +37,12 @@ from omnigraph.errors import BadRequest
 from omnigraph.pipeline import changes
 from omnigraph.pipeline.filters import lance_predicate
 from omnigraph.pipeline.writer import GraphStreamWriter, GraphWriter, Target
+from omnigraph.storage.blob_cells import BLOB_CELL, references
 from omnigraph.storage.layout import Address
 from omnigraph.storage.tables import open_table
 
-_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns", "where", "pushdown"}
+_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns", "where", "pushdown", "blobs"}
+_CELL = pa.struct([("data", pa.binary()), ("uri", pa.utf8())])
 _PARTITION_ROWS = 1 << 20
 
 
@@ -90,7 +93,6 @@ class TablePlan:
     columns: tuple[tuple[str, str | None], ...]
     arrow_schema: pa.Schema
     row_schema: pa.Schema
-    blobs: bool
     fragments: tuple[tuple[int, ...], ...]
     where: str | None = None
     pushdown: bool = False
@@ -114,10 +116,20 @@ def plan_table(options: dict[str, str]) -> TablePlan:
     view = _view(options)
     info = type_named(view, options["type"])
     plan = table_plan(view, info, _chosen(info, options.get("columns")))
+    if _wants_cells(options):
+        cells = [field.with_type(_CELL) if field.name in info.blobs else field for field in plan.arrow_schema]
+        plan = replace(plan, arrow_schema=pa.schema(cells))
     where = options.get("where")
     if where is not None and any(stored != name for name, stored in view.columns(info).items()):
         raise BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
     return replace(plan, where=where, pushdown=options.get("pushdown", "false").lower() == "true")
+
+
+def _wants_cells(options: dict[str, str]) -> bool:
+    asked = options.get("blobs", "bytes")
+    if asked not in ("bytes", "cells"):
+        raise BadRequest(f"blobs are read as 'bytes' or as 'cells', not as '{asked}'")
+    return asked == "cells"
 
 
 def _view(options: dict[str, str]) -> View:
@@ -145,15 +157,14 @@ def table_plan(view: View, info: TableType, chosen: list[str]) -> TablePlan:
     schema = row_schema(info)
     rows = pa.schema([schema.field(name) for name in chosen])
     fields = [pa.field(name, spark_type(schema.field(name).type)) for name in chosen]
-    blobs = bool(info.blobs & set(chosen))
     entry = view.find(info)
     if entry is None or not entry.row_count:
         named = tuple((name, name) for name in chosen)
-        return TablePlan(None, 0, named, pa.schema(fields), rows, blobs, ())
+        return TablePlan(None, 0, named, pa.schema(fields), rows, ())
     physical = view.columns(info)
     columns: tuple[tuple[str, str | None], ...] = tuple((name, physical[name]) for name in chosen)
     groups = _groups(view.table(info).fragment_rows())
-    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), rows, blobs, groups)
+    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), rows, groups)
 
 
 def _groups(rows: dict[int, int]) -> tuple[tuple[int, ...], ...]:
@@ -184,8 +195,7 @@ class _Reader(DataSourceReader):
             return
         table = open_table(self.plan.address, self.plan.version)
         stored = list(dict.fromkeys(name for _, name in self.plan.columns if name is not None)) or ["id"]
-        blobs: Any = "all_binary" if self.plan.blobs else None
-        for batch in table.batches(stored, self.predicate, blobs=blobs, fragments=partition.fragments):
+        for batch in table.batches(stored, self.predicate, blobs="cells", fragments=partition.fragments):
             yield self._shown(batch)
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -219,7 +229,7 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
         return pa.decimal128(20, 0)
     if kind == pa.date64():
         return pa.timestamp("us", tz="UTC")
-    if kind == pa.large_binary():
+    if kind == BLOB_CELL:
         return pa.binary()
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(spark_type(kind.value_type))
@@ -228,9 +238,19 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
 
 def shown_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """A stored column in the type that `spark_type` gives it."""
+    if values.type == BLOB_CELL and kind == pa.binary():
+        return _plain_bytes(values)
     if values.type == pa.date64():
         return values.cast(pa.int64()).cast(pa.timestamp("ms", tz="UTC")).cast(kind)
     if pa.types.is_list(values.type) and values.type.value_type == pa.date64():
         flat = values.cast(pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("ms", tz="UTC")))
         return flat.cast(kind)
     return values.cast(kind)
+
+
+def _plain_bytes(cells: pa.Array) -> pa.Array:
+    if len(found := references(cells)):
+        raise BadRequest(
+            f"a blob is a reference to '{found[0]}', which is not opened; read the type with the option blobs=cells"
+        )
+    return pc.struct_field(cells, "data").cast(pa.binary())

@@ -10,7 +10,7 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.write.files import open_input, open_stream
 from omnigraph.engine.write.lines import LINE_BYTES
 from omnigraph.engine.write.ndjson import decode_ndjson
-from omnigraph.engine.write.records import Decoded, Fill
+from omnigraph.engine.write.records import PLAIN, Decoded, Intake
 from omnigraph.engine.write.tabular import decode_table_file
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.sources import Split
@@ -28,20 +28,20 @@ class Piece:
     bytes: int
 
 
-def decode_split(split: Split, catalog: Catalog, first: int, fill: Fill | None = None) -> Iterator[Piece]:
+def decode_split(split: Split, catalog: Catalog, first: int, intake: Intake = PLAIN) -> Iterator[Piece]:
     """The pieces of a split in order; `first` is the number of its first line or row."""
     source = split.source
     if source.frame is not None:
         groups = range(split.start, split.stop) if split.stop is not None else None
         for decoded in decode_table_file(
-            source.file.path, catalog, source.frame, groups=groups, first_row=first, file=source.shown, fill=fill
+            source.file.path, catalog, source.frame, groups=groups, first_row=first, file=source.shown, intake=intake
         ):
             rows = sum(part.rows.num_rows for part in decoded.types.values())
             yield Piece(decoded, rows, sum(part.rows.nbytes for part in decoded.types.values()))
         return
     for data in _record_pieces(split):
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        yield Piece(decode_ndjson(data, catalog, first_line=first, file=source.shown, fill=fill), lines, len(data))
+        yield Piece(decode_ndjson(data, catalog, intake, first_line=first, file=source.shown), lines, len(data))
         first += lines
 
 

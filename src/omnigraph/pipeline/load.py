@@ -6,28 +6,27 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pyarrow as pa
-
-from omnigraph.engine.arrow import TableType, row_schema, stored_schema, table_types, to_stored
+from omnigraph.engine.arrow import stored_schema, table_types
 from omnigraph.engine.core import Core
 from omnigraph.engine.result import LoadResult
 from omnigraph.engine.runners import LoadRequest
 from omnigraph.engine.view import View
+from omnigraph.engine.write.attempt import Hooks
 from omnigraph.engine.write.commit import commit
 from omnigraph.engine.write.loading import create_missing, rehearse
+from omnigraph.engine.write.references import require_reachable
 from omnigraph.engine.write.violations import Violation
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.checks import CheckJob, Found, Phase, plan_checks, run_check
 from omnigraph.pipeline.jobs import LocalTasks, SparkTasks, Tasks
 from omnigraph.pipeline.refusal import raise_refusals, set_refusals
+from omnigraph.pipeline.replace import Arranged, arrange
 from omnigraph.pipeline.session import spark_session
-from omnigraph.pipeline.stage import Part
 from omnigraph.pipeline.staging import Place, Staging, Tuning
-from omnigraph.storage import failpoints, parts
+from omnigraph.storage import failpoints
 from omnigraph.storage.capture import Txn
-from omnigraph.storage.handle import BlobHandling
-from omnigraph.storage.loads import claimed, discard_abandoned
-from omnigraph.storage.writeset import AppendParts, OverwriteParts, Step, TableWrite, Upsert, WriteSet
+from omnigraph.storage.loads import claimed, discard_abandoned, require_part
+from omnigraph.storage.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
 
 _IDENTITY: tuple[Phase, ...] = ("ids", "unique")
 _EDGES: tuple[Phase, ...] = ("endpoints", "dangling", "cardinality")
@@ -56,7 +55,8 @@ def load(core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None =
         if request.dry_run:
             done = rehearse(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
-            done = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit)
+            hooks = Hooks(after_arm=work.require_parts)
+            done = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
         failpoints.hit("load.pre_discard")
     return LoadResult(
         branch=request.branch or "main",
@@ -112,8 +112,10 @@ class _Load:
             matched = self._check(view)
         if self.staging.refused:
             self.staging.write_row_rejects()
+        require_reachable(self.staging.referred)
         failpoints.hit("load.post_checks")
-        tables = tuple(TableWrite(key, self._steps(view, key, matched)) for key in self.staging.parts)
+        arranged = arrange(self._job(view), matched, self.tasks, self.request.progress)
+        tables = tuple(TableWrite(key, (self._step(view, mine),)) for key, mine in arranged.items())
         return WriteSet(
             writer_kind="Load",
             tables=tables,
@@ -122,9 +124,15 @@ class _Load:
             lineage_only=not tables,
         )
 
+    def require_parts(self) -> None:
+        """Once armed: whoever takes this load for dead leaves tables alone from now on, or has removed parts before."""
+        first = next((part.location for mine in self.staging.parts.values() for part in mine), None)
+        if first is not None:
+            require_part(self.core.store, self.load_id, first)
+
     def _stage(self, view: View) -> None:
         self._refused_in_sets = Counter()
-        place = Place(self.core.store.root, self.load_id)
+        place = Place(self.core.store.root, self.load_id, self.core.external_blobs)
         self._staging = Staging(place, view.catalog, self.request, self.tasks, self.tuning)
         if self._staging.refused and not self._may_skip():
             self._staging.write_row_rejects()
@@ -153,8 +161,15 @@ class _Load:
         return frozenset(location for result in found for location in result.matched_parts)
 
     def _run_checks(self, view: View, phases: Sequence[Phase]) -> list[Found]:
+        job = self._job(view)
+        rows = sum(part.rows for mine in job.parts.values() for part in mine)
+        task_rows = min(self.tuning.task_rows, max(1, -(-rows // self.tasks.cores)))
+        checks = plan_checks(job, phases, bucket_rows=self.tuning.bucket_rows, task_rows=task_rows)
+        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=self.request.progress)
+
+    def _job(self, view: View) -> CheckJob:
         everything = self.request.on_error == "skip" or self.request.rejects is not None
-        job = CheckJob(
+        return CheckJob(
             self.core.store.root,
             view.catalog,
             replace(view.snapshot, entries=dict(view.snapshot.entries), heads={}),  # a mapping proxy does not travel
@@ -162,10 +177,6 @@ class _Load:
             self.staging.parts,
             None if everything else self.tuning.samples,
         )
-        rows = sum(part.rows for mine in job.parts.values() for part in mine)
-        task_rows = min(self.tuning.task_rows, max(1, -(-rows // self.tasks.cores)))
-        checks = plan_checks(job, phases, bucket_rows=self.tuning.bucket_rows, task_rows=task_rows)
-        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=self.request.progress)
 
     def _refuse(self, found: Sequence[Found]) -> bool:
         """Raise what the checks found, or drop those rows and say that there were some."""
@@ -183,26 +194,14 @@ class _Load:
 
     # --- the write set -------------------------------------------------------------------------
 
-    def _steps(self, view: View, key: str, matched: frozenset[str]) -> tuple[Step, ...]:
-        mine = self.staging.parts[key]
-        info = table_types(view.catalog)[key]
+    def _step(self, view: View, mine: Arranged) -> Step:
+        """How a table takes over its parts: one transaction, whatever the mode."""
+        rows = sum(part.rows for part in self.staging.parts[mine.table_key])
         if self.request.mode == "overwrite":
-            return (OverwriteParts(stored_schema(info), _locations(mine), _rows(mine)),)
-        new = [part for part in mine if part.location not in matched]
-        steps: list[Step] = []
-        if len(new) < len(mine):
-            steps.append(Upsert(self._read(info, [part for part in mine if part.location in matched])))
-        if new:
-            steps.append(AppendParts(_locations(new), _rows(new)))
-        return tuple(steps)
-
-    def _read(self, info: TableType, mine: Sequence[Part]) -> pa.Table:
-        """Rows that replace existing ones go through the driver: Lance's own upsert keeps their row ids."""
-        schema = row_schema(info)
-        blobs: BlobHandling | None = "all_binary" if info.blobs else None
-        rows = pa.concat_tables(parts.open_part(self.core.store.root, part.location).scan(blobs=blobs) for part in mine)
-        columns = [rows[field.name].cast(field.type) for field in schema]
-        return to_stored(info, pa.Table.from_arrays(columns, schema=schema))
+            return OverwriteParts(stored_schema(table_types(view.catalog)[mine.table_key]), mine.fresh, rows)
+        if mine.replacing:
+            return ReplaceParts(mine.replacing, mine.fresh, rows)
+        return AppendParts(mine.fresh, rows)
 
 
 def _offenders(named: Sequence[tuple[Phase, Violation]], found: Sequence[Found]) -> list[tuple[str, int]]:
@@ -211,11 +210,3 @@ def _offenders(named: Sequence[tuple[Phase, Violation]], found: Sequence[Found])
     if any(phase == "cardinality" for phase, _ in named):
         rows += [(result.check.table_key, code) for result in found for code in result.offending]
     return rows
-
-
-def _locations(mine: Sequence[Part]) -> tuple[str, ...]:
-    return tuple(part.location for part in mine)
-
-
-def _rows(mine: Sequence[Part]) -> int:
-    return sum(part.rows for part in mine)

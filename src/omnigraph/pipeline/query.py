@@ -34,7 +34,7 @@ from omnigraph.pipeline.session import hushed, spark_session
 
 def query_on_spark(view: View, call: ReadCall, session: Any = None) -> Result:
     """The rows of a read at one view, computed by Spark; the answer is the engine's."""
-    compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     plan = plan_for(view, compiled, bindings.params)
     budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)

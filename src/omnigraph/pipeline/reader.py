@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.engine.arrow import table_types
 from omnigraph.engine.entity import type_named
@@ -39,15 +39,23 @@ class SparkReader:
             self._session.dataSource.register(OmnigraphSource)
         return self._session
 
-    def read(self, type_name: str, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
+    def read(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        blobs: Literal["bytes", "cells"] = "bytes",
+    ) -> Any:
         """The entities of a type as a frame: id, endpoints, properties, or only some of these columns.
 
-        `where` is a predicate that Lance evaluates while reading; Spark's own filters come after it.
+        `where` is a predicate that Lance evaluates while reading; Spark's own filters come after it. A blob that is a
+        reference has no bytes here: with `blobs="cells"` blobs are structs of `data` and `uri`.
         """
         type_named(self.view, type_name)
         source = self.session.read.format("omnigraph").option("graph", self.view.tables.root.uri)
         source = source.option("type", type_name).option("branch", self.view.branch or "main")
-        source = source.option("version", str(self.view.version))
+        source = source.option("version", str(self.view.version)).option("blobs", blobs)
         if columns is not None:
             source = source.option("columns", ",".join(columns))
         if where is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,7 @@ class Sink:
     columns: Mapping[str, str] | None = None
     mode: str = "merge"
     actor: str | None = None
+    external_blobs: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if _NAME.fullmatch(self.name) is None:
@@ -54,7 +55,7 @@ class Sink:
 
     def apply(self, batch_id: int, load: LoadBatch) -> bool:
         """Apply a batch unless it has been; whether it had to be."""
-        with open_graph(self.uri, self.branch, self.actor) as graph:
+        with open_graph(self.uri, self.branch, self.actor, external_blobs=self.external_blobs) as graph:
             return apply_batch(graph, self.name, batch_id, load)
 
     def _load(self, graph: Graph, branch: str, frame: Any) -> None:

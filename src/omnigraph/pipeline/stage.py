@@ -17,7 +17,8 @@ from omnigraph.engine.arrow import to_stored
 from omnigraph.engine.result import EmbedCounts
 from omnigraph.engine.write.changes import TableChange
 from omnigraph.engine.write.embedding import FillPlan
-from omnigraph.engine.write.records import LINE, TypeRows, concat_rows
+from omnigraph.engine.write.records import LINE, Intake, TypeRows, concat_rows
+from omnigraph.engine.write.references import new_references, require_few
 from omnigraph.engine.write.validate import value_violations
 from omnigraph.engine.write.value_checks import value_findings
 from omnigraph.engine.write.violations import Violation
@@ -25,6 +26,7 @@ from omnigraph.ids import minting_from, new_ulid
 from omnigraph.pipeline.decode import decode_split
 from omnigraph.pipeline.rejects import write_rejects
 from omnigraph.pipeline.sources import Split
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage import failpoints, parts
 from omnigraph.storage.layout import Root
 
@@ -67,6 +69,7 @@ class StageJob:
     dropped: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     failpoints: str = ""
     fill: FillPlan = field(default_factory=FillPlan)
+    external: ExternalBlobPolicy | None = None
 
     def again(self) -> StageJob:
         """The job for decoding a split that was staged already: nobody is asked for a vector twice."""
@@ -86,6 +89,7 @@ class Staged:
     misvalued: list[Violation] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     embeddings: EmbedCounts = field(default_factory=EmbedCounts)
+    referred: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -159,7 +163,7 @@ class _Stager:
         job, staged = self.job, self.staged
         seen: Counter[str] = Counter()
         first = staged.counted_from = job.firsts.get(self.split.index, self.split.first or 1)
-        for piece in decode_split(self.split, job.catalog, first, self._filling):
+        for piece in decode_split(self.split, job.catalog, first, Intake(self._filling, job.external)):
             staged.lines += piece.lines
             staged.bytes += piece.bytes
             self._refuse(piece.decoded.violations, staged.misread)
@@ -218,6 +222,8 @@ class _Stager:
         parts.write_part(self.job.root, location, to_stored(rows.info, rows.rows))
         self.staged.parts.append(Part(key, location, self.split.index, self._written[key], count, rows.fresh))
         self._written[key] += count
+        self.staged.referred += new_references([rows])
+        require_few(self.staged.referred)
         held.clear()
 
 

@@ -23,6 +23,7 @@ from omnigraph.pipeline.refusal import first_lines, row_refusals
 from omnigraph.pipeline.rejects import write_rejects
 from omnigraph.pipeline.sources import SPLIT_BYTES, SPLIT_ROWS, Split, cut, plan_sources
 from omnigraph.pipeline.stage import Part, Staged, StageJob, decoded_places, reject_split, stage_split
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage import failpoints, parts
 from omnigraph.storage.layout import Root
 
@@ -40,10 +41,11 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a load keeps its scratch files: a graph, and an id of its own."""
+    """Where a load keeps its scratch files: a graph, and an id of its own; and what its rows may refer to."""
 
     root: Root
     load_id: str
+    external: ExternalBlobPolicy | None = None
 
 
 class Staging:
@@ -66,6 +68,7 @@ class Staging:
             max_errors=request.max_errors,
             failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if tasks.name == "spark" else "",
             fill=_fill_plan(catalog, request, tasks.cores),
+            external=place.external,
         )
         self._staged: dict[int, Staged] = {}
         self._stage(self.splits)
@@ -84,6 +87,11 @@ class Staging:
     def refused(self) -> Counter[str]:
         """How many rows were refused by themselves, by code."""
         return sum((staged.refused for staged in self._staged.values()), Counter[str]())
+
+    @property
+    def referred(self) -> list[str]:
+        """The URIs of objects outside the graph that staged rows refer to."""
+        return [uri for index in sorted(self._staged) for uri in self._staged[index].referred]
 
     @property
     def embeddings(self) -> EmbedCounts:

@@ -34,6 +34,7 @@ OPTIONS = {
     "stream",
     "checkpointlocation",
     "no_embed",
+    "external_blobs",
 }
 _DAY_MS = 24 * 3_600_000
 
@@ -50,6 +51,7 @@ class Target:
     columns: Mapping[str, str] | None
     actor: str | None
     no_embed: bool = False
+    external_blobs: tuple[str, ...] = ()
     load_id: str = field(default_factory=new_ulid)
 
     @classmethod
@@ -72,6 +74,7 @@ class Target:
             _renames(options.get("columns")),
             options.get("actor"),
             options.get("no_embed", "false").lower() == "true",
+            tuple(base.strip() for base in options.get("external_blobs", "").split(",") if base.strip()),
         )
 
     @property
@@ -79,7 +82,7 @@ class Target:
         return f"{self.uri}/{load_directory(self.load_id)}"
 
     def open(self) -> Graph:
-        return open_graph(self.uri, self.branch, self.actor)
+        return open_graph(self.uri, self.branch, self.actor, external_blobs=self.external_blobs)
 
     def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled]) -> None:
         """One load of everything that tasks have written, in the order of the partitions."""
@@ -141,7 +144,15 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, target: Target, stream: str) -> None:
         self.target = target
-        self.sink = Sink(target.uri, stream, target.branch, target.type, target.edge, actor=target.actor)
+        self.sink = Sink(
+            target.uri,
+            stream,
+            target.branch,
+            target.type,
+            target.edge,
+            actor=target.actor,
+            external_blobs=target.external_blobs,
+        )
         with target.open() as graph:
             claim_for_others(graph._core.store, target.load_id, _DAY_MS)
 

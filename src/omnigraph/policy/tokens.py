@@ -7,19 +7,22 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import StartRefused
+from omnigraph.policy.aws.secret import SECRET, read_secret
 from omnigraph.policy.oidc import OidcVerifier, oidc_from
 
-SECRET = "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET"
 FILE = "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"
 INLINE = "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON"
 SINGLE = "OMNIGRAPH_SERVER_BEARER_TOKEN"
 DEFAULT_ACTOR = "default"
 RESERVED_PREFIX = "omnigraph:"
+
+_Tokens = dict[str, tuple[str, ...]]
+# The one that comes and the one that goes; more would be tokens that nobody remembers to withdraw.
+_MOST_TOKENS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class TokenTable:
 
     @property
     def actors(self) -> tuple[str, ...]:
-        return tuple(actor.actor_id for _, actor in self.entries)
+        return tuple(dict.fromkeys(actor.actor_id for _, actor in self.entries))
 
     def verify(self, presented: str) -> ResolvedActor | None:
         """Whose token this is; the time it takes does not depend on which one, or on whether any."""
@@ -81,20 +84,16 @@ def token_fingerprint(token: str) -> str:
 
 def load_tokens(environ: Mapping[str, str]) -> TokenTable:
     """The tokens that the environment configures; StartRefused when they make no sense. Never names a token."""
-    secret = _setting(environ, SECRET)
-    if secret is not None:
-        return TokenTable(_hashed(_parse(_read_secret(secret), SECRET)), "aws-secrets-manager", oidc_from(environ))
-    return TokenTable(_hashed(_with_single(environ, _declared(environ))), "env-or-file", oidc_from(environ))
+    source = "env-or-file" if _setting(environ, SECRET) is None else "aws-secrets-manager"
+    return TokenTable(_configured(environ), source, oidc_from(environ))
 
 
 def reload_tokens(environ: Mapping[str, str], current: TokenTable) -> TokenTable | None:
-    """The table as its file or variables hold it now, or None when nothing changed; StartRefused when it is no table.
+    """The table as its file, variables or secret hold it now, or None when nothing changed.
 
-    A cloud secret is not asked again, and the keys of an identity provider are kept: those have a rhythm of their own.
+    StartRefused when it is no table any more. The identity provider's keys have a rhythm of their own and are kept.
     """
-    if _setting(environ, SECRET) is not None:
-        return None
-    entries = _hashed(_with_single(environ, _declared(environ)))
+    entries = _configured(environ)
     if entries == current.entries:
         return None
     if not entries and current.oidc is None:
@@ -102,16 +101,28 @@ def reload_tokens(environ: Mapping[str, str], current: TokenTable) -> TokenTable
     return replace(current, entries=entries)
 
 
-def _with_single(environ: Mapping[str, str], tokens: dict[str, str]) -> dict[str, str]:
+def is_remote(environ: Mapping[str, str]) -> bool:
+    """Whether the table comes over the network, and should not be asked for all the time."""
+    return _setting(environ, SECRET) is not None
+
+
+def _configured(environ: Mapping[str, str]) -> tuple[tuple[bytes, ResolvedActor], ...]:
+    secret = _setting(environ, SECRET)
+    if secret is not None:
+        return _hashed(_parse(read_secret(secret, environ), SECRET))
+    return _hashed(_with_single(environ, _declared(environ)))
+
+
+def _with_single(environ: Mapping[str, str], tokens: _Tokens) -> _Tokens:
     single = _setting(environ, SINGLE)
     if single is None:
         return tokens
     if DEFAULT_ACTOR in tokens:
         raise StartRefused(f"{SINGLE} and the token table both name the actor '{DEFAULT_ACTOR}'")
-    return {**tokens, DEFAULT_ACTOR: single}
+    return {**tokens, DEFAULT_ACTOR: (single,)}
 
 
-def _declared(environ: Mapping[str, str]) -> dict[str, str]:
+def _declared(environ: Mapping[str, str]) -> _Tokens:
     path = _setting(environ, FILE)
     if path is not None:
         return _parse(_read_file(path), f"{FILE} ({path})")
@@ -131,54 +142,57 @@ def _read_file(path: str) -> str:
         raise StartRefused(f"{FILE}: '{path}' cannot be read: {reason}") from error
 
 
-def _read_secret(secret_id: str) -> str:
-    try:
-        sdk = import_module("boto3")
-    except ImportError as error:
-        raise StartRefused(f"{SECRET} is set, but the AWS SDK is not installed; install boto3 or unset it") from error
-    try:
-        value = sdk.client("secretsmanager").get_secret_value(SecretId=secret_id).get("SecretString")
-    except Exception as error:
-        raise StartRefused(f"{SECRET}: the secret '{secret_id}' cannot be read: {error}") from error
-    if not isinstance(value, str):
-        raise StartRefused(f"{SECRET}: the secret '{secret_id}' holds no text")
-    return value
+class _Pairs(list[tuple[str, Any]]):
+    """The members of a JSON object as they were written, duplicates included."""
 
 
-def _parse(text: str, source: str) -> dict[str, str]:
+def _parse(text: str, source: str) -> _Tokens:
     try:
-        document = json.loads(text, object_pairs_hook=list)
-    except ValueError:
+        document = json.loads(text, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError):
         # The parser's message would quote the text around the mistake, and that may be a token.
         raise StartRefused(f"{source}: not valid JSON") from None
-    # Pairs of an object and the items of an array both arrive as a list.
-    if not isinstance(document, list) or not text.lstrip().startswith("{"):
+    if not isinstance(document, _Pairs):
         raise StartRefused(f"{source}: expected a JSON object of actors and their tokens")
-    tokens: dict[str, str] = {}
-    for actor, token in document:
-        name = actor.strip()
-        _check(name, token, source)
+    tokens: _Tokens = {}
+    for actor, given in document:
+        name = _actor(actor, source)
         if name in tokens:
             raise StartRefused(f"{source}: the actor '{name}' occurs twice")
-        tokens[name] = token.strip()
+        tokens[name] = _tokens_of(name, given, source)
     return tokens
 
 
-def _check(actor: str, token: Any, source: str) -> None:
-    if not actor:
+def _actor(given: str, source: str) -> str:
+    name = given.strip()
+    if not name:
         raise StartRefused(f"{source}: an actor is blank")
-    if actor.startswith(RESERVED_PREFIX):
-        raise StartRefused(f"{source}: the actor '{actor}' is reserved; names may not start with '{RESERVED_PREFIX}'")
-    if not isinstance(token, str):
-        raise StartRefused(f"{source}: the token of '{actor}' is not text")
-    if not token.strip():
-        raise StartRefused(f"{source}: the token of '{actor}' is blank")
+    if name.startswith(RESERVED_PREFIX):
+        raise StartRefused(f"{source}: the actor '{name}' is reserved; names may not start with '{RESERVED_PREFIX}'")
+    return name
 
 
-def _hashed(tokens: Mapping[str, str]) -> tuple[tuple[bytes, ResolvedActor], ...]:
+def _tokens_of(actor: str, given: Any, source: str) -> tuple[str, ...]:
+    """One token, or a list of two while one replaces the other."""
+    several = isinstance(given, list) and not isinstance(given, _Pairs)
+    tokens = given if several else [given]
+    if not 1 <= len(tokens) <= _MOST_TOKENS:
+        message = f"'{actor}' has {len(tokens)} tokens; it may have one, or two while one replaces the other"
+        raise StartRefused(f"{source}: {message}")
+    for token in tokens:
+        if not isinstance(token, str):
+            raise StartRefused(f"{source}: the token of '{actor}' is not text")
+        if not token.strip():
+            raise StartRefused(f"{source}: the token of '{actor}' is blank")
+    return tuple(token.strip() for token in tokens)
+
+
+def _hashed(tokens: _Tokens) -> tuple[tuple[bytes, ResolvedActor], ...]:
     owners: dict[bytes, str] = {}
-    for actor, token in sorted(tokens.items()):
+    for actor, token in ((actor, token) for actor, given in sorted(tokens.items()) for token in given):
         digest = hash_token(token)
+        if owners.get(digest) == actor:
+            raise StartRefused(f"the actor '{actor}' has the same token twice")
         if digest in owners:
             raise StartRefused(f"the actors '{owners[digest]}' and '{actor}' have the same token")
         owners[digest] = actor

@@ -6,7 +6,9 @@ import asyncio
 import logging
 import re
 import time
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -47,6 +49,8 @@ class Server:
         self.transport = Transport()
         self.metrics = Metrics()
         self.closing = asyncio.Event()
+        self.reload_asked = asyncio.Event()
+        self.reload_failed = False  # the deployment is older than what was last found applied
         self._tracing = tracing if tracing is not None else Tracing()
         self._router = Router(ROUTES)
 
@@ -58,7 +62,8 @@ class Server:
         request_id = _request_id(request)
         recorded = _Recorded(send, request_id)
         started = time.perf_counter()
-        match = self._router.match(request.method, scope.get("raw_path") or scope["path"].encode())
+        path = scope.get("raw_path") or scope["path"].encode()
+        match = _ambiguous(request) or self._router.match(request.method, path)
         route = match.route if isinstance(match, Match) else None
         name = "unmatched" if route is None else route.name
         with self.metrics.in_flight(), self._tracing.request(request.method, name, request.headers) as span:
@@ -105,7 +110,9 @@ class Server:
 
     def _admit_sender(self, route: Route, exchange: Exchange) -> None:
         """Authentication comes before anything that could tell which graphs exist."""
-        if route.authenticated and exchange.deployment.requires_authentication:
+        if not exchange.deployment.requires_authentication:
+            _refuse_foreign_page(exchange.request, self.settings.cors_origins)
+        elif route.authenticated:
             exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
         if route.has_graph:
             exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).asked_by(exchange.sender)
@@ -140,6 +147,22 @@ def _graph(deployment: Deployment, graph_id: str) -> ServedGraph:
     if graph is None:
         raise refuse(404, f"graph '{graph_id}' not found")
     return graph
+
+
+def _ambiguous(request: Request) -> Refusal | None:
+    """400 for a body with two lengths: what a proxy in front took for its end may not be where it ends here."""
+    if "transfer-encoding" in request.headers and "content-length" in request.headers:
+        return refuse(400, "a request has a Content-Length or a Transfer-Encoding, not both", Connection="close")
+    return None
+
+
+def _refuse_foreign_page(request: Request, allowed: Sequence[str]) -> None:
+    """Where nobody needs a token, 403 for what a page of another site makes its visitor's browser send."""
+    origin = request.headers.get("origin")
+    if origin is None or request.method in ("GET", "HEAD") or origin in allowed or "*" in allowed:
+        return
+    if urlsplit(origin).netloc != request.headers.get("host"):
+        raise refuse(403, "a page of another site may not do this; its origin is not in OMNIGRAPH_CORS_ORIGINS")
 
 
 def _request_id(request: Request) -> str:

@@ -24,6 +24,12 @@ def authenticate(request: Request, tokens: TokenTable) -> ResolvedActor:
     return actor
 
 
+def recognized(request: Request, tokens: TokenTable) -> ResolvedActor | None:
+    """The actor of the token on a route that asks for none; nobody when there is no token, or a wrong one."""
+    presented = _presented(request)
+    return None if presented is None else tokens.verify(presented)
+
+
 def _presented(request: Request) -> str | None:
     given = [value for name, value in request.scope["headers"] if name == b"authorization"]
     if len(given) != 1:

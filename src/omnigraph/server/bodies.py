@@ -91,7 +91,8 @@ def strict_json(data: bytes) -> Any:
     except RecursionError:
         raise bad_request("invalid JSON: nested too deeply") from None
     except ValueError as error:
-        raise bad_request(f"invalid JSON: {error}") from None
+        reason = "a number is too long" if "integer string conversion" in str(error) else error
+        raise bad_request(f"invalid JSON: {reason}") from None
     return document
 
 

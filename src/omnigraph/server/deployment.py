@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.embeddings.provider import Embedder
@@ -53,17 +54,27 @@ class ServedGraph:
         return Graph(self.core, branch, actor)
 
 
+class Successor(Protocol):
+    """Looks whether what is served has moved on, and gives the next deployment then.
+
+    `asked` is for an operator who wants everything looked at now, also what is expensive to look at.
+    """
+
+    def __call__(self, current: Deployment, *, asked: bool = False) -> Deployment | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Everything that a reload replaces."""
+    """Everything that a reload replaces; `revision` and `quarantined` are those of the cluster it comes from."""
 
     graphs: Mapping[str, ServedGraph]
     state: State
     tokens: TokenTable
     server_policy: PolicyEngine | None = None
     cluster_backed: bool = False
-    # Looks whether the applied revision has moved, and gives the next deployment then.
-    successor: Callable[[Deployment], Deployment | None] | None = field(default=None, compare=False)
+    revision: int | None = None
+    quarantined: tuple[str, ...] = ()
+    successor: Successor | None = field(default=None, compare=False)
 
     @property
     def requires_authentication(self) -> bool:

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.errors import (
+    AmbiguousCommit,
     ChangeFeedGap,
     ChangeSchemaBoundary,
     CommitHasNoParent,
     EmbeddingError,
     ExpectedVersionMismatch,
+    ExternalBlobSource,
     KeyConflict,
     MergeConflict,
     MergeConflicts,
@@ -95,7 +97,7 @@ def refusal_of(error: OmnigraphError) -> Refusal:
     details = _details(error)
     code = None if details.keys() & _WITHOUT_CODE else _CODES.get(status)
     headers = CHALLENGE if status == 401 else {}
-    return Refusal(status, error.message if status != 500 else _internal(error), code, details, headers)
+    return Refusal(status, _message(error, status), code, details, headers)
 
 
 # Details that came after the set of codes was closed.
@@ -108,6 +110,13 @@ def _status(error: OmnigraphError) -> int:
     if isinstance(error, EmbeddingError):
         return 500
     return error.http_status if error.http_status != _CLIENT_GONE else 408
+
+
+def _message(error: OmnigraphError, status: int) -> str:
+    if isinstance(error, AmbiguousCommit):
+        # Its candidates may be commits of branches that the caller must not see.
+        return f"commit '{error.reference}' not found: several commits begin like this; write more of the id"
+    return error.message if status != 500 else _internal(error)
 
 
 def _internal(error: OmnigraphError) -> str:
@@ -137,6 +146,8 @@ def _details(error: OmnigraphError) -> dict[str, Any]:
         case ChangeSchemaBoundary():
             boundary = {"reason": "schema_boundary", **error.details()}
             return {"change_diff_refusal": boundary}
+        case ExternalBlobSource():
+            return {"external_blob_source": error.details()}
         case ResourceLimitExceeded():
             return {"resource_limit": error.details()}
         case PreconditionFailed():

@@ -80,6 +80,9 @@ def announce(listening: socket.socket) -> None:
 
 def run(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool = True) -> None:
     """Serve until SIGINT or SIGTERM; requests in flight end first."""
+    if deployment.successor is not None:
+        # Until the loop listens for it, being asked to reload must not end the process.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     asyncio.run(_serve(deployment, settings, listening, announced=announced))
 
 
@@ -134,14 +137,21 @@ class _Wire(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on a signal and end with 0; uvicorn would raise the signal again afterwards."""
+        """Stop on a signal and end with 0 (uvicorn would raise it again afterwards); SIGHUP reads everything again.
+
+        A server that follows no cluster has nothing to read, so a hangup ends it as it ends any program.
+        """
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        handled = [signal.SIGINT, signal.SIGTERM]
+        for number in handled:
             loop.add_signal_handler(number, self.handle_exit, number, None)
+        if self._server.deployment.successor is not None:
+            loop.add_signal_handler(signal.SIGHUP, self._server.reload_asked.set)
+            handled.append(signal.SIGHUP)
         try:
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in handled:
                 loop.remove_signal_handler(number)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -36,6 +36,7 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
     child = os.fork()
     if child:
         return child
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what it is about to open is new enough
     status = 1
     try:
         run(deploy(), settings, listening, announced=False)
@@ -52,10 +53,10 @@ def _supervise(children: list[int]) -> None:
 
     def forward(number: int, _: object) -> None:
         for child in children:
-            _signal(child, signal.SIGTERM)
+            _signal(child, signal.SIGHUP if number == signal.SIGHUP else signal.SIGTERM)
 
-    signal.signal(signal.SIGTERM, forward)
-    signal.signal(signal.SIGINT, forward)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, forward)
     failed = False
     remaining = set(children)
     while remaining:

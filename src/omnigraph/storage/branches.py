@@ -24,6 +24,7 @@ from omnigraph.storage.tags import list_tags
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
 _RESERVED_SUFFIX = re.compile(r".*--\d+")
 _REGISTER_ATTEMPTS = 8
+_LONGEST = 200  # a ref is a file, named after its branch with every slash written in three characters
 
 
 def branch_name(name: str) -> str | None:
@@ -36,6 +37,8 @@ def branch_name(name: str) -> str | None:
         raise BadRequest(
             f"'{branch}' is not a branch name; use letters, digits, '.', '_', '-' and '/' between non-empty parts"
         )
+    if len(branch) + 2 * branch.count("/") > _LONGEST:
+        raise BadRequest(f"a branch name has at most {_LONGEST} characters, and a '/' counts as three")
     if branch == SCHEMA_LOCK_REF or _RESERVED_SUFFIX.fullmatch(segments[-1]):
         raise BadRequest(f"the branch name '{branch}' is reserved")
     return branch

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import time
 from dataclasses import dataclass
 
 from omnigraph.errors import BranchNotFound, Conflict, PreconditionFailed, ReadSetChanged
 from omnigraph.ids import now_micros
 from omnigraph.storage import manifest
+from omnigraph.storage.failpoints import hit
 from omnigraph.storage.lease import Lease, held
 from omnigraph.storage.manifest import Loaded, ManifestState
 from omnigraph.storage.rows import BranchRow, ControlHolder
 from omnigraph.storage.sidecar import Token
 from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.store import Store
+
+_POLL_SECONDS = (0.005, 0.040)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +50,19 @@ class Txn:
 
 
 def capture(
-    store: Store, branch: str | None, *, expected_head: str | None = None, control_operation: str | None = None
+    store: Store,
+    branch: str | None,
+    *,
+    expected_head: str | None = None,
+    control_operation: str | None = None,
+    patient: bool = True,
 ) -> Txn:
-    """Read a branch fresh; refused while somebody else changes the schema or when the caller's head has moved.
+    """Read a branch fresh, as it is once nobody else changes the schema; refused when the caller's head has moved.
 
-    `control_operation` is the schema change that may capture under its own lock.
+    A schema change is waited for up to `writer_wait_ms`, then Conflict. `control_operation` is the change that may
+    capture under its own lock; `patient=False` is for those whom the change itself would have to wait for.
     """
-    loaded = manifest.load(store.root, branch)
-    _refuse_during_schema_apply(store, loaded.state, control_operation)
+    loaded = _after_schema_change(store, branch, control_operation, patient=patient)
     if expected_head is not None and expected_head != loaded.state.effective_head:
         raise PreconditionFailed(branch or "main", expected=expected_head, actual=loaded.state.effective_head)
     return Txn(token_of(loaded.state), loaded, expected_head)
@@ -101,10 +111,22 @@ def control_is_held(store: Store, holder: ControlHolder) -> bool:
     return held(lease, holder.operation_id, skew_ms=store.settings.lease_skew_ms)
 
 
-def _refuse_during_schema_apply(store: Store, state: ManifestState, own: str | None) -> None:
+def _after_schema_change(store: Store, branch: str | None, own: str | None, *, patient: bool) -> Loaded:
+    """The newest state of a branch that no schema change is about to replace."""
+    deadline = time.monotonic() + (store.settings.writer_wait_ms / 1_000 if patient else 0.0)
+    while True:
+        loaded = manifest.load(store.root, branch)
+        if not _schema_is_changing(store, loaded.state, own):
+            return loaded
+        if time.monotonic() >= deadline:
+            raise Conflict("writes are unavailable while schema apply is in progress; retry when it has finished")
+        hit("capture.awaits_schema_change")
+        time.sleep(random.uniform(*_POLL_SECONDS))
+
+
+def _schema_is_changing(store: Store, state: ManifestState, own: str | None) -> bool:
     # Named branches need no check: a schema change refuses to start while one exists, and creating one takes control.
     holder = state.control.holder if state.control is not None else None
     if holder is None or holder.kind != "schema_apply" or holder.operation_id == own:
-        return
-    if control_is_held(store, holder):
-        raise Conflict("writes are unavailable while schema apply is in progress; retry when it has finished")
+        return False
+    return control_is_held(store, holder)

@@ -83,6 +83,12 @@ class Lineage:
         position = self._find(commit_id)
         return None if position < 0 else self._decode(position)
 
+    def beginning(self, text: str) -> list[str]:
+        """The ids that begin with a text."""
+        ids = self.table["commit_id"]
+        found: list[str] = ids.filter(pc.starts_with(ids, text)).to_pylist()
+        return found
+
     def newest_first(self, limit: int | None = None) -> Iterator[GraphCommit]:
         """Commits from the newest to the oldest by lineage key; decodes only what is consumed."""
         return islice(self._descending(), limit)

@@ -61,7 +61,11 @@ def _place(root: Root, name: str) -> Path:
 
 def _mapped(place: Path) -> Arrays | None:
     try:
-        found = {path.stem: np.load(path, mmap_mode="r", allow_pickle=False) for path in sorted(place.glob("*.npy"))}
+        # As plain arrays over the mapped file: every index into a memmap object runs Python code.
+        found = {
+            path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            for path in sorted(place.glob("*.npy"))
+        }
     except (OSError, ValueError):
         return None
     return found or None

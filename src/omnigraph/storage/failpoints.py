@@ -28,6 +28,7 @@ _DECLARED = """
     storage.local_create_if_absent_probe open.before_schema_contract_read
     mutation.post_stage_pre_gate mutation.post_no_effect_pre_gate mutation.post_sidecar_pre_fork
     mutation.post_fork_pre_commit mutation.post_table_commit mutation.post_effects_pre_publish
+    capture.awaits_schema_change
     fork.post_create_pre_open table_commit.pre table_commit.ack_lost
     publish.load_state_contention publish.pre_commit publish.ack_lost publish.after_commit
     lease.heartbeat fence.settle_pre_commit fence.neutralize_pre_commit

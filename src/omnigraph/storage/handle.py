@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.storage.blob_cells import BLOB_CELL, blob_columns, read_cells
 from omnigraph.storage.history import TransactionInfo, describe_transaction
 from omnigraph.storage.lance_errors import kind_of, translate, translated
 from omnigraph.storage.layout import Address
@@ -17,7 +18,9 @@ from omnigraph.storage.version_files import newest_local_version
 ID_CHUNK = 8_192
 # Beyond this, reading the column beats planning IN lists: 800,000 ids in lists cost 12 s, even on an empty table.
 _PROBE_LIMIT = 2 * ID_CHUNK
-BlobHandling = Literal["all_binary", "blobs_descriptions", "all_descriptions"]
+_ROW_ADDRESS = "_rowaddr"
+# "cells" is ours: bytes or a URI per value. Lance's own "all_binary" is left out because it opens external objects.
+BlobHandling = Literal["cells", "all_descriptions"]
 Filter: TypeAlias = Any  # a SQL predicate (str) or a pyarrow.compute.Expression
 
 
@@ -54,12 +57,13 @@ class TableHandle:
     `_row_last_updated_at_version`; name them in `columns`.
     """
 
-    __slots__ = ("_stamp", "address", "dataset", "version")
+    __slots__ = ("_schema", "_stamp", "address", "dataset", "version")
 
     def __init__(self, address: Address, dataset: Any) -> None:
         self.address = address
         self.version: int = dataset.version
         self.dataset = dataset  # lance.LanceDataset; only storage modules look inside
+        self._schema: pa.Schema | None = None
         self._stamp: str | None = None
 
     def __repr__(self) -> str:
@@ -69,7 +73,9 @@ class TableHandle:
 
     @property
     def schema(self) -> pa.Schema:
-        return self.dataset.schema
+        if self._schema is None:
+            self._schema = self.dataset.schema
+        return self._schema
 
     @property
     def stamp(self) -> str:
@@ -109,8 +115,16 @@ class TableHandle:
         **options: Any,
     ) -> pa.Table:
         """Rows as one table, in storage order unless `options` (passed to the lance scanner) say otherwise."""
+        if blobs == "cells" and (held := self._blobs_among(columns)):
+            with self._translated():
+                wanted = [*self._named(columns), _ROW_ADDRESS]
+                rows = self._scanner(wanted, filter, limit=limit, offset=offset, **options).to_table()
+                parts = [self._with_cells(batch, held) for batch in rows.to_batches()]
+                return pa.Table.from_batches(parts, self._cell_schema(rows.schema, held))
+        handling = blobs if blobs != "cells" else None
         with self._translated():
-            return self._scanner(columns, filter, limit=limit, offset=offset, blob_handling=blobs, **options).to_table()
+            scanner = self._scanner(columns, filter, limit=limit, offset=offset, blob_handling=handling, **options)
+            return scanner.to_table()
 
     def batches(
         self,
@@ -127,10 +141,14 @@ class TableHandle:
         with self._translated():
             if fragments is not None:
                 options["fragments"] = [self.dataset.get_fragment(number) for number in fragments]
-            scanner = self._scanner(
-                columns, filter, batch_size=batch_size, limit=limit, blob_handling=blobs, scan_in_order=True, **options
-            )
-            yield from scanner.to_batches()
+            options |= {"batch_size": batch_size, "limit": limit, "scan_in_order": True}
+            if blobs == "cells" and (held := self._blobs_among(columns)):
+                wanted = [*self._named(columns), _ROW_ADDRESS]
+                for batch in self._scanner(wanted, filter, **options).to_batches():
+                    yield self._with_cells(batch, held)
+                return
+            handling = blobs if blobs != "cells" else None
+            yield from self._scanner(columns, filter, blob_handling=handling, **options).to_batches()
 
     def take_ids(
         self, ids: Sequence[str] | pa.Array | pa.ChunkedArray, columns: Sequence[str] | None = None, *, key: str = "id"
@@ -170,11 +188,10 @@ class TableHandle:
         with self._translated():
             return self._scanner([column, "_rowid", "_distance"], filter, nearest=search, prefilter=True).to_table()
 
-    def read_blobs(self, column: str, row_ids: Sequence[int] | pa.Array) -> list[bytes | None]:
-        """The blob of each row id, in the order asked; null blobs are None."""
+    def read_blobs(self, column: str, row_ids: pa.Array, descriptors: pa.Array) -> pa.Array:
+        """The cells of a blob column (`BLOB_CELL`) whose descriptors and row ids are known already."""
         with self._translated():
-            pairs = self.dataset.read_blobs(column, ids=row_ids, preserve_order=True)
-        return [data for _, data in pairs]
+            return read_cells(self.dataset, column, descriptors, ids=row_ids)
 
     def read_blob_range(self, column: str, row_id: int, offset: int, length: int) -> bytes:
         """Some bytes of one stored blob."""
@@ -242,6 +259,34 @@ class TableHandle:
         rows = self.scan(list(dict.fromkeys([*columns, key])))
         wanted = ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids, pa.utf8())
         return rows.filter(pc.is_in(rows[key], value_set=wanted)).select(list(columns))
+
+    def _named(self, columns: Sequence[str] | dict[str, str] | None) -> list[str]:
+        return self.schema.names if columns is None else list(columns)
+
+    def _blobs_among(self, columns: Sequence[str] | dict[str, str] | None) -> list[str]:
+        return [name for name in blob_columns(self.schema) if columns is None or name in columns]
+
+    def _with_cells(self, batch: pa.RecordBatch, held: Sequence[str]) -> pa.RecordBatch:
+        """Descriptors replaced by cells; rows are found by address, which needs no index of row ids."""
+        schema = self._cell_schema(batch.schema, held)
+        addresses = batch.column(_ROW_ADDRESS)
+        columns = [
+            read_cells(self.dataset, name, batch.column(name), addresses=addresses)
+            if name in held
+            else batch.column(name)
+            for name in schema.names
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @staticmethod
+    def _cell_schema(found: pa.Schema, held: Sequence[str]) -> pa.Schema:
+        return pa.schema(
+            [
+                pa.field(field.name, BLOB_CELL, field.nullable) if field.name in held else field
+                for field in found
+                if field.name != _ROW_ADDRESS
+            ]
+        )
 
     def _scanner(self, columns: Any, filter: Any, **options: Any) -> Any:
         if columns is not None and not isinstance(columns, dict):

@@ -82,6 +82,11 @@ def is_conflict(error: BaseException) -> bool:
     return isinstance(error, OSError) and any(word in text for word in _CONFLICT_WORDS)
 
 
+def lacks_version_file(error: StorageError) -> bool:
+    """Whether a dataset is there but the file of the version to open is not."""
+    return error.kind == "NotFound" and "/_versions/" in error.message and ".manifest" in error.message
+
+
 def brief(error: BaseException) -> str:
     """What an exception says, in one line."""
     # Lance appends its Rust source positions after ", /home/runner/"; they help nobody who reads the message.

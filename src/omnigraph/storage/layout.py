@@ -109,7 +109,9 @@ def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None
 
 def is_storable(text: str) -> bool:
     """Whether text can be a path or a stored string: no NUL, no half of a surrogate pair."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    if "\0" in text:
+        return False
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def table_location(table_key: str, *, taken: Mapping[str, str] | None = None, incarnation: int = 1) -> str:

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
+from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage import lease
 from omnigraph.storage.layout import LOADS_DIR
 from omnigraph.storage.lease import Heartbeat, Lease
 from omnigraph.storage.parts import discard_load, load_directory
 from omnigraph.storage.store import Store
+from omnigraph.storage.strays import discard_with_strays
 
 _CLAIM = "claim.json"
 
 
 @contextmanager
 def claimed(store: Store, load_id: str) -> Iterator[None]:
-    """Hold the scratch directory of a load; everything in it is gone afterwards."""
+    """Hold the scratch directory of a load; it is gone afterwards, and so is what a failed load put into tables."""
     claim = _Claim(store, load_id)
     heartbeat = Heartbeat(claim.renew, ttl_ms=store.settings.control_ttl_ms).start()
     try:
         with lease.active(load_id):
             yield
-    finally:
+    except BaseException:
         heartbeat.stop()
-        discard_load(store.objects, load_id)
+        with suppress(OmnigraphError):  # what is in the way of tidying up is not what went wrong
+            discard_with_strays(store, load_id)
+        raise
+    heartbeat.stop()
+    discard_load(store.objects, load_id)
 
 
 def claim_for_others(store: Store, load_id: str, ttl_ms: int) -> None:
@@ -43,9 +49,14 @@ def discard_abandoned(store: Store) -> list[str]:
     """
     found = {name.split("/")[1] for name in store.objects.list_tree(LOADS_DIR) if name.count("/") > 1}
     gone = sorted(load_id for load_id in found if not _is_held(store, load_id))
-    for load_id in gone:
-        discard_load(store.objects, load_id)
-    return [load_directory(load_id) for load_id in gone]
+    return [load_directory(load_id) for load_id in gone if discard_with_strays(store, load_id)]
+
+
+def require_part(store: Store, load_id: str, location: str) -> None:
+    """Refuse to go on with a load that was taken for dead: its parts are gone, and maybe what tables have of them."""
+    if not store.objects.list_tree(location):
+        told = f"the files of load {load_id} were removed while it stood still; run the load again"
+        raise StorageError(told, kind="Transient")
 
 
 class _Claim:

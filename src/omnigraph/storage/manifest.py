@@ -122,7 +122,7 @@ def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:
 
 def refs(root: Root) -> dict[str, Ref]:
     """Every ref of the manifest dataset, the schema lock included."""
-    return tables.list_refs(tables.open_table(root.manifest(), control=True))
+    return tables.list_refs(open_tip(root.manifest()))  # lance reads them from files of their own, whatever the version
 
 
 def publish_rows(loaded: Loaded, rows: Sequence[ManifestRow]) -> CommitOutcome:

@@ -39,6 +39,11 @@ def open_part(root: Root, location: str) -> TableHandle:
     return tables.open_table(root.table(location), 1)
 
 
+def ids_of(root: Root, locations: Iterable[str]) -> pa.Table:
+    """The ids in some parts, in the order of their rows."""
+    return pa.concat_tables(open_part(root, location).scan(["id"]) for location in locations)
+
+
 def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True) -> list[str]:
     """Bring the data files of parts into a table and describe them as fragments of it; repeating it is harmless.
 
@@ -54,13 +59,6 @@ def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True)
             objects.copy(name, f"{base.address.path}/{name.removeprefix(f'{location}/')}")
         found += [_described(fragment.metadata.to_json(), numbers) for fragment in part.dataset.get_fragments()]
     return found
-
-
-def adopted_files(objects: Objects, locations: Iterable[str]) -> Iterator[str]:
-    """The table-relative names that parts have, or would have, once adopted."""
-    for location in locations:
-        for name in objects.list_tree(f"{location}/data"):
-            yield name.removeprefix(f"{location}/")
 
 
 def discard_load(objects: Objects, load_id: str) -> None:

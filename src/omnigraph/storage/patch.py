@@ -16,10 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.handle import TableHandle
+from omnigraph.storage.handle import ID_CHUNK, TableHandle
 
-_PLACE = ["id", "_rowid", "_rowaddr"]
+_ROW_ID = "_rowid"
+_ADDRESS = "_rowaddr"
+_PLACE = ["id", _ROW_ID, _ADDRESS]
 _NO_IDS = pa.array([], pa.utf8())
+_NOWHERE = pa.table({"id": _NO_IDS, _ROW_ID: pa.array([], pa.uint64()), _ADDRESS: pa.array([], pa.uint64())})
 _OFFSET_BITS = 32
 _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 
@@ -27,17 +30,32 @@ _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 class Places:
     """Where rows to be replaced or deleted are in one version of a table; ids that it does not have are left out."""
 
-    def __init__(self, base: TableHandle, rows: pa.Table | None, deleted: pa.Array | None = None) -> None:
+    def __init__(
+        self,
+        base: TableHandle,
+        rows: pa.Table | None,
+        deleted: pa.Array | None = None,
+        known: pa.Table | None = None,
+    ) -> None:
         if "id" not in base.schema.names:
             # The manifest has keys of another name, and only lance's one-step insert keeps those unique.
             raise StorageError(f"{base.address.uri}: rows without ids cannot be staged", kind="Precondition")
         named = [*(rows["id"].chunks if rows is not None else ()), *([] if deleted is None else [deleted])]
         wanted = pa.chunked_array([_NO_IDS, *named])
-        found = base.take_ids(wanted, _PLACE) if len(wanted) and base.fragment_count() else None
+        found = None if known is None else _addressed(base, known)
+        if found is None:
+            found = base.take_ids(wanted, _PLACE) if len(wanted) and base.fragment_count() else _NOWHERE
         self.base = base
-        self.ids = _NO_IDS if found is None else found["id"].combine_chunks()
-        self.row_ids = np.zeros(0, np.uint64) if found is None else found["_rowid"].to_numpy()
-        self._addresses = np.zeros(0, np.uint64) if found is None else found["_rowaddr"].to_numpy()
+        self.ids = found["id"].combine_chunks()
+        self.row_ids = found[_ROW_ID].to_numpy()
+        self._addresses = found[_ADDRESS].to_numpy()
+
+    def complete(self, rows: pa.Table) -> Places:
+        """Itself, when each of the rows has a place; StorageError(kind=Precondition) otherwise."""
+        if missing := rows.num_rows - len(self.ids):
+            told = f"{self.base.address.uri}: {missing} of {rows.num_rows} rows to update are absent"
+            raise StorageError(told, kind="Precondition")
+        return self
 
     def replaced_first(self, rows: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """The rows with those that replace one ahead of the new ones, and the row ids of the former."""
@@ -62,6 +80,22 @@ class Places:
             else:
                 shrunk.append(described)
         return shrunk, emptied
+
+
+def _addressed(base: TableHandle, known: pa.Table) -> pa.Table | None:
+    """Where rows of known row ids are; None when some are not there, or are too many to be asked for one by one.
+
+    The fragments' descriptions tell, so not one value is read: ids of rows all over a large table cost a block each.
+    """
+    if not known.num_rows:
+        return _NOWHERE
+    if known.num_rows > ID_CHUNK:
+        return None
+    found = base.scan([_ROW_ID, _ADDRESS], f"{_ROW_ID} IN ({','.join(map(str, known[_ROW_ID].to_pylist()))})")
+    if found.num_rows != known.num_rows:
+        return None
+    at = pc.index_in(found[_ROW_ID], value_set=known[_ROW_ID].combine_chunks())
+    return found.append_column("id", known["id"].combine_chunks().take(at.combine_chunks()))
 
 
 def numbered(fragments: Iterable[str], row_ids: np.ndarray) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from omnigraph.errors import RecoveryRequired
@@ -21,10 +21,11 @@ _POLL_SECONDS = (0.002, 0.025)
 
 
 @contextmanager
-def paused_writers(store: Store) -> Iterator[None]:
+def paused_writers(store: Store) -> Iterator[Callable[[], None]]:
     """Keep other writers off main for the block; those that were armed first are waited for.
 
-    Nothing depends on it: a writer that does not see the intent, or takes it for dead, is as safe as without it.
+    One that began earlier may still arm itself within the block, which is given a way to wait for it. Nothing depends
+    on the pause: a writer that does not see the intent, or takes it for dead, is as safe as without it.
     """
     intent = _intent(store)
     with store.gates.branches([None]), lease.active(intent.operation_id):
@@ -32,7 +33,7 @@ def paused_writers(store: Store) -> Iterator[None]:
         heartbeat = Heartbeat(lambda: _renew(store, intent), ttl_ms=store.settings.lease_ttl_ms).start()
         try:
             _wait_for_older(store, intent)
-            yield
+            yield lambda: _wait_for_older(store, intent)
         finally:
             heartbeat.stop()
             sidecar.remove(store.objects, intent.operation_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import BadRequest, KeyConflict
 from omnigraph.storage import parts, tables
 from omnigraph.storage.layout import Address
+from omnigraph.storage.patch import Places, numbered
 from omnigraph.storage.tables import Staged, TableHandle
 from omnigraph.storage.writeset import (
     AppendFragments,
@@ -21,6 +24,7 @@ from omnigraph.storage.writeset import (
     OverwriteFragments,
     OverwriteParts,
     Patch,
+    ReplaceParts,
     RestorePin,
     Seed,
     Step,
@@ -36,8 +40,8 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return _stage_insert(base, table_key, rows)
         case Upsert(rows):
             return tables.stage_upsert(base, last_per_id(rows))
-        case Patch(rows, deleted):
-            return tables.stage_upsert(base, rows, deleted)
+        case Patch(rows, deleted, known):
+            return tables.stage_upsert(base, rows, deleted, known)
         case KnownUpdate(rows):
             return tables.stage_update(base, last_per_id(rows))
         case Delete(ids):
@@ -50,6 +54,8 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return tables.stage_overwrite(base, schema, fragments=fragments)
         case AppendParts(locations):
             return tables.stage_append(base, parts.adopt(base, locations))
+        case ReplaceParts(replacing, fresh):
+            return _stage_replacement(base, replacing, fresh)
         case OverwriteParts(schema, locations):
             return tables.stage_overwrite(base, schema, fragments=parts.adopt(base, locations, renumber=False))
         case RestorePin():
@@ -94,3 +100,11 @@ def _stage_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Staged:
         return tables.stage_insert(base, rows)
     except KeyConflict as error:
         raise KeyConflict(table_key, error.entity_id) from error
+
+
+def _stage_replacement(base: TableHandle, replacing: Sequence[str], fresh: Sequence[str]) -> Staged:
+    """Only ids come here: the rows stay in the files that workers have written."""
+    ids = parts.ids_of(base.address.root, replacing)
+    places = Places(base, ids).complete(ids)
+    successors = numbered(parts.adopt(base, replacing), places.replaced_first(ids)[1])
+    return tables.stage_append(base, [*successors, *parts.adopt(base, fresh)], places)

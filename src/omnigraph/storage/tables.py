@@ -32,7 +32,7 @@ from omnigraph.storage.failpoints import hit
 from omnigraph.storage.fragments import dominant_fragments, row_total, same_content, smallest_fragment
 from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
-from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, translate, translated
+from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, lacks_version_file, translate, translated
 from omnigraph.storage.layout import Address
 from omnigraph.storage.patch import Places, numbered
 from omnigraph.storage.refs import Identifier, Ref, clone, create_ref, delete_ref, list_refs
@@ -54,6 +54,7 @@ STORAGE_VERSION = "2.2"
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _TABLE_INDEX_CACHE = 1 << 30
 _TABLE_METADATA_CACHE = 256 << 20
+_OVERTAKEN_ATTEMPTS = 8
 
 
 # --- opening -----------------------------------------------------------------------------------------
@@ -64,12 +65,20 @@ def open_table(address: Address, version: int | None = None, *, control: bool = 
 
     An explicit version that is gone raises HistoricalVersionReclaimed; a missing dataset raises StorageError(NotFound).
     """
-    with translated(address.uri, version=version):
-        if version is None and address.root.is_local:
-            version = newest_local_version(address.uri)
-        # An exact local version is immutable and cached under its file's identity, so even control reads may share it.
-        shared = not control or (version is not None and address.root.is_local)
-        return TableHandle(address, _open(address, version, _table_session() if shared else _control_session()))
+    if version is not None:
+        with translated(address.uri, version=version):
+            # An exact local version is immutable and cached under its file's identity, so control reads may share it.
+            return _opened(address, version, shared=not control or address.root.is_local)
+    for remaining in reversed(range(_OVERTAKEN_ATTEMPTS)):
+        newest = newest_local_version(address.uri) if address.root.is_local else None
+        try:
+            with translated(address.uri):
+                return _opened(address, newest, shared=not control or newest is not None)
+        except StorageError as error:
+            # A cleanup lets go of what was the newest version a moment ago, when a newer one has landed since.
+            if not remaining or not lacks_version_file(error):
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def forget_cached() -> None:
@@ -124,21 +133,22 @@ def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
     if clash is not None:
         raise KeyConflict(base.address.location, clash)
     # Proved absent, so no join with the whole table is needed; the exact slot guards against later inserts.
-    return stage_append(base, write_fragments(base.address, rows, base.schema))
+    return stage_append(base, write_fragments(base, rows, base.schema))
 
 
-def stage_upsert(base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None) -> Staged:
-    """Whole rows to insert or replace by id and, in the same transaction, ids to remove; no id is named twice."""
-    return _stage_places(Places(base, rows, deleted), rows)
+def stage_upsert(
+    base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None, known: pa.Table | None = None
+) -> Staged:
+    """Whole rows to insert or replace by id and, in the same transaction, ids to remove; no id is named twice.
+
+    `known` spares looking the ids up: the `id` and `_rowid` of exactly those that base has.
+    """
+    return _stage_places(Places(base, rows, deleted, known), rows)
 
 
 def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
     """Whole rows that replace existing ones; StorageError(kind=Precondition) unless every id exists."""
-    places = Places(base, rows)
-    if missing := rows.num_rows - len(places.ids):
-        told = f"{base.address.uri}: {missing} of {rows.num_rows} rows to update are absent"
-        raise StorageError(told, kind="Precondition")
-    return _stage_places(places, rows)
+    return _stage_places(Places(base, rows).complete(rows), rows)
 
 
 def stage_delete(base: TableHandle, ids: pa.Array | Sequence[str]) -> Staged | None:
@@ -163,10 +173,12 @@ def stage_overwrite(
     return Staged(base.address, base.version, transaction, base.dataset, inserted=row_total(written))
 
 
-def stage_append(base: TableHandle, fragments: Iterable[str]) -> Staged:
-    """Add fragments written by `write_fragments`; the caller has proved their ids unique and absent from base."""
-    written = _parse_fragments(fragments)
-    return _stage_change(base, written, counts=(row_total(written), 0, 0))
+def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | None = None) -> Staged:
+    """Add fragments; with `over`, as many of their rows as it has found, numbered like those, take their places.
+
+    The caller has proved the ids of all other rows unique and absent from base.
+    """
+    return _stage_change(base, fragments, over, 0 if over is None else len(over.ids))
 
 
 def stage_restore(base: TableHandle, version: int) -> Staged:
@@ -197,15 +209,18 @@ def join_segments(base: TableHandle, spec: IndexSpec, parts: Sequence[Any]) -> I
 
 
 def write_fragments(
-    address: Address,
+    target: Address | TableHandle,
     rows: pa.Table | pa.RecordBatchReader,
     schema: pa.Schema,
     *,
     mode: Literal["append", "overwrite"] = "append",
 ) -> list[str]:
-    """Write data files for a later `stage_append` or `stage_overwrite`, described as JSON; runs on any worker."""
-    with translated(address.uri):
-        return [json.dumps(fragment.to_json()) for fragment in _write(rows, schema, address, mode=mode)]
+    """Write data files for a later `stage_append` or `stage_overwrite`, described as JSON; runs on any worker.
+
+    An open table as the target spares lance from looking for its newest version, which means listing them all.
+    """
+    with translated(_address(target).uri):
+        return [json.dumps(fragment.to_json()) for fragment in _write(rows, schema, target, mode=mode)]
 
 
 # --- committing --------------------------------------------------------------------------------------
@@ -298,6 +313,10 @@ def _control_session() -> Any:
     return _SESSION(index_cache_size_bytes=0, metadata_cache_size_bytes=0)
 
 
+def _opened(address: Address, version: int | None, *, shared: bool) -> TableHandle:
+    return TableHandle(address, _open(address, version, _table_session() if shared else _control_session()))
+
+
 def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
     return lance.dataset(address.uri, version, storage_options=address.root.storage_options, session=session)
 
@@ -306,43 +325,41 @@ def _reopen(base: TableHandle) -> LanceDataset:
     return _open(base.address, base.version, base.dataset.session())
 
 
-def _write(rows: Any, schema: pa.Schema, address: Address, *, mode: str) -> list[FragmentMetadata]:
+def _address(target: Address | TableHandle) -> Address:
+    return target.address if isinstance(target, TableHandle) else target
+
+
+def _write(rows: Any, schema: pa.Schema, target: Address | TableHandle, *, mode: str) -> list[FragmentMetadata]:
     return lance_write_fragments(
         rows,
-        address.uri,
+        target.dataset if isinstance(target, TableHandle) else target.uri,
         schema=schema,
         mode=mode,
         data_storage_version=STORAGE_VERSION,
         enable_stable_row_ids=True,
-        storage_options=address.root.storage_options,
+        storage_options=_address(target).root.storage_options,
+        allow_external_blob_outside_bases=True,  # what may come in was decided before; storing it opens nothing
     )
 
 
 def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
     """Put rows in the place of those found; what was found and has no successor is removed."""
-    base, created, replaced = places.base, [], 0
+    written, row_ids = [], ()
+    if rows is not None and rows.num_rows:
+        rows, row_ids = places.replaced_first(rows)
+        written = numbered(write_fragments(places.base, rows, places.base.schema), row_ids)
+    return _stage_change(places.base, written, places, len(row_ids))
+
+
+def _stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
     with translated(base.address.uri):
-        if rows is not None and rows.num_rows:
-            rows, row_ids = places.replaced_first(rows)
-            replaced = len(row_ids)
-            created = _parse_fragments(numbered(write_fragments(base.address, rows, base.schema), row_ids))
-        shrunk, emptied = places.withdrawn()
-    counts = row_total(created) - replaced, replaced, len(places.ids) - replaced
-    return _stage_change(base, created, shrunk, emptied, counts=counts)
-
-
-def _stage_change(
-    base: TableHandle,
-    created: Sequence[FragmentMetadata],
-    shrunk: Sequence[FragmentMetadata] = (),
-    emptied: Sequence[int] = (),
-    *,
-    counts: tuple[int, int, int],
-) -> Staged:
+        created = _parse_fragments(fragments)
+        shrunk, emptied = ([], []) if over is None else over.withdrawn()
+    counts = row_total(created) - replaced, replaced, 0 if over is None else len(over.ids) - replaced
     operation = LanceOperation.Update(
-        removed_fragment_ids=list(emptied),
-        updated_fragments=list(shrunk),
-        new_fragments=list(created),
+        removed_fragment_ids=emptied,
+        updated_fragments=shrunk,
+        new_fragments=created,
         fields_modified=[],
         fields_for_preserving_frag_bitmap=[field.id() for field in base.dataset.lance_schema.fields()],
         update_mode="rewrite_rows",

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.layout import Address
@@ -14,6 +15,7 @@ from omnigraph.storage.snapshot import VersionEvidence
 
 _MAX_VERSION = (1 << 64) - 1
 _HINT = "latest_version_hint.json"
+_LONGEST_HINT = 4_096
 
 # The newest version this process has seen per directory: a hint that says less is not believed.
 _seen: dict[tuple[str, int], int] = {}
@@ -43,11 +45,8 @@ class FileIdentity:
 def newest_local_file(directory: str) -> FileIdentity | None:
     """The file of the newest version of a local dataset, or None when only opening it can tell."""
     version = newest_local_version(directory)
-    if version is None:
-        return None
-    try:
-        found = os.stat(os.path.join(directory, "_versions", _v2_name(version)))
-    except OSError:
+    found = None if version is None else _stat(f"{directory}/_versions/{_v2_name(version)}")
+    if version is None or found is None:
         return None
     return FileIdentity(version, found.st_ino, found.st_mtime_ns, found.st_size)
 
@@ -58,15 +57,13 @@ def newest_local_version(directory: str) -> int | None:
     Lance lists the whole version directory (4 ms at 10,000 versions). Versions are numbered without gaps at the
     top, so it is enough to start from the hint that lance leaves beside them and to walk up while files exist.
     """
-    versions = os.path.join(directory, "_versions")
+    versions = f"{directory}/_versions"
     start = hinted_version(directory)
-    try:
-        place = (directory, os.stat(versions).st_ino)
-    except OSError:
-        return None
-    if start is None or not _exists(versions, start):
+    here = _stat(versions)
+    if here is None or start is None or not _exists(versions, start):
         return None
     newest = _climb(versions, start)
+    place = (directory, here.st_ino)
     with _seen_lock:
         if newest < _seen.get(place, 0):
             return None
@@ -77,9 +74,22 @@ def newest_local_version(directory: str) -> int | None:
 def hinted_version(directory: str) -> int | None:
     """The version that lance noted down after committing it; a later one may exist, but this one did."""
     try:
-        with open(os.path.join(directory, "_versions", _HINT), encoding="utf-8") as file:
-            version = int(json.load(file)["version"])
-    except (OSError, ValueError, KeyError, TypeError):
+        # Asked before every read: a buffered text file would cost more than all the rest of the question.
+        file = os.open(f"{directory}/_versions/{_HINT}", os.O_RDONLY)
+        try:
+            text = os.read(file, _LONGEST_HINT)
+        finally:
+            os.close(file)
+    except OSError:
+        return None
+    return _version_in(text)
+
+
+@lru_cache(maxsize=256)
+def _version_in(hint: bytes) -> int | None:
+    try:
+        version = int(json.loads(hint)["version"])
+    except (ValueError, KeyError, TypeError):
         return None
     return version if version >= 1 else None
 
@@ -103,7 +113,14 @@ def _climb(versions: str, start: int) -> int:
 
 
 def _exists(versions: str, version: int) -> bool:
-    return os.path.exists(os.path.join(versions, _v2_name(version)))
+    return _stat(f"{versions}/{_v2_name(version)}") is not None
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
 
 
 def _v2_name(version: int) -> str:

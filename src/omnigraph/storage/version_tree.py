@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.deletions import deleted_offsets
-from omnigraph.storage.handle import ID_CHUNK, BlobHandling, TableHandle
+from omnigraph.storage.handle import ID_CHUNK, TableHandle
 from omnigraph.storage.refs import Ref
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
-CREATED = "_row_created_at_version"
 UPDATED = "_row_last_updated_at_version"
 
 _MARKED_IDS = 1 << 28
@@ -51,10 +50,15 @@ def _line(refs: Mapping[str, Ref], point: Point) -> Iterator[Point]:
 
 @dataclass(frozen=True, slots=True)
 class LineChanges:
-    """Rows that a descendant wrote after its ancestor, and the ancestor's rows that it replaced or removed."""
+    """Rows that a descendant wrote after its ancestor, and the ancestor's rows that it replaced or removed.
+
+    `rows_before` and `rows_after` say under which row ids: columns `id` and `_rowid`.
+    """
 
     before: pa.Table
     after: pa.Table
+    rows_before: pa.Table
+    rows_after: pa.Table
 
 
 def fresh_row_count(old: TableHandle, new: TableHandle) -> int:
@@ -62,22 +66,24 @@ def fresh_row_count(old: TableHandle, new: TableHandle) -> int:
     return sum(fragment.count_rows() for fragment in _fresh(old, new))
 
 
-def changes_along(old: TableHandle, new: TableHandle, columns: Sequence[str], blobs: Sequence[str]) -> LineChanges:
+def changes_along(old: TableHandle, new: TableHandle, columns: Sequence[str]) -> LineChanges:
     """What happened between a version and one of its descendants; rows written again with equal values are included."""
-    after = _written(old, new, columns, blobs)
-    before = _left_behind(old, new, [*columns, UPDATED], _handling(blobs))
-    return LineChanges(before, after.drop_columns([ROW_ID, CREATED]))
+    after = _written(old, new, columns)
+    before = _left_behind(old, new, [*columns, UPDATED, ROW_ID])
+    sides = before, after
+    numbered = (pa.table({"id": side["id"], ROW_ID: side[ROW_ID]}) for side in sides)
+    return LineChanges(*(side.drop_columns([ROW_ID]) for side in sides), *numbered)
 
 
-def _written(old: TableHandle, new: TableHandle, columns: Sequence[str], blobs: Sequence[str]) -> pa.Table:
+def _written(old: TableHandle, new: TableHandle, columns: Sequence[str]) -> pa.Table:
     fresh = _fresh(old, new)
-    wanted = [*columns, UPDATED, ROW_ID, CREATED]
+    wanted = [*columns, UPDATED, ROW_ID]
     if not fresh:
-        return new.scan(wanted, limit=0, blobs=_handling(blobs))
-    return new.scan(wanted, f"{UPDATED} > {old.version}", blobs=_handling(blobs), fragments=fresh)
+        return new.scan(wanted, limit=0, blobs="cells")
+    return new.scan(wanted, f"{UPDATED} > {old.version}", blobs="cells", fragments=fresh)
 
 
-def _left_behind(old: TableHandle, new: TableHandle, columns: list[str], handling: BlobHandling | None) -> pa.Table:
+def _left_behind(old: TableHandle, new: TableHandle, columns: list[str]) -> pa.Table:
     """The rows of `old` that `new` has replaced or removed."""
     now = {_files(fragment): fragment for fragment in new.dataset.get_fragments()}
     addresses, lost = [np.zeros(0, np.int64)], []
@@ -91,9 +97,9 @@ def _left_behind(old: TableHandle, new: TableHandle, columns: list[str], handlin
             lost.append(fragment)
         else:
             addresses.append(gone + (fragment.fragment_id << _OFFSET_BITS))
-    parts = [_taken(old, ROW_ADDRESS, np.concatenate(addresses), columns, handling)]
+    parts = [_taken(old, ROW_ADDRESS, np.concatenate(addresses), columns)]
     if lost:
-        parts.append(_taken(old, ROW_ID, _not_moved(old, new, lost), columns, handling))
+        parts.append(_taken(old, ROW_ID, _not_moved(old, new, lost), columns))
     return pa.concat_tables(parts)
 
 
@@ -130,20 +136,14 @@ def _row_ids(table: TableHandle, fragments: list[Any], filter: str | None = None
     return ids
 
 
-def _taken(
-    table: TableHandle, by: str, numbers: np.ndarray, columns: list[str], handling: BlobHandling | None
-) -> pa.Table:
+def _taken(table: TableHandle, by: str, numbers: np.ndarray, columns: list[str]) -> pa.Table:
     # A filter on the row id finds the rows from the fragments' own descriptions; a take by row id would first build an
     # index of all row ids of the version, which on a large table takes longer than everything else here.
     parts = [
-        table.scan(columns, f"{by} IN ({','.join(map(str, numbers[start : start + ID_CHUNK]))})", blobs=handling)
+        table.scan(columns, f"{by} IN ({','.join(map(str, numbers[start : start + ID_CHUNK]))})", blobs="cells")
         for start in range(0, len(numbers), ID_CHUNK)
     ]
-    return pa.concat_tables(parts) if parts else table.scan(columns, limit=0, blobs=handling)
-
-
-def _handling(blobs: Sequence[str]) -> BlobHandling | None:
-    return "all_binary" if blobs else None
+    return pa.concat_tables(parts) if parts else table.scan(columns, limit=0, blobs="cells")
 
 
 def _fresh(old: TableHandle, new: TableHandle) -> list[Any]:

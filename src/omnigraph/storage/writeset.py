@@ -34,10 +34,14 @@ class Upsert:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Add or replace whole rows by id and remove others, all in one version; every id is named once."""
+    """Add or replace whole rows by id and remove others, all in one version; every id is named once.
+
+    `known` has the `id` and `_rowid` of exactly those of them that are there, when the writer has found out already.
+    """
 
     rows: pa.Table
     deleted: pa.Array
+    known: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,18 @@ class AppendParts:
     """Add scratch parts that executors have written; the caller has proved the ids new and distinct."""
 
     locations: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceParts:
+    """Put scratch parts in the place of rows with the same ids, and add others; all of it makes one version.
+
+    Every id of `replacing` exists; the caller has proved those of `fresh` new, and all of them distinct.
+    """
+
+    replacing: tuple[str, ...]
+    fresh: tuple[str, ...]
     row_count: int
 
 
@@ -138,6 +154,7 @@ Step = (
     | AppendFragments
     | OverwriteFragments
     | AppendParts
+    | ReplaceParts
     | OverwriteParts
     | RestorePin
     | Create

@@ -17,7 +17,7 @@ from omnigraph.engine.write.ndjson import decode_ndjson
 def load_lines(core: Core, data: bytes | str, mode: LoadMode, branch: str | None = None) -> LoadResult:
     """Load NDJSON text through the real decoder, validator and commit protocol."""
     raw = data.encode() if isinstance(data, str) else data
-    return run_load(core, LoadCall(lambda catalog, fill: decode_ndjson(raw, catalog, fill=fill), mode, branch))
+    return run_load(core, LoadCall(lambda catalog, intake: decode_ndjson(raw, catalog, intake), mode, branch))
 
 
 def export_text(core: Core, branch: str | None = None, types: Sequence[str] = ()) -> str:

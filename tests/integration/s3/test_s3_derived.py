@@ -38,7 +38,7 @@ def test_arrays_are_installed_whole_listed_and_dropped(s3_root: Root, cache: Pat
     derived_remote._asked.clear()
     found = load_arrays(s3_root, "kind/table/one")
     assert found is not None
-    assert isinstance(found["values"], np.memmap)
+    assert isinstance(found["values"].base, np.memmap)
     assert found["values"].tolist() == ARRAYS["values"].tolist()
     drop_arrays(s3_root, "kind/table/one")
     assert names_under(s3_root, "kind/table") == ["kind/table/two"]

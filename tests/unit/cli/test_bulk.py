@@ -113,7 +113,7 @@ def test_a_pipeline_is_listed_run_and_remembered(cluster: Desk) -> None:
     assert "unchanged" in cluster.run("pipeline", "run", "nightly").stdout
     runs = cluster.run("pipeline", "history", "--json").json["runs"]
     assert [each["run_id"] for each in runs] == [done.json["run_id"]]
-    assert "nightly merged, 1 entities, into main" in cluster.run("pipeline", "history", "nightly").stdout
+    assert "nightly merged, 1 entity, into main" in cluster.run("pipeline", "history", "nightly").stdout
 
 
 def test_a_check_that_finds_something_is_exit_one(cluster: Desk) -> None:

@@ -147,7 +147,7 @@ match { $p: Person } return { $p.name }
         "format csv",
         "p.age",
         "30",
-        "changed main: 1 nodes, 0 edges",
+        "changed main: 1 node, 0 edges",
         "n",
         "5",
         "explain on",

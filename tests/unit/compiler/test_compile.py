@@ -45,13 +45,17 @@ def test_R001_a_query_that_is_not_there(text: str, name: str | None, message: st
 
 
 def test_R002_a_query_of_the_wrong_kind() -> None:
-    read, write = compile_query(READ, CATALOG), compile_query(WRITE, CATALOG)
-    assert read.require(mutation=False) is read
-    assert write.require(mutation=True) is write
-    for query, mutation in ((read, True), (write, False)):
-        with pytest.raises(BadRequest) as caught:
-            query.require(mutation=mutation)
-        assert caught.value.code == "R002"
+    for text, mutation in ((READ, False), (WRITE, True)):
+        for _ in range(2):  # compiled, then remembered
+            with pytest.raises(BadRequest) as caught:
+                compile_query(text, CATALOG, mutation=not mutation)
+            assert caught.value.code == "R002"
+            assert compile_query(text, CATALOG, mutation=mutation).is_mutation is mutation
+
+
+def test_R002_the_kind_is_refused_before_the_body_is_checked() -> None:
+    with pytest.raises(BadRequest, match="is a mutation, not a read"):
+        compile_query('query w() { insert Lake { name: "x" } }', CATALOG, mutation=False)
 
 
 def test_other_queries_of_the_file_need_not_fit_the_schema() -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from omnigraph.compiler.catalog import accept_schema
 from omnigraph.engine.arrow import row_schema, stored_schema, table_types, to_stored
 from omnigraph.ids import new_ulid
+from omnigraph.storage.blob_cells import BLOB_CELL
 from omnigraph.storage.tables import PRIMARY_KEY
 from omnigraph.testing.memory_rows import rows_table
 
@@ -56,17 +57,15 @@ def test_the_id_is_the_primary_key_and_properties_carry_their_stable_ids() -> No
         assert info.property_ids[name] > 0
 
 
-def test_blobs_are_plain_in_rows_and_lance_blobs_in_storage() -> None:
+def test_blobs_are_cells_in_rows_and_lance_blobs_in_storage() -> None:
     info = CATALOG.nodes["N"]
-    rows = rows_table(info, [{"id": "1", "s": "", "doc": b"x"}, {"id": "2", "s": ""}, {"id": "3", "s": "", "doc": b""}])
-    assert rows.schema.field("doc").type == pa.large_binary()
+    cells = [{"data": b"x"}, None, {"data": b""}, {"uri": "s3://b/o"}]
+    rows = rows_table(info, [{"id": str(n), "s": "", "doc": cell} for n, cell in enumerate(cells)])
+    assert rows.schema.field("doc").type == BLOB_CELL
     stored = to_stored(info, pa.concat_tables([rows, rows.slice(1)]))
     assert stored.schema.field("doc").type.extension_name == "lance.blob.v2"
-    assert stored["doc"].null_count == 2
-    assert [v["data"] if v else None for c in stored["doc"].chunks for v in c.storage.to_pylist()] == [
-        b"x",
-        None,
-        b"",
-        None,
-        b"",
+    found = [value for chunk in stored["doc"].chunks for value in chunk.storage.to_pylist()]
+    assert [value and (value["data"], value["uri"]) for value in found] == [
+        (b"x", None),
+        *([None, (b"", None), (None, "s3://b/o")] * 2),
     ]

@@ -67,11 +67,9 @@ def test_adopted_parts_outlive_their_load_and_keep_their_blobs(tmp_path: Path) -
     replaced = landed(tables.stage_overwrite(done, SCHEMA, fragments=parts.adopt(done, [location], renumber=False)))
     parts.discard_load(store.objects, "l")
     for handle, ids in ((done, ["a", "b", "c"]), (replaced, ["b", "c"])):
-        found = handle.scan(["id", "_rowid"])
+        found = handle.scan(["id", "_rowid", "data"], blobs="cells")
         assert found["id"].to_pylist() == ids
-        assert [len(data or b"") for data in handle.read_blobs("data", found["_rowid"].combine_chunks())] == [
-            70_000
-        ] * len(ids)
+        assert [len(cell["data"]) for cell in found["data"].to_pylist()] == [70_000] * len(ids)
         assert len(set(found["_rowid"].to_pylist())) == len(ids)
 
 

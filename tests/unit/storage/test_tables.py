@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -300,11 +301,32 @@ def test_blobs_are_stored_and_read_by_row_id(tmp_path: Path) -> None:
     payloads = [b"", None, b"z" * 200_000]
     rows = pa.table({"id": ["e", "n", "f"], "doc": tables.blob_array(payloads)}, schema=schema)
     handle = land(tables.stage_upsert(base, rows))
-    row_ids = handle.scan(["_rowid"])["_rowid"].to_pylist()
-    assert handle.read_blobs("doc", row_ids) == payloads
-    assert handle.read_blobs("doc", row_ids[::-1]) == payloads[::-1]
+    cells = [None if data is None else {"data": data, "uri": None} for data in payloads]
+    assert handle.scan(["doc"], blobs="cells")["doc"].to_pylist() == cells
+    found = handle.scan(["_rowid", "doc"]).combine_chunks().to_batches()[0].take(pa.array([2, 1, 0]))
+    assert handle.read_blobs("doc", found["_rowid"], found["doc"]).to_pylist() == cells[::-1]
     after = land(tables.stage_upsert(handle, rows.slice(2, 1)))
-    assert after.read_blobs("doc", after.scan(["_rowid"], "id = 'f'")["_rowid"].to_pylist()) == [payloads[2]]
+    assert after.scan(["doc"], "id = 'f'", blobs="cells")["doc"].to_pylist() == [cells[2]]
+
+
+def test_references_are_stored_and_read_without_opening_them(tmp_path: Path) -> None:
+    address = normalize_root(tmp_path).table("nodes/b")
+    schema = pa.schema([tables.key_field(), tables.blob_field("doc")])
+    base = land(tables.stage_create(address, schema))
+    values = [b"kept", f"file://{tmp_path}/absent", None, b"", "s3://no-such-bucket/any/thing"]
+    rows = pa.table({"id": list("abcde"), "doc": tables.blob_array(values)}, schema=schema)
+    handle = tables.compact(land(tables.stage_upsert(land(tables.stage_upsert(base, rows)), rows.slice(1, 4))))
+    assert handle.fragment_count() == 1
+    cells = {"id": list("abcde"), "doc": [_cell(value) for value in values]}
+    assert handle.scan(["id", "doc"], blobs="cells", order_by=["id"]).to_pydict() == cells
+    streamed = [batch.to_pylist() for batch in handle.batches(["doc"], batch_size=2, order_by=["id"], blobs="cells")]
+    assert [row["doc"] for batch in streamed for row in batch] == cells["doc"]
+
+
+def _cell(value: bytes | str | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return {"data": value, "uri": None} if isinstance(value, bytes) else {"data": None, "uri": value}
 
 
 # --- indexes, compaction, refs -----------------------------------------------------------------------

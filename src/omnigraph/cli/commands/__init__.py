@@ -45,6 +45,32 @@ FORMER_COMMANDS = {
     "check": "lint",
     "config": "profile",
 }
+# What other tools call it → what it is called here.
+ELSEWHERE_COMMANDS = {
+    "branches": "branch list",
+    "cherry-pick": "commit cherry-pick",
+    "commits": "commit list",
+    "create": "init",
+    "delete": "mutate",
+    "help": "--help",
+    "history": "log",
+    "insert": "mutate",
+    "merge": "branch merge",
+    "repl": "shell",
+    "revert": "commit revert",
+    "search": "query",
+    "show": "get",
+    "stats": "snapshot",
+    "status": "doctor",
+    "tags": "tag list",
+    "update": "mutate",
+}
+ELSEWHERE_OPTIONS = {"--at": "--snapshot", "--commit": "--snapshot", "--file": "--data", "--output": "--out"}
+# Options that are something else here, given without a value as elsewhere.
+MISUNDERSTOOD = {
+    ("query", "--profile"): "`--profile` names a profile of the operator config; `--analyze` measures a query",
+    ("log", "--graph"): "`--graph` selects a graph of a server or cluster; `log` always draws",
+}
 FORMER_OPTIONS = {
     "--alias": "use `omnigraph alias NAME`",
     "--name": "give the query's name as an argument: `omnigraph query NAME`",

@@ -65,6 +65,7 @@ DIRECT = (
             Option("--keep", "keep this many newest versions of every dataset", "N", number=True),
             Option("--older-than", "remove only what is older, such as 7d (s, m, h, d, w)", "DURATION"),
             Option("--confirm", "remove them; without it only the policy is shown"),
+            shared.PROGRESS,
             JSON,
         ),
         notes="Fewer than 3 versions may be too few for a rollback; 10 is a good number. What live branches and tags\n"

@@ -6,7 +6,6 @@ from omnigraph.cli.commands import shared
 from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, STORED_READ_SCOPE, URI, URI_OPTION, WRITE_SCOPE
 from omnigraph.cli.model import Argument, Capability, Command, Option
 
-_COMMIT_ID = Argument("COMMIT_ID", "a graph commit id", required=True)
 _CELL = (
     Argument("ENTITY", "what has the property", required=True, choices=("node", "edge")),
     Argument("TYPE", "its type", required=True),
@@ -164,7 +163,7 @@ READS = (
         "Show one commit",
         "commit.show",
         READ_SCOPE,
-        (_COMMIT_ID,),
+        (shared.COMMIT_ID,),
         (URI_OPTION, JSON),
         label="commit",
     ),
@@ -174,7 +173,7 @@ READS = (
         "Show what a commit changed, compared with its first parent",
         "changes.commit_changes",
         READ_SCOPE,
-        (_COMMIT_ID,),
+        (shared.COMMIT_ID,),
         (
             URI_OPTION,
             shared.LIMIT,
@@ -224,7 +223,11 @@ READS = (
         "diff.diff",
         STORED_READ_SCOPE,
         (
-            Argument("FROM", "a branch, tag, commit id or point in time", required=True),
+            Argument(
+                "FROM",
+                "a branch, tag, commit (its id or the beginning of it), HEAD, HEAD~1, or point in time",
+                required=True,
+            ),
             Argument("TO", "the same; by default main"),
         ),
         (URI_OPTION, *shared.CHANGE_FILTERS, Option("--stat", "only count, by type"), JSON),

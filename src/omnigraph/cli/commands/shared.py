@@ -17,7 +17,10 @@ URI = Argument("URI", "the graph: a path, file:// or s3://")
 JSON = Option("--json", "print one JSON document")
 BRANCH = Option("--branch", "the branch to use", "BRANCH", default="main")
 URI_OPTION = Option("--uri", "the graph: a path, file:// or s3://", "URI")
-SNAPSHOT = Option("--snapshot", "read as of this graph commit, tag or point in time", "COMMIT_ID")
+COMMIT_ID = Argument("COMMIT_ID", "a commit: its id or the beginning of it, a tag, HEAD, HEAD~1", required=True)
+SNAPSHOT = Option(
+    "--snapshot", "read as of a commit (its id or the beginning of it, a tag, HEAD~1) or point in time", "COMMIT_ID"
+)
 PICTURE = Option("--out", "a file to write: .svg, .html, .png, .dot or .mmd", "FILE")
 FORMAT = Option("--format", "how rows are printed", "FORMAT", choices=FORMATS)
 
@@ -38,7 +41,11 @@ PARAMS_OPTIONS = (
     Option("--params-file", "a file that holds the parameters as a JSON object", "PATH"),
 )
 PARAM = Option(
-    "--param", "one parameter; the value is JSON, or else plain text", "NAME=VALUE", short="-p", repeats=True
+    "--param",
+    "one parameter; JSON or plain text, and always text where the query declares a String",
+    "NAME=VALUE",
+    short="-p",
+    repeats=True,
 )
 SOURCE_CONFLICTS = (("--query", "--query-string"), ("--params", "--params-file"))
 

@@ -14,7 +14,6 @@ from omnigraph.cli.commands.shared import (
 )
 from omnigraph.cli.model import Argument, Capability, Command, Option
 
-_COMMIT_ID = Argument("COMMIT_ID", "a graph commit id", required=True)
 _STRATEGY = Option(
     "--strategy",
     "who wins where both sides changed one entity",
@@ -148,7 +147,7 @@ WRITES = (
         "Undo what a commit changed with a new commit",
         "replay.revert",
         STORED_WRITE_SCOPE,
-        (_COMMIT_ID,),
+        (shared.COMMIT_ID,),
         (URI_OPTION, BRANCH, _STRATEGY, JSON),
         label="commit",
     ),
@@ -158,7 +157,7 @@ WRITES = (
         "Repeat what a commit changed on another branch",
         "replay.cherry_pick",
         STORED_WRITE_SCOPE,
-        (_COMMIT_ID,),
+        (shared.COMMIT_ID,),
         (URI_OPTION, BRANCH, _STRATEGY, JSON),
         label="commit",
     ),
@@ -170,7 +169,7 @@ WRITES = (
         STORED_WRITE_SCOPE,
         (
             Argument("NAME", "the tag", required=True),
-            Argument("COMMIT", "a commit id; by default the head of the branch"),
+            Argument("COMMIT", "a commit; by default the head of the branch"),
         ),
         (URI_OPTION, BRANCH, Option("--message", "what the tag is for", "TEXT"), JSON),
         label="tag",

@@ -50,7 +50,7 @@ def analyze(call: Call) -> None:
     print_rows(call, Envelope(name, branch, None, ("type", "id", found.column), rows))
     if writes is not None:
         done = "nothing changed" if found.commit is None else f"commit {found.commit.graph_commit_id}"
-        output.note(f"wrote {found.column} of {count} nodes to {writes} on branch {branch}: {done}")
+        output.note(f"wrote {found.column} of {output.counted(count, 'node')} to {writes} on branch {branch}: {done}")
 
 
 def _given(call: Call, name: str) -> dict[str, Any]:

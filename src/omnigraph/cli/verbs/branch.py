@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
+from omnigraph.cli.commits import note_commit
 from omnigraph.cli.consent import echo, require_consent
 from omnigraph.cli.failure import CONFLICT_ADVICE, conflict_kind, conflict_text
 from omnigraph.cli.params import parse_json
@@ -77,6 +78,7 @@ def merge(call: Call) -> None:
         output.document(_merge_json(done))
     else:
         output.write("".join(f"{text}\n" for text in _merge_lines(done)))
+        note_commit(call, done.commit)
 
 
 def _merge_json(done: MergeResult) -> dict[str, Any]:
@@ -101,6 +103,7 @@ def _merge_json(done: MergeResult) -> dict[str, Any]:
                 "id": each.entity_id,
                 "kind": conflict_kind(each),
                 "properties": list(each.properties),
+                "base": each.base,
                 "ours": each.ours,
                 "theirs": each.theirs,
                 "message": each.message,
@@ -115,7 +118,8 @@ def _merge_lines(done: MergeResult) -> list[str]:
         deleted = [f"deleted branch {done.source}"] if done.branch_deleted else []
         return [f"merged {done.source} into {done.target}: {done.outcome}", *deleted]
     if done.conflicts:
-        lines = [f"merging {done.source} into {done.target} would stop at {len(done.conflicts)} conflict(s)"]
+        found = output.counted(len(done.conflicts), "conflict")
+        lines = [f"merging {done.source} into {done.target} would stop at {found}"]
     else:
         lines = [f"merging {done.source} into {done.target} would be: {done.outcome}"]
     for name, each in sorted(done.changes.items()):

@@ -5,23 +5,24 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.change_text import JsonBlock, TextBlock, cause_json, change_json
 from omnigraph.cli.target import read_target
 from omnigraph.errors import BadRequest, Conflict
+from omnigraph.ids import is_ulid
 
 if TYPE_CHECKING:
     from omnigraph.engine.feed.block import Block
     from omnigraph.engine.feed.page import ChangesPage
     from omnigraph.engine.feed.poll import FeedPage
     from omnigraph.engine.graph import Graph
+    from omnigraph.storage.commits import GraphCommit
 
 
 # --- one commit ------------------------------------------------------------------------------------------
@@ -31,13 +32,14 @@ def commit_changes(call: Call) -> None:
     """Everything a commit changed; a page is printed before the next one is fetched."""
     token = call.text("--page-token")
     with read_target(call).reader() as graph:
+        commit = graph.commits.show(call.required("COMMIT_ID"))  # once: HEAD may move between two pages
         if token is not None:
-            _print_page(call, _page(call, graph, token))
+            _print_page(call, _page(call, graph, commit, token))
             return
         block = JsonBlock() if call.json else TextBlock()
-        page = _page(call, graph, None)
+        page = _page(call, graph, commit, None)
         block.begin(page.cause)
-        for each in _pages(call, graph, page):
+        for each in _pages(call, graph, commit, page):
             for change in each.changes:
                 block.change(change)
         block.end()
@@ -45,16 +47,15 @@ def commit_changes(call: Call) -> None:
         output.write("\n")
 
 
-def _pages(call: Call, graph: Graph, page: ChangesPage) -> Iterator[ChangesPage]:
+def _pages(call: Call, graph: Graph, commit: GraphCommit, page: ChangesPage) -> Iterator[ChangesPage]:
     yield page
     while page.next_page_token is not None:
         output.finish()
-        page = _page(call, graph, page.next_page_token)
+        page = _page(call, graph, commit, page.next_page_token)
         yield page
 
 
-def _page(call: Call, graph: Graph, token: str | None) -> ChangesPage:
-    commit = graph.commits.show(call.required("COMMIT_ID"))
+def _page(call: Call, graph: Graph, commit: GraphCommit, token: str | None) -> ChangesPage:
     return graph.commits.changes(commit, page_token=token, limit=_limit(call), **_filters(call))
 
 
@@ -80,7 +81,7 @@ def poll(call: Call) -> None:
     if start is not None and not re.fullmatch("now|beginning|after:.+", start):
         raise BadRequest(f"--start takes now | beginning | after:<commit_id>, not '{start}'")
     with read_target(call).reader() as graph:
-        page = _poll(call, graph, cursor=call.text("--cursor"), start=start)
+        page = _poll(call, graph, cursor=call.text("--cursor"), start=_start(call, graph, start))
         printer = _FeedPrinter(json=call.json)
         printer.blocks(page.blocks)
         while page.next_page_token is not None:
@@ -88,6 +89,14 @@ def poll(call: Call) -> None:
             page = _poll(call, graph, page_token=page.next_page_token)
             printer.blocks(page.blocks)
     printer.end(page)
+
+
+def _start(call: Call, graph: Graph, start: str | None) -> str | None:
+    """`after:HEAD~3` as the feed takes it, with a commit id."""
+    word, _, commit = (start or "").partition(":")
+    if word != "after" or is_ulid(commit):
+        return start
+    return f"after:{graph.branch(call.value('--branch')).commits.show(commit).graph_commit_id}"
 
 
 def _poll(
@@ -152,10 +161,16 @@ class _FeedPrinter:
 
 def baseline(call: Call) -> None:
     """Everything a branch holds as a file, and the cursor from which its changes continue."""
+    from omnigraph.engine.output_file import output_file
+
     path = Path(call.value("--out"))
-    with read_target(call).reader() as graph, _locked(path), _replacing(path) as file:
-        records = _Records(file)
-        done = graph.changes.baseline(records, branch=call.value("--branch"), **_filters(call))  # type: ignore[arg-type]
+    with read_target(call).reader() as graph, _locked(path):
+        with output_file(path) as file:
+            records = cast("BinaryIO", _Records(file))
+            done = graph.changes.baseline(records, branch=call.value("--branch"), **_filters(call))
+            installed = os.fstat(file.fileno()).st_ino
+        if path.stat().st_ino != installed:
+            raise Conflict(f"'{path}' was replaced by another process while the baseline was being written")
     if call.json:
         output.document({"snapshot_commit_id": done.snapshot_commit_id, "resume_cursor": done.resume_cursor})
         return
@@ -183,29 +198,6 @@ def _locked(path: Path) -> Iterator[None]:
     with open(f"{path}.lock", "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears under its name complete and on disk, or not at all."""
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            installed = os.fstat(file.fileno()).st_ino
-        os.chmod(unfinished, 0o644)
-        os.replace(unfinished, path)
-    finally:
-        Path(unfinished).unlink(missing_ok=True)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)  # only now does the name itself survive a power cut
-    finally:
-        os.close(directory)
-    if path.stat().st_ino != installed:
-        raise Conflict(f"'{path}' was replaced by another process while the baseline was being written")
 
 
 def _limit(call: Call) -> int:

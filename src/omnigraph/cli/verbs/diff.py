@@ -1,8 +1,9 @@
-"""`diff` and `blame`: what differs between two states, and who set what."""
+"""`diff` and `blame`: what differs between two states, value by value, and who set what."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
@@ -13,8 +14,10 @@ from omnigraph.cli.target import read_target
 from omnigraph.errors import NotFound
 
 if TYPE_CHECKING:
-    from omnigraph.engine.diff import Difference, EntityChange
+    from omnigraph.engine.diff import Difference, EntityChange, ValueChange
 
+_LONGEST_VALUE = 48
+_LONGEST_LINE = 120
 _SIGNS = {"insert": "+", "update": "~", "delete": "-"}
 
 
@@ -28,6 +31,9 @@ def diff(call: Call) -> None:
             types=call.many("--type") or None,
             ops=call.many("--op") or None,
         )
+        if not call.json and not call.given("--stat"):
+            for each in found.with_values():
+                output.write("".join(f"{text}\n" for text in _change_lines(each)))
     stats = {
         "inserts": found.stats.inserts,
         "updates": found.stats.updates,
@@ -45,7 +51,7 @@ def diff(call: Call) -> None:
             }
         )
         return
-    lines = _stat_lines(found) if call.given("--stat") else [_change_line(change) for change in found]
+    lines = _stat_lines(found) if call.given("--stat") else []
     counts = f"{stats['inserts']} inserted, {stats['updates']} updated, {stats['deletes']} deleted"
     output.write("".join(f"{text}\n" for text in [*lines, counts]))
 
@@ -91,9 +97,21 @@ def _change_json(change: EntityChange) -> dict[str, Any]:
     return found
 
 
-def _change_line(change: EntityChange) -> str:
+def _change_lines(found: ValueChange) -> Iterator[str]:
+    """What happened to an entity; what an update changed goes below, what an entity has or had beside its name."""
+    change = found.change
     ends = "" if change.endpoints is None else f"  {change.endpoints['src']} -> {change.endpoints['dst']}"
-    return f"{_SIGNS[change.op]} {change.kind} {change.type_name} {change.id}{ends}"
+    head = f"{_SIGNS[change.op]} {change.kind} {change.type_name} {change.id}{ends}"
+    if found.before is not None and found.after is not None:
+        yield head
+        for name in found.properties:
+            yield f"    {name}: {_shown(found.before.get(name))} -> {_shown(found.after.get(name))}"
+        return
+    known = {change.id, *(change.endpoints or {}).values()}
+    values = (found.after if found.before is None else found.before) or {}
+    telling = {name: value for name, value in values.items() if value is not None and str(value) not in known}
+    rest = ", ".join(f"{name}: {_shown(value)}" for name, value in telling.items())
+    yield f"{head}  {_shortened(rest, _LONGEST_LINE)}" if rest else head
 
 
 def _stat_lines(found: Difference) -> list[str]:
@@ -105,6 +123,14 @@ def _stat_lines(found: Difference) -> list[str]:
     ]
 
 
+def _shown(value: Any) -> str:
+    return _shortened("<null>" if value is None else cell_text(value), _LONGEST_VALUE)
+
+
 def _cell(value: Any) -> str:
-    text = cell_text(value).replace("\n", "\\n")
-    return text if len(text) <= 80 else text[:79] + "…"
+    return _shortened(cell_text(value), 80)
+
+
+def _shortened(text: str, longest: int) -> str:
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -102,7 +102,8 @@ def _graph_findings(call: Call) -> Iterator[Finding]:
         return
     with graph:
         names = graph.branches.list()
-        yield Finding("graph", "ok", f"{target.uri} opens; {len(names)} branch(es), head {graph.commits.head()}")
+        branches = output.counted(len(names), "branch")
+        yield Finding("graph", "ok", f"{target.uri} opens; {branches}, head {graph.commits.head()}")
         yield from _storage_findings(target, graph)
         yield from _index_findings(target, graph)
 

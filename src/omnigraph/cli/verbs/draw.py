@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.params import params_of
+from omnigraph.cli.sources import declared_query, source_of
 from omnigraph.cli.target import read_target
-from omnigraph.cli.verbs.query import source_of
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def _picture(call: Call, graph: Graph) -> Picture:
     source = source_of(call)
     if source is None:
         raise BadRequest("say what to draw: --from TYPE:ID, --query FILE or -e TEXT")
-    return draw_answer(place, catalog, source, call.argument("NAME"), params_of(call), limit=limit)
+    query = call.argument("NAME")
+    params = params_of(call, declared_query(source, query))
+    return draw_answer(place, catalog, source, query, params, limit=limit)
 
 
 def _show(call: Call, picture: Picture) -> None:
@@ -66,7 +68,8 @@ def _show(call: Call, picture: Picture) -> None:
         Path(path).write_bytes(data)
     except OSError as error:
         raise BadRequest(f"cannot write '{path}': {error.strerror}") from error
-    output.line(f"wrote {path}: {len(picture.boxes)} nodes, {len(picture.arrows)} edges")
+    counts = output.counted(len(picture.boxes), "node"), output.counted(len(picture.arrows), "edge")
+    output.line(f"wrote {path}: {', '.join(counts)}")
     if picture.cut:
         output.note("some nodes were left out; raise --limit to see them")
 

@@ -43,5 +43,6 @@ def import_graph(call: Call) -> None:
         )
         return
     nodes, edges = sum(done.load.nodes.values()), sum(done.load.edges.values())
-    types = f"{len(done.load.nodes)} node types and {len(done.load.edges)} edge types"
-    output.line(f"imported {nodes} nodes and {edges} edges of {types} into {into}")
+    entities = f"{output.counted(nodes, 'node')} and {output.counted(edges, 'edge')}"
+    types = [output.counted(len(done.load.nodes), "node type"), output.counted(len(done.load.edges), "edge type")]
+    output.line(f"imported {entities} of {' and '.join(types)} into {into}")

@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.target import ServedTarget, read_target
+from omnigraph.cli.target import read_target
 from omnigraph.errors import NotFound
 
 if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
     from omnigraph.storage.snapshot import Snapshot
 
 
 def snapshot(call: Call) -> None:
     """Which dataset versions a branch publishes."""
-    target, branch = read_target(call), call.value("--branch")
-    if isinstance(target, ServedTarget):
-        with target.remote() as served:
-            found = served.branch(branch).snapshot()
-    else:
-        with target.reader() as graph:
-            found = _document(branch, graph.branch(branch).snapshot())
+    branch = call.value("--branch")
+    with read_target(call).reader() as graph:
+        found = _document(graph, branch)
     if call.json:
         output.document(found)
         return
@@ -29,9 +26,18 @@ def snapshot(call: Call) -> None:
     output.write("".join(f"{text}\n" for text in [*head, *map(_dataset_line, found["datasets"])]))
 
 
-def _document(branch: str, seen: Snapshot) -> dict[str, Any]:
+def datasets_of(graph: Graph, branch: str) -> list[dict[str, Any]]:
+    """The published datasets of a branch, wherever the graph is, in the shape of the contract."""
+    found: list[dict[str, Any]] = _document(graph, branch)["datasets"]
+    return found
+
+
+def _document(graph: Graph, branch: str) -> dict[str, Any]:
     from omnigraph.storage.stamp import CURRENT_STAMP  # a graph with another stamp does not open
 
+    seen: Snapshot | dict[str, Any] = graph.branch(branch).snapshot()
+    if isinstance(seen, dict):
+        return seen  # a server's answer
     return {
         "graph_branch": branch,
         "graph_manifest_version": seen.manifest_version,

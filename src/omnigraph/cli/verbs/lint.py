@@ -54,8 +54,13 @@ def _lines(report: LintReport) -> list[str]:
         if result.error is None:
             lines.append(f"OK    query `{result.name}` ({kind})")
         else:
-            lines.append(f"ERROR query `{result.name}`: {result.error}")
+            lines += [f"ERROR query `{result.name}`: {result.error}", *_indented(result.excerpt)]
         lines += [f"WARN  query `{result.name}`: {warning}" for warning in result.warnings]
-    lines += [f"{_LABELS[finding.severity]} {finding.message}" for finding in report.findings]
+    for finding in report.findings:
+        lines += [f"{_LABELS[finding.severity]} {finding.message}", *_indented(finding.excerpt)]
     counts = f"{report.errors} error(s), {report.warnings} warning(s), {report.infos} info item(s)"
     return [*lines, f"INFO  Lint complete: {len(report.results)} queries processed ({counts})"]
+
+
+def _indented(excerpt: tuple[str, ...]) -> list[str]:
+    return [f"    {line}" for line in excerpt]

@@ -13,7 +13,8 @@ from omnigraph.cli.commits import commit_json, note_commit
 from omnigraph.cli.consent import echo, require_consent
 from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.progress import CountedLines, progress, stages, wanted
-from omnigraph.cli.target import ServedTarget, read_target, write_target
+from omnigraph.cli.target import read_target, write_target
+from omnigraph.cli.verbs.inspect import datasets_of
 from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def load(call: Call) -> None:
     if done.dry_run and mapping is not None:
         _print_preview(mapping)
     if done.rejected:
-        output.line(f"skipped {sum(done.rejected.values())} bad records: {_by_code(done.rejected)}")
+        output.line(f"skipped {output.counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
     for line in embeddings_text(done.embeddings):
         output.line(line)
     if done.branch_created:
@@ -108,8 +109,7 @@ def export(call: Call) -> None:
     format, place = call.value("--format"), call.text("--out")
     if place is None and format not in ("jsonl", "graphml"):
         raise BadRequest(f"a {format} export is a directory of files; name one with --out")
-    # A bar needs the number of entities, which a server does not tell, and a terminal to itself.
-    watched = not isinstance(target, ServedTarget) and (place is not None or not sys.stdout.isatty())
+    watched = place is not None or not sys.stdout.isatty()  # a bar needs a terminal to itself
     with target.reader() as graph:
         if format == "jsonl" and watched and wanted(call):
             written = _export_watched(call, graph, place)
@@ -121,7 +121,7 @@ def export(call: Call) -> None:
                 format=format,
             )
     if place is not None:
-        output.note(f"wrote {written} bytes to {place}")
+        output.note(f"wrote {output.counted(written, 'byte')} to {place}")
 
 
 def _export_watched(call: Call, graph: Graph, place: str | None) -> int:
@@ -129,8 +129,7 @@ def _export_watched(call: Call, graph: Graph, place: str | None) -> int:
     from omnigraph.engine.output_file import output_file
 
     types, branch = call.many("--type"), call.value("--branch")
-    entries = graph.branch(branch).snapshot()
-    total = sum(each.row_count for each in entries if not types or each.table_key.partition(":")[2] in types)
+    total = sum(each["entity_count"] for each in datasets_of(graph, branch) if not types or each["type_name"] in types)
     with ExitStack() as opened:
         file = sys.stdout.buffer if place is None else opened.enter_context(output_file(place))
         advance = opened.enter_context(progress(call, "export", total, "entities"))

@@ -94,8 +94,8 @@ def cleanup(call: Call) -> None:
         return
     require_consent(call, target, "cleanup")
     echo(call, target)
-    with target.writer() as graph:
-        report = graph.cleanup(keep=keep, older_than=age, confirm=True)
+    with target.writer() as graph, counting(call, "cleanup", "datasets") as progress:
+        report = graph.cleanup(keep=keep, older_than=age, confirm=True, progress=progress)
     if call.json:
         datasets = report.to_json()["datasets"]
         named = {"keep_versions": report.keep_versions, "older_than_secs": report.older_than_secs}

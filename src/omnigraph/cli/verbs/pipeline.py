@@ -44,6 +44,7 @@ def validate(call: Call) -> None:
 def run(call: Call) -> int:
     """One run; exit 1 when its data did not pass."""
     import omnigraph as og
+    from omnigraph.cluster.boot import embedded_blob_policy
     from omnigraph.pipeline.execute import RunOptions, run_pipeline
 
     found, uris = _declared(call)
@@ -53,7 +54,8 @@ def run(call: Call) -> int:
     actor = call.text("--as") or call.config.actor
     uri = _uri(found[name], uris)
     echo(call, Target(uri, actor))
-    with og.open(uri, actor=actor) as graph, stages(call) as progress:
+    allowed = embedded_blob_policy(call.value("--config"), found[name].graph) or ()
+    with og.open(uri, actor=actor, external_blobs=allowed) as graph, stages(call) as progress:
         options = RunOptions(
             dry_run=call.given("--dry-run"),
             force=call.given("--force"),
@@ -138,7 +140,7 @@ def _line(run: Run) -> str:
     entities = sum(run.nodes.values()) + sum(run.edges.values())
     parts = [f"{run.pipeline} {run.status}"]
     if run.status not in ("unchanged", "failed"):
-        parts.append(f"{entities} entities")
+        parts.append(output.counted(entities, "entity"))
     if run.rejected:
         parts.append(f"{sum(run.rejected.values())} refused")
     if run.merged_into is not None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.commits import commit_json, note_commit
-from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.params import params_of
 from omnigraph.cli.rows import Envelope, Layout, render
 from omnigraph.cli.scope import ServerScope, resolve_scope
+from omnigraph.cli.sources import declared_query, require_kind, source_of
 from omnigraph.cli.target import read_target, served_target, write_target
 from omnigraph.cli.verbs.load import embeddings_json, embeddings_text
 from omnigraph.errors import BadRequest, QueryNotFound
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
 def query(call: Call) -> None:
     """Rows of a read, its plan, or its plan with measurements."""
     source = source_of(call)
-    params = params_of(call)
     if source is None:
-        _stored_read(call, params)
+        _stored_read(call, params_of(call))
         return
-    with read_target(call).reader() as graph:
+    declared = declared_query(source, call.argument("NAME"))
+    params = params_of(call, declared)
+    target = read_target(call)
+    require_kind(declared, mutation=False)
+    with target.reader() as graph:
         try:
             if call.given("--explain"):
                 _print_plan(call, _explain(call, graph, source, params))
@@ -61,14 +64,18 @@ def _print_result(call: Call, result: Result) -> None:
 def mutate(call: Call) -> None:
     """One mutation, one commit."""
     source = source_of(call)
-    params = params_of(call)
     if source is None:
+        params = params_of(call)
         with _stored_graph(call, write=True) as served:
             bound = served.branch(call.value("--branch"))
             done = bound.queries.mutate(call.required("NAME"), params or None, if_commit=call.text("--if-commit"))
         _print_mutation(call, done)
         return
-    with write_target(call).writer() as graph:
+    declared = declared_query(source, call.argument("NAME"))
+    params = params_of(call, declared)
+    target = write_target(call)
+    require_kind(declared, mutation=True)
+    with target.writer() as graph:
         try:
             done = graph.mutate(
                 source,
@@ -133,30 +140,6 @@ def _print_plan(call: Call, explanation: Explanation) -> None:
         output.document(explanation.to_dict())
     else:
         output.line(str(explanation))
-
-
-def source_of(call: Call) -> str | Path | None:
-    """Query text or the path of a query file; None asks for a stored query."""
-    path, text = call.text("--query"), call.text("--query-string")
-    if path == "-":
-        text = read_stdin().decode("utf-8", "surrogateescape")
-    elif path is not None:
-        return source_file(path)
-    if text is None:
-        return None
-    if not text.strip():
-        raise BadRequest("the query text must not be empty")
-    if "{" not in text:
-        _refuse_text(text)
-    return text
-
-
-def _refuse_text(text: str) -> NoReturn:
-    """No query lacks a brace, and the SDK would take such a text for a path: let the parser say what is missing."""
-    from omnigraph.compiler.query.parse import parse_queries
-
-    parse_queries(text)
-    raise BadRequest("the query text holds no query")
 
 
 def _stored_graph(call: Call, *, write: bool) -> RemoteGraph:

@@ -29,8 +29,8 @@ def _replay(call: Call, verb: str, done: str) -> None:
     echo(call, target)
     strategy: Any = call.value("--strategy")
     with target.writer() as graph:
-        replay = getattr(graph.commits, verb)
-        result: ReplayResult = replay(call.required("COMMIT_ID"), onto=call.value("--branch"), strategy=strategy)
+        replay = getattr(graph.branch(call.value("--branch")).commits, verb)
+        result: ReplayResult = replay(call.required("COMMIT_ID"), strategy=strategy)
     if call.json:
         output.document(
             {

@@ -82,7 +82,7 @@ def _apply_served(call: Call, target: ServedTarget, schema: Path) -> None:
     output.line(f"supported: {_yes_no(done['supported'])}")
     output.line(f"applied: {_yes_no(done['applied'])}")
     output.line(f"graph_manifest_version: {done['graph_manifest_version']}")
-    output.line(f"{done['step_count']} step(s)")
+    output.line(output.counted(done["step_count"], "step"))
 
 
 def _step_documents(steps: Plan) -> dict[str, Any]:

@@ -103,7 +103,8 @@ class Session:
             raise BadRequest("one query at a time")
         if queries[0].is_mutation:
             done = self.graph.mutate(source, params=self._params)
-            output.line(f"changed {done.branch}: {done.affected_nodes} nodes, {done.affected_edges} edges")
+            counts = output.counted(done.affected_nodes, "node"), output.counted(done.affected_edges, "edge")
+            output.line(f"changed {done.branch}: {', '.join(counts)}")
         elif self._explains:
             output.line(str(self.graph.explain(source, params=self._params or None)))
         else:

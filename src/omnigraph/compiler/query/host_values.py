@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
+_PLAIN = frozenset({type(None), bool, int, float, str})
+
 
 def json_params(params: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Parameters fit to be sent as JSON."""
@@ -29,10 +31,11 @@ def json_value(value: Any) -> Any:
         case bytes() | bytearray() | memoryview():
             return f"base64:{b64encode(value).decode()}"
         case list() | tuple():
-            return [json_value(item) for item in value]
+            plain = _PLAIN.issuperset(map(type, value))  # a thousand keys or a vector need no second look at each
+            return list(value) if plain else [json_value(item) for item in value]
     # NumPy scalars and arrays have `tolist`, Arrow scalars `as_py`; neither package is needed to ask.
     for name in ("tolist", "as_py"):
-        plain = getattr(value, name, None)
-        if callable(plain):
-            return json_value(plain())
+        unpack = getattr(value, name, None)
+        if callable(unpack):
+            return json_value(unpack())
     return value

@@ -32,6 +32,7 @@ class Finding:
     type_name: str | None = None
     property: str | None = None
     query_names: tuple[str, ...] | None = None
+    excerpt: tuple[str, ...] = ()  # for people: the lines with the caret
 
     def to_json(self) -> dict[str, Any]:
         """The shape of the contract; absent fields are left out."""
@@ -54,6 +55,7 @@ class QueryResult:
     warnings: tuple[str, ...] = ()
     error: str | None = None
     operation: Operation | None = None
+    excerpt: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The shape of the contract; absent fields are left out."""
@@ -131,7 +133,8 @@ def lint(
         source = to_source(text, code=SYNTAX, name=query_path)
         file = parse_queries(source)
     except ParseError as bad:
-        return LintReport(schema_source, query_path, (), (Finding("error", bad.code, bad.summary),))
+        finding = Finding("error", bad.code, bad.summary, excerpt=bad.excerpt)
+        return LintReport(schema_source, query_path, (), (finding,))
     results: list[QueryResult] = []
     valid: list[Checked] = []
     for position, query in enumerate(file.queries):
@@ -139,7 +142,7 @@ def lint(
             refuse_repeated_name(file.queries[: position + 1], source)
             checked = check_query(query, catalog, source)
         except CompileError as bad:
-            results.append(QueryResult(query.name, query.is_mutation, error=bad.summary))
+            results.append(QueryResult(query.name, query.is_mutation, error=bad.summary, excerpt=bad.excerpt))
         else:
             valid.append(checked)
             results.append(QueryResult(query.name, query.is_mutation, _warnings(query), operation=describe(checked)))

@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.host_values import json_value
@@ -73,8 +73,18 @@ def _convert(name: str, kind: PropType, value: object) -> ParamValue:
         return convert(name, kind, value)
     if not isinstance(value, list | tuple):
         _mismatch(name, kind, value)
+    if kind.scalar == "String" and _are_texts(value):
+        return list(value)
     item = PropType(kind.scalar)
     return [convert(f"{name}[{at}]", item, each) for at, each in enumerate(value)]
+
+
+def _are_texts(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether every one of them is text that can be stored, found out about all at once."""
+    try:
+        return {str}.issuperset(map(type, values)) and "".join(values).encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _string(name: str, kind: PropType, value: object) -> str:
@@ -141,6 +151,8 @@ def _vector(name: str, kind: PropType, value: object) -> list[Scalar]:
     if len(value) != kind.dim:
         message = f"parameter '{name}' has {len(value)} elements, {kind} needs {kind.dim}"
         raise ParameterError("P005", message, parameter=name)
+    if _are_singles(value):
+        return list(value)
     vector: list[Scalar] = []
     for at, each in enumerate(value):
         number = None if isinstance(each, bool) or not isinstance(each, int | float) else _finite(each, single=True)
@@ -148,6 +160,17 @@ def _vector(name: str, kind: PropType, value: object) -> list[Scalar]:
             raise ParameterError("P005", f"element {at} of parameter '{name}' is not a finite F32", parameter=name)
         vector.append(number)
     return vector
+
+
+def _are_singles(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether every one of them is a finite number of single precision, found out about all at once."""
+    if not {float}.issuperset(map(type, values)):
+        return False
+    try:
+        struct.pack(f"<{len(values)}f", *values)
+    except OverflowError:
+        return False
+    return all(map(isfinite, values))
 
 
 def _finite(value: int | float, *, single: bool) -> float | None:

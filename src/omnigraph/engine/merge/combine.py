@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from omnigraph.engine.equality import differing_rows, differing_values
 from omnigraph.engine.json_values import json_values
 from omnigraph.engine.merge.conflicts import Clash, row_conflict
 from omnigraph.engine.merge.decide import Decision, decide_all
-from omnigraph.engine.merge.delta import RowDelta, by_id, one_column
+from omnigraph.engine.merge.delta import RowDelta, RowIds, by_id, one_column
 from omnigraph.engine.merge.outcome import MergeOptions, Resolution, RowCounts
 from omnigraph.engine.merge.resolve import resolved_row
 from omnigraph.engine.write.changes import TableChange
@@ -32,6 +32,7 @@ class TableMerge:
     counts: RowCounts
     conflicts: tuple[MergeConflict, ...] = ()
     as_theirs: bool = False
+    known: pa.Table | None = None  # `id` and `_rowid` of those of these rows that our version has
 
     @property
     def is_empty(self) -> bool:
@@ -46,8 +47,18 @@ class TableMerge:
 def combine(info: TableType, ours: RowDelta, theirs: RowDelta, options: MergeOptions) -> TableMerge:
     """Apply the merge table to every entity that their side, or a resolution, changes."""
     wanted = _resolutions(info, options)
-    merging = _Merging(info, ours, theirs, list(wanted))
-    return merging.run(options, wanted)
+    merge = _Merging(info, ours, theirs, list(wanted)).run(options, wanted)
+    return replace(merge, known=_known(ours.row_ids, theirs.row_ids, merge))
+
+
+def _known(ours: RowIds | None, theirs: RowIds | None, merge: TableMerge) -> pa.Table | None:
+    """What our side wrote, and what it left as the base has it; None when the versions have to be asked."""
+    if ours is None or theirs is None:
+        return None
+    left_alone = theirs.before.filter(pc.invert(pc.is_in(theirs.before["id"], value_set=one_column(ours.before, "id"))))
+    present = pa.concat_tables([ours.after, left_alone])
+    named = pa.concat_arrays([one_column(merge.rows, "id"), merge.deleted])
+    return present.filter(pc.is_in(present["id"], value_set=named))
 
 
 def _resolutions(info: TableType, options: MergeOptions) -> dict[str, Resolution]:
@@ -92,7 +103,7 @@ class _Merging:
     def run(self, options: MergeOptions, wanted: Mapping[str, Resolution]) -> TableMerge:
         decisions = self._decisions()
         written: list[pa.Table] = []
-        self._apply_resolutions(decisions, wanted, written)
+        self._apply_resolutions(decisions, wanted, options, written)
         if options.properties == "disjoint":
             self._combine_properties(decisions, written)
         conflicting = decisions >= Decision.DIVERGENT_INSERT
@@ -128,7 +139,11 @@ class _Merging:
         return np.where(settled, Decision.KEEP, taking)
 
     def _apply_resolutions(
-        self, decisions: np.ndarray, wanted: Mapping[str, Resolution], written: list[pa.Table]
+        self,
+        decisions: np.ndarray,
+        wanted: Mapping[str, Resolution],
+        options: MergeOptions,
+        written: list[pa.Table],
     ) -> None:
         if not wanted:
             return
@@ -139,7 +154,8 @@ class _Merging:
             decisions[at] = taking[at] if how == "theirs" else Decision.KEEP
             if not isinstance(how, str):
                 start = self.ours[at] if self.ours[at] >= 0 else self.theirs[at]
-                written.append(resolved_row(self.info, entity, self._typed(np.array([start])), how))
+                row = self._typed(np.array([start]))
+                written.append(resolved_row(self.info, entity, row, how, options.external_blobs))
 
     def _combine_properties(self, decisions: np.ndarray, written: list[pa.Table]) -> None:
         """Join two updates of one row when no property was set to different values by both."""
@@ -184,11 +200,11 @@ class _Merging:
         return found
 
     def _clashes(self, rows: np.ndarray) -> list[Clash]:
-        """What each of these entities has on the two sides where it differs; beside a deletion, what was changed."""
+        """What each of these entities has where the two sides differ; beside a deletion, what was changed."""
         base, ours, theirs = self.base[rows], self.ours[rows], self.theirs[rows]
         differing = self._differing(np.where(ours >= 0, ours, base), np.where(theirs >= 0, theirs, base))
-        sides = (self._values(side, differing) for side in (ours, theirs))
-        return [Clash(*pair) for pair in zip(*sides, strict=True)]
+        sides = (self._values(side, differing) for side in (ours, theirs, base))
+        return [Clash(*values) for values in zip(*sides, strict=True)]
 
     def _differing(self, left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
         """Column → in which of these pairs of rows its values differ."""

@@ -24,10 +24,11 @@ _CONSTRAINT_KINDS: dict[str, ConflictKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """What two sides say about one entity where they disagree; None is a side that has deleted it."""
+    """What two sides, and the base, say about one entity where the sides disagree; None is one that has no such row."""
 
     ours: Mapping[str, Any] | None
     theirs: Mapping[str, Any] | None
+    base: Mapping[str, Any] | None
 
     @property
     def properties(self) -> tuple[str, ...]:
@@ -39,7 +40,7 @@ def row_conflict(table_key: str, entity_id: str, decision: Decision, clash: Clas
     """Two rows, or a row and its absence, that exclude each other."""
     kind, words = _ROW_KINDS[decision]
     message = f"{words} for id '{entity_id}'"
-    return MergeConflict(table_key, entity_id, kind, message, clash.properties, clash.ours, clash.theirs)
+    return MergeConflict(table_key, entity_id, kind, message, clash.properties, clash.ours, clash.theirs, clash.base)
 
 
 def constraint_conflicts(violations: Iterable[Violation]) -> list[MergeConflict]:

@@ -7,7 +7,7 @@ unknown, or most of the table was rewritten, both versions are compared from end
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.equality import differing_rows
 from omnigraph.engine.view import OpenTables
+from omnigraph.storage.blob_cells import BLOB_CELL, blob_columns, is_blob
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.tables import TableHandle, list_refs, open_table
 from omnigraph.storage.version_tree import ROW_ID, UPDATED, changes_along, common_ancestor, fresh_row_count
@@ -30,6 +31,17 @@ _REWRITE_ROWS = 500_000
 _PIPELINE = "omnigraph.pipeline.maintain"
 
 
+@dataclass(frozen=True, slots=True)
+class RowIds:
+    """Under which row ids the first version had what was written since, and the second has it: `id` and `_rowid`.
+
+    Rows written again with equal values are among them. Known where the second version continues the first.
+    """
+
+    before: pa.Table
+    after: pa.Table
+
+
 @dataclass(frozen=True)
 class RowDelta:
     """Rows of the first version that are gone or different in the second, and the rows of the second that are new or
@@ -38,6 +50,7 @@ class RowDelta:
 
     before: pa.Table
     after: pa.Table
+    row_ids: RowIds | None = None
 
     @property
     def nbytes(self) -> int:
@@ -82,8 +95,7 @@ class RowDelta:
 def row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
     """The rows in which a published version differs from another one of the same table."""
     if (old.location, old.ref, old.version) == (new.location, new.ref, new.version):
-        nothing = _empty(tables.get(old))
-        return RowDelta(nothing, nothing)
+        return _nothing(tables.get(old))
     return tables.deltas.get(old, new, lambda: _row_delta(tables, old, new))
 
 
@@ -98,7 +110,8 @@ def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta
     # What one side did not touch is, on that side, still what the shared version says: the other side's "before".
     before = _stacked(left.after, _untouched(right.before, left))
     after = _stacked(right.after, _untouched(left.before, right))
-    return net(before, after)
+    # An id keeps its row id until it is deleted, so what the shared version says of untouched rows holds for `old`.
+    return replace(net(before, after), row_ids=right.row_ids if left.is_empty else None)
 
 
 def _is_large(tables: OpenTables, old: TableEntry, new: TableEntry) -> bool:
@@ -165,11 +178,15 @@ def _mostly_rewritten(shared: TableHandle, *sides: TableHandle) -> bool:
 def _along(shared: TableHandle, side: TableHandle) -> RowDelta:
     """What one side wrote since the shared version, equal rewrites included."""
     if shared.version == side.version:
-        nothing = _empty(side)
-        return RowDelta(nothing, nothing)
+        return _nothing(side)
     names = side.schema.names
-    changes = changes_along(shared, side, names, blob_columns(side.schema))
-    return RowDelta(changes.before, changes.after)
+    changes = changes_along(shared, side, names)
+    return RowDelta(changes.before, changes.after, RowIds(changes.rows_before, changes.rows_after))
+
+
+def _nothing(table: TableHandle) -> RowDelta:
+    rows, numbers = _empty(table), pa.table({"id": pa.array([], pa.utf8()), ROW_ID: pa.array([], pa.uint64())})
+    return RowDelta(rows, rows, RowIds(numbers, numbers))
 
 
 def _untouched(rows: pa.Table, by: RowDelta) -> pa.Table:
@@ -230,7 +247,7 @@ def _ordered_batches(table: TableHandle, inside: str | None = None) -> Iterator[
     names = table.schema.names
     yield pa.RecordBatch.from_pylist([], plain_schema(table.schema))
     size = _BLOB_BATCH_ROWS if blobs else _BATCH_ROWS
-    wanted = [*(name for name in names if name not in blobs), UPDATED, *([ROW_ID] if blobs else [])]
+    wanted = [*names, UPDATED, *([ROW_ID] if blobs else [])]
     for batch in table.batches(wanted, inside, batch_size=size, order_by=["id"]):
         for start in range(0, batch.num_rows, size):
             yield _with_blobs(table, batch.slice(start, size), blobs)
@@ -239,7 +256,7 @@ def _ordered_batches(table: TableHandle, inside: str | None = None) -> Iterator[
 def _with_blobs(table: TableHandle, batch: pa.RecordBatch, blobs: list[str]) -> pa.RecordBatch:
     schema = plain_schema(table.schema)
     arrays = [
-        pa.array(table.read_blobs(name, batch.column(ROW_ID)), pa.large_binary())
+        table.read_blobs(name, batch.column(ROW_ID), batch.column(name))
         if name in blobs
         else batch.column(name)
         for name in schema.names
@@ -250,22 +267,14 @@ def _with_blobs(table: TableHandle, batch: pa.RecordBatch, blobs: list[str]) -> 
 # --- rows ----------------------------------------------------------------------------------------------
 
 
-def blob_columns(schema: pa.Schema) -> list[str]:
-    """Columns whose values lance keeps apart from the rows."""
-    return [field.name for field in schema if _is_blob(field)]
-
-
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """A stored schema with blobs as plain binary, followed by the version column."""
+    """A stored schema with blobs as cells, followed by the version column."""
     fields = [
-        pa.field(field.name, pa.large_binary(), field.nullable) if _is_blob(field) else field.remove_metadata()
+        pa.field(field.name, BLOB_CELL, field.nullable) if is_blob(field) else field.remove_metadata()
         for field in schema
     ]
     return pa.schema([*fields, pa.field(UPDATED, pa.uint64())])
 
-
-def _is_blob(field: pa.Field) -> bool:
-    return isinstance(field.type, pa.BaseExtensionType)  # the only extension type that tables have
 
 
 def _empty(table: TableHandle) -> pa.Table:

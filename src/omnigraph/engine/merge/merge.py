@@ -159,14 +159,14 @@ class _Work:
         forward = base.graph_commit_id == heads[1]
         outcome = MergeOutcome.FAST_FORWARD if forward else MergeOutcome.MERGED
         sides = self._sides(source.state, txn.state, None if forward else base)
-        merges = merge_tables(sides, self.call.options)
+        merges = merge_tables(sides, replace(self.call.options, external_blobs=self.core.external_blobs))
         plan = _Plan(outcome, base.graph_commit_id, heads[0], merges)
         conflicts = row_conflicts(merges.values()) or broken_constraints(merges, sides.ours)
         return replace(plan, conflicts=tuple(conflicts), pointers=tuple(_pointers(merges, sides, self.call.target)))
 
-    def _capture_source(self) -> Txn:
+    def _capture_source(self, *, patient: bool = True) -> Txn:
         try:
-            found = capture(self.core.store, self.call.source)
+            found = capture(self.core.store, self.call.source, patient=patient)
         except BranchNotFound:
             if self._source is None:
                 raise
@@ -188,7 +188,8 @@ class _Work:
         hit("branch_merge.post_effects_pre_publish")
         captured = self._source
         assert captured is not None
-        _require_one_schema(self._capture_source().token, captured)
+        # A schema change that begins now waits for this merge, so the merge must not wait for it.
+        _require_one_schema(self._capture_source(patient=False).token, captured)
 
     def _source_moved(self, found: Token | None) -> ReadSetChanged:
         assert self._source is not None
@@ -279,4 +280,4 @@ def table_steps(merge: TableMerge) -> Iterable[Step]:
     last = (rows.num_rows - 1) // CHUNK_ROWS * CHUNK_ROWS
     for start in range(0, last, CHUNK_ROWS):
         yield Upsert(rows.slice(start, CHUNK_ROWS))
-    yield Patch(rows.slice(last), merge.deleted)
+    yield Patch(rows.slice(last), merge.deleted, None if last else merge.known)

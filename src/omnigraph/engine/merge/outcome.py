@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias, get_args
 
 from omnigraph.errors import BadRequest, MergeConflict
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.commits import GraphCommit
 
 Strategy = Literal["fail", "ours", "theirs"]
@@ -29,12 +30,13 @@ class MergeOptions:
 
     `resolve` decides single entities, named `Type/id`: our row, their row, or values to set. `strategy` settles every
     other contradiction between two rows. With `properties="disjoint"` two updates of one row that set different
-    properties are combined.
+    properties are combined. `external_blobs` is that of the handle: what values to set may refer to.
     """
 
     strategy: Strategy = "fail"
     properties: PropertyMode = "whole"
     resolve: Mapping[str, Resolution] = field(default_factory=dict)
+    external_blobs: ExternalBlobPolicy | None = None
 
     def __post_init__(self) -> None:
         if self.strategy not in get_args(Strategy):

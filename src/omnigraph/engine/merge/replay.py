@@ -7,7 +7,7 @@ parent; a revert merges the parent as if they had parted at the commit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from omnigraph.engine.core import Core
@@ -97,7 +97,8 @@ class _Work:
         before, after = (self.core.view_of(state, accepted) for state in states)
         base, theirs = (after, before) if self.call.kind == "revert" else (before, after)
         ours = self.core.view_of(head)
-        self.merges = merge_tables(Sides(base, ours, theirs), self.call.options)
+        options = replace(self.call.options, external_blobs=self.core.external_blobs)
+        self.merges = merge_tables(Sides(base, ours, theirs), options)
         self.conflicts = row_conflicts(self.merges.values()) or broken_constraints(self.merges, ours)
 
     def result(self, published: GraphCommit | None, *, preview: bool) -> ReplayResult:

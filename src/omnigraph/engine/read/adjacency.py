@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -66,6 +66,10 @@ class Adjacency:
         """(position in `rows`, neighbour) of every entry, for those who do not ask which edge leads there."""
         owner, entry = spread(*self.bounds(rows))
         return owner, _wide(self.neighbours_at(entry))
+
+    def reached(self, rows: Rows) -> Rows:
+        """The neighbour of every entry, for those who do not ask whose it is either."""
+        return _wide(self.neighbours_at(flatten(*self.bounds(rows))))
 
     def neighbours_at(self, entries: Rows) -> npt.NDArray[Any]:
         """The neighbours of some entries, numbered as `bounds` does."""
@@ -155,6 +159,11 @@ class Adjacency:
         self.__dict__.update(last_neighbour=last_neighbour, last_edge=last_edge, **({"simple": self} if simple else {}))
         return self
 
+    def knowing_simple(self) -> Adjacency:
+        """Itself, spared the look for parallel edges: there are none."""
+        self.__dict__["simple"] = self
+        return self
+
     @cached_property
     def simple(self) -> Adjacency:
         """The same neighbours with parallel edges reduced to one entry."""
@@ -197,24 +206,54 @@ def build(sources: Rows, neighbours: Rows, edges: Rows, *, settled: bool = False
     order = _sorted_order(sources, neighbours, edges, settled=settled)
     sources = sources[order]
     low, high = int(sources[0]), int(sources[-1])
-    width = high - low + 1
-    keys: Rows | int
-    if width <= max(_DIRECT_SLOTS, _MAX_SPARSITY * len(sources)):
-        keys, counts = low, np.bincount(sources - low, minlength=width)
-    else:
-        keys, counts = np.unique(sources, return_counts=True)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-    return Adjacency(offsets, _narrow(neighbours[order]), _narrow(edges[order]), keys)
+    if _is_dense(low, high, len(sources)):
+        counts = np.bincount(sources - low, minlength=high - low + 1)
+        return Adjacency(_offsets(counts), _narrow(neighbours[order]), _narrow(edges[order]), low)
+    keys, counts = np.unique(sources, return_counts=True)
+    return Adjacency(_offsets(counts), _narrow(neighbours[order]), _narrow(edges[order]), keys)
+
+
+def gathered(
+    keys: Sequence[Rows], counts: Sequence[Rows], neighbours: npt.NDArray[Any], edges: npt.NDArray[Any]
+) -> Adjacency:
+    """Lists that are sorted already: which rows have some, ascending, and how many entries each; as `build` makes them.
+
+    `neighbours` and `edges` are used as they are, and may be mapped from disk.
+    """
+    if not len(neighbours):
+        return Adjacency(np.zeros(2, np.int64), neighbours, edges, 0)
+    low, high = int(keys[0][0]), int(keys[-1][-1])
+    if not _is_dense(low, high, len(neighbours)):
+        return Adjacency(_offsets(np.concatenate(counts)), neighbours, edges, np.concatenate(keys))
+    slots = np.zeros(high - low + 1, np.int64)
+    for rows, times in zip(keys, counts, strict=True):
+        slots[rows - low] = times
+    return Adjacency(_offsets(slots), neighbours, edges, low)
+
+
+def _is_dense(low: int, high: int, entries: int) -> bool:
+    """Whether a slot for every row id costs less than a search."""
+    return high - low + 1 <= max(_DIRECT_SLOTS, _MAX_SPARSITY * entries)
+
+
+def _offsets(counts: Rows) -> Rows:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def spread(start: Rows, stop: Rows) -> tuple[Rows, Rows]:
     """Flatten ranges: (which range, position inside the whole) of every element."""
+    return np.repeat(np.arange(len(start)), stop - start), flatten(start, stop)
+
+
+def flatten(start: Rows, stop: Rows) -> Rows:
+    """The position inside the whole of every element of some ranges."""
+    if len(start) == 1:
+        return np.arange(int(start[0]), int(stop[0]))
     counts = stop - start
-    owner = np.repeat(np.arange(len(start)), counts)
     ends = np.cumsum(counts)
-    entry = np.arange(len(owner))
+    entry = np.arange(int(ends[-1]) if len(ends) else 0)
     entry += np.repeat(start - (ends - counts), counts)
-    return owner, entry
+    return entry
 
 
 def _sorted_order(major: Rows, minor: Rows, last: Rows, *, settled: bool) -> Rows:
@@ -231,7 +270,12 @@ def _sorted_order(major: Rows, minor: Rows, last: Rows, *, settled: bool) -> Row
 
 def _narrow(values: Rows) -> npt.NDArray[Any]:
     # Row ids rarely need more than 32 bits, and half the bytes are half the cache misses.
-    return values.astype(np.int32) if len(values) and int(values.max()) < 1 << 31 else values
+    return values.astype(narrow_type(int(values.max()))) if len(values) else values
+
+
+def narrow_type(largest: int) -> type[np.int32] | type[np.int64]:
+    """The type that row ids up to this one are stored in."""
+    return np.int32 if largest < 1 << 31 else np.int64
 
 
 def _wide(values: npt.NDArray[Any]) -> Rows:

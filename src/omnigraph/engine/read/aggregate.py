@@ -25,12 +25,15 @@ from omnigraph.engine.read.run import Run
 def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     """One row per group, in the order of first rows; without keys there is one group, also over no rows."""
     group, count = _groups(run, frame, op)
-    first = first_places(group, count)
-    by_first = np.argsort(first, kind="stable")
-    place = np.empty(count, np.int64)
-    place[by_first] = np.arange(count)
-    group = place[group]
-    keyed = frame.take(first[by_first]) if op.keys else Frame(count)
+    if op.keys:
+        first = first_places(group, count)
+        by_first = np.argsort(first, kind="stable")
+        place = np.empty(count, np.int64)
+        place[by_first] = np.arange(count)
+        group = place[group]
+        keyed = frame.take(first[by_first])
+    else:
+        keyed = Frame(count)
     outputs: dict[str, pa.Array] = dict(output_columns(run, keyed, op.keys))
     for column in op.columns:
         if isinstance(column.expr, ir.AggregateCall):
@@ -73,6 +76,9 @@ def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
 
 
 def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: int) -> pa.Array:
+    if isinstance(expr, ir.Node) and count == 1:
+        rows = distinct_rows(frame.rows(expr.var))
+        return pa.array([len(rows) - int(rows.searchsorted(0))])  # nobody's row id is negative but that of nobody
     values, different = number_expr(run, frame, expr)
     if isinstance(expr, ir.Node):
         present = frame.rows(expr.var) >= 0

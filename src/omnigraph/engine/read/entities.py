@@ -17,6 +17,7 @@ from omnigraph.engine.read.cache import ByteCache, Fetches
 from omnigraph.engine.read.rowindex import RowIndex, distinct, row_ids
 from omnigraph.engine.view import View
 from omnigraph.storage.layout import Root
+from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.tables import NearestRows, TableHandle
 
 ROW_ID = "_rowid"
@@ -39,6 +40,9 @@ class Held:
     values: pa.Array
 
     def take(self, rows: Rows) -> pa.Array:
+        """The value of each row; every one must be present."""
+        if len(rows) == 1:
+            return self.values.slice(int(self.index.positions(rows)[0]), 1)
         if len(rows) == len(self.index) and np.array_equal(rows, self.index.rows):
             return self.values
         return self.values.take(pa.array(self.index.positions(rows)))
@@ -69,8 +73,47 @@ class Layout:
         return cls(schema, stored, same and not view.masks(info))
 
 
-_LAYOUTS: dict[Hashable, Layout] = {}
-_REMEMBERED_LAYOUTS = 1_024
+class VersionKey:
+    """Names the exact content of a table among all graphs of the process; its hash is worked out once."""
+
+    __slots__ = ("_hash", "parts")
+
+    def __init__(self, *parts: Hashable) -> None:
+        self.parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, VersionKey) and self.parts == other.parts)
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What is known about one entry read as one type; the same for every query that meets the same two objects."""
+
+    entry: TableEntry
+    info: TableType
+    masks: frozenset[str]
+    content_key: Hashable = None
+    version_key: VersionKey | None = None
+    layout: Layout | None = None
+
+    @classmethod
+    def of(cls, view: View, entry: TableEntry, info: TableType) -> _Facts:
+        """The known ones, or new ones."""
+        known, place, masks = view.tables.facts, (id(entry), id(info)), view.masks(info)
+        found: _Facts | None = known.get(place)
+        # Holding both objects keeps their ids theirs.
+        if found is None or found.entry is not entry or found.info is not info or found.masks != masks:
+            if len(known) >= _REMEMBERED_FACTS:
+                known.clear()
+            found = known[place] = cls(entry, info, masks)
+        return found
+
+
+_REMEMBERED_FACTS = 1_024
 
 
 class Entities:
@@ -81,6 +124,7 @@ class Entities:
         self.row_count = self.entry.row_count
         self._view = view
         self._info = info
+        self._facts = _Facts.of(view, self.entry, info)
         self._held: dict[str, list[Held]] = {}
         self.rows_read = 0
         self.bytes_read = 0
@@ -95,34 +139,34 @@ class Entities:
         """The graph this table belongs to."""
         return self._view.tables.root
 
-    @cached_property
+    @property
     def _layout(self) -> Layout:
-        key = (self.version_key, self._view.catalog.ir_hash, self._info.table_key)
-        found = _LAYOUTS.get(key)
-        if found is None:
-            if len(_LAYOUTS) >= _REMEMBERED_LAYOUTS:
-                _LAYOUTS.clear()
-            found = _LAYOUTS[key] = Layout.of(self._view, self._info)
-        return found
+        if self._facts.layout is None:
+            self._facts.layout = Layout.of(self._view, self._info)
+        return self._facts.layout
 
     @property
     def as_named(self) -> bool:
         """Whether the stored columns are exactly those of the catalog; not so at a view from before a schema change."""
         return self._layout.as_named
 
-    @cached_property
+    @property
     def content_key(self) -> Hashable:
         """Names this table's exact content within its graph; branches that share it share the name."""
-        entry = self.entry
-        # Without an e-tag only the dataset itself can tell a deleted and re-created lineage from the old one.
-        evidence = self.handle.stamp if entry.evidence.e_tag is None else entry.evidence
-        return (entry.identity, entry.location, entry.ref, entry.version, evidence)
+        if self._facts.content_key is None:
+            entry = self.entry
+            # Without an e-tag only the dataset itself can tell a deleted and re-created lineage from the old one.
+            evidence = self.handle.stamp if entry.evidence.e_tag is None else entry.evidence
+            self._facts.content_key = (entry.identity, entry.location, entry.ref, entry.version, evidence)
+        return self._facts.content_key
 
-    @cached_property
-    def version_key(self) -> Hashable:
+    @property
+    def version_key(self) -> VersionKey:
         """Names this table's exact content among all graphs of the process."""
-        # What is remembered about a table must not pass from a reader who sees a column to one who does not.
-        return (self._view.tables.canonical, self.content_key, self._view.masks(self._info))
+        if self._facts.version_key is None:
+            # What is remembered about a table must not pass from a reader who sees a column to one who does not.
+            self._facts.version_key = VersionKey(self._view.tables.canonical, self.content_key, self._facts.masks)
+        return self._facts.version_key
 
     @property
     def lineage_key(self) -> Hashable:
@@ -132,8 +176,10 @@ class Entities:
 
     def values(self, name: str, rows: Rows) -> pa.Array:
         """The column's value for each row."""
-        self.load((name,), rows)
         held = self._holder(name, rows)
+        if held is None:
+            self.load((name,), rows)
+            held = self._holder(name, rows)
         assert held is not None
         return held.take(rows)
 

@@ -14,7 +14,7 @@ from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import Expand, ExpandTest
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, spread
 from omnigraph.engine.read.cache import Spending
-from omnigraph.engine.read.frame import Frame, concatenate
+from omnigraph.engine.read.frame import Bound, Frame, concatenate
 from omnigraph.engine.read.indexed import edges_around
 from omnigraph.engine.read.mixed import mixed_lists
 from omnigraph.engine.read.reach import reach
@@ -73,6 +73,9 @@ def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozen
     link = op.link
     sources = frame.rows(op.source)
     starts, inverse = distinct(sources)
+    if starts is sources and _is_plain(frame, op, live):
+        nodes = lists.reached(starts)
+        return Frame(len(nodes), {op.target: Bound(f"node:{op.target_type}", nodes)})
     # Predicates see each distinct start once, however many rows of the frame share it.
     found = _neighbours(run, op, lists, starts, live)
     if starts is sources:
@@ -87,6 +90,13 @@ def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozen
     if found.edges is not None and link.edge_var in live:
         wider = wider.bind(link.edge_var, f"edge:{link.edge}", found.edges)
     return wider
+
+
+def _is_plain(frame: Frame, op: Expand, live: frozenset[str]) -> bool:
+    """Whether nothing but the neighbours is asked for; then nobody needs to know whose neighbours they are."""
+    if op.predicates or op.edge_predicates or op.target not in live or frame.score is not None or frame.outputs:
+        return False
+    return op.link.edge_var not in live and live.isdisjoint(frame.bound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -45,22 +44,35 @@ class Profile:
         if self._open and text not in self._open[-1].notes and len(self._open[-1].notes) < _MOST_NOTES:
             self._open[-1].notes.append(text)
 
-    @contextmanager
-    def measure(self, op: MatchOp | ResultOp) -> Iterator[Step]:
+    def measure(self, op: MatchOp | ResultOp) -> _Measured:
         """Time one operator; the caller sets `rows` on what it gets."""
         step = self._known.get(id(op))
         if step is None:
             step = self._known[id(op)] = Step(op, len(self._open))
             self.steps.append(step)
-        self._open.append(step)
-        begin, already = time.perf_counter(), self.bytes_read()
-        try:
-            yield step
-        finally:
-            step.seconds += time.perf_counter() - begin
-            step.bytes += self.bytes_read() - already
-            step.runs += 1
-            self._open.pop()
+        return _Measured(self, self._open, step)
+
+
+class _Measured:
+    """One run of an operator."""
+
+    __slots__ = ("_already", "_begin", "_open", "_profile", "_step")
+
+    def __init__(self, profile: Profile, running: list[Step], step: Step) -> None:
+        self._profile, self._open, self._step = profile, running, step
+
+    def __enter__(self) -> Step:
+        self._open.append(self._step)
+        self._already = self._profile.bytes_read()
+        self._begin = time.perf_counter()
+        return self._step
+
+    def __exit__(self, *raised: object) -> None:
+        step = self._step
+        step.seconds += time.perf_counter() - self._begin
+        step.bytes += self._profile.bytes_read() - self._already
+        step.runs += 1
+        self._open.pop()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Frame:
 
     def bind(self, var: str, table_key: str, rows: Rows) -> Frame:
         """One more variable."""
-        return replace(self, bound={**self.bound, var: Bound(table_key, rows)})
+        return Frame(self.length, {**self.bound, var: Bound(table_key, rows)}, self.score, self.outputs)
 
     def rows(self, var: str) -> Rows:
         """The row ids of a variable."""
@@ -55,8 +55,11 @@ class Frame:
 
     def only(self, variables: Iterable[str]) -> Frame:
         """Forget the other variables; equal rows stay as they are."""
-        kept = set(variables)
-        return replace(self, bound={var: one for var, one in self.bound.items() if var in kept})
+        kept = frozenset(variables)
+        if kept >= self.bound.keys():
+            return self
+        bound = {var: one for var, one in self.bound.items() if var in kept}
+        return Frame(self.length, bound, self.score, self.outputs)
 
     def codes(self, variables: Iterable[str]) -> tuple[Rows, int]:
         """A number per row, equal exactly where the variables are; and how many numbers there are."""

@@ -14,6 +14,8 @@ Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 _PIECE_BYTES = 1 << 22
 _FACTOR = 0x9E3779B97F4A7C15
+_FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_LOW = (1 << 64) - 1
 _SHORT = 64
 
 
@@ -25,11 +27,17 @@ def hash_column(texts: pa.Array) -> Hashes:
 
 
 def hash_texts(texts: Sequence[str]) -> Hashes:
-    """The same hashes for a few texts."""
-    if len(texts) == 1:
-        data = np.frombuffer(texts[0].encode(), np.uint8)
-        return _mixed(np.array([_weighted(data, _powers(len(data))).sum(dtype=np.uint64)], np.uint64))
+    """The same hashes for texts in a list."""
     return hash_column(pa.array(texts, pa.utf8()))
+
+
+def hash_text(text: bytes) -> int:
+    """The same hash of one text."""
+    powers = _few_powers(len(text))
+    number = sum([(byte + 1) * power for byte, power in zip(text, powers, strict=False)]) & _LOW
+    number = (number ^ number >> 30) * _FIRST & _LOW
+    number = (number ^ number >> 27) * _SECOND & _LOW
+    return number ^ number >> 31
 
 
 def text_parts(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
@@ -79,11 +87,20 @@ def _power_table(length: int) -> Hashes:
     return np.multiply.accumulate(factors)
 
 
+def _few_powers(length: int) -> list[int]:
+    return _power_list(max(_SHORT, 1 << (length - 1).bit_length() if length else 0))
+
+
+@lru_cache(maxsize=8)
+def _power_list(length: int) -> list[int]:
+    return [int(power) for power in _power_table(length)]
+
+
 def _mixed(hashes: Hashes) -> Hashes:
     """Spread what differs in a few bits over all of them."""
     hashes ^= hashes >> np.uint64(30)
-    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes *= np.uint64(_FIRST)
     hashes ^= hashes >> np.uint64(27)
-    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes *= np.uint64(_SECOND)
     hashes ^= hashes >> np.uint64(31)
     return hashes

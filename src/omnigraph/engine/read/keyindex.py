@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.read.adjacency import Mask, Rows, spread
-from omnigraph.engine.read.keyhash import Hashes, hash_column, hash_texts, text_parts
+from omnigraph.engine.read.keyhash import Hashes, hash_column, hash_text, hash_texts, text_parts
 
 # So few texts are compared faster one by one.
 _FEW = 16
@@ -61,6 +61,29 @@ class KeyPart:
             same = self._same(place, pa.array(ids, pa.utf8()).take(pa.array(owner)))
         return self.rows[place[same]].astype(np.int64)
 
+    def rows_of(self, ids: pa.Array) -> Rows:
+        """The row id of each of many ids, -1 for those that are not here."""
+        hashes = hash_column(ids)
+        # In the order of the index: what is mapped from disk is then read from front to back.
+        order = np.argsort(hashes)
+        low = np.searchsorted(self.hashes, hashes[order], side="left")
+        high = np.searchsorted(self.hashes, hashes[order], side="right")
+        owner, place = spread(low, high)
+        owner = order[owner]
+        same = self._same(place, ids.take(pa.array(owner)))
+        found = np.full(len(ids), -1, np.int64)
+        found[owner[same]] = self.rows[place[same]]
+        return found
+
+    def find_one(self, text: bytes, number: int) -> int | None:
+        """The row id of one id, if it is here; `number` is its hash."""
+        place = int(self.hashes.searchsorted(np.uint64(number)))
+        while place < len(self.hashes) and int(self.hashes[place]) == number:
+            if self._text(place) == text:
+                return int(self.rows[place])
+            place += 1
+        return None
+
     def _text(self, place: int) -> bytes:
         return self.data[int(self.offsets[place]) : int(self.offsets[place + 1])].tobytes()
 
@@ -87,6 +110,8 @@ class KeyIndex:
 
     def find(self, ids: Sequence[str]) -> Rows:
         """Ascending row ids of the nodes with these ids; ids that nobody has are left out."""
+        if len(ids) == 1:
+            return self._find_one(ids[0].encode())
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return np.empty(0, np.int64)
@@ -98,3 +123,11 @@ class KeyIndex:
             rows = rows[rows < len(self.alive)]
             rows = rows[self.alive[rows]]
         return np.sort(rows)
+
+    def _find_one(self, text: bytes) -> Rows:
+        number = hash_text(text)
+        parts = [self.base] if self.later is None else [self.base, self.later]
+        rows = [row for part in parts if (row := part.find_one(text, number)) is not None]
+        if self.alive is not None:
+            rows = [row for row in rows if row < len(self.alive) and self.alive[row]]
+        return np.array(sorted(rows), np.int64)

@@ -19,6 +19,7 @@ from omnigraph.engine.read.rowindex import row_ids
 from omnigraph.engine.view import View
 from omnigraph.storage.derived import drop_arrays, load_arrays, names_under, save_arrays
 from omnigraph.storage.handle import in_list
+from omnigraph.storage.layout import Root
 
 _KEYS_CACHE_BYTES = 1 << 30
 # Below this many rows building takes less time than looking for files.
@@ -69,7 +70,7 @@ def keep_keys(view: View, only: Collection[str] | None = None) -> None:
         if view.find(info) is None or (only is not None and info.table_key not in only):
             continue
         table = Entities(view, info)
-        if table.row_count >= _WORTH_KEEPING and load_arrays(table.root, _name(table)) is None:
+        if table.row_count >= _WORTH_KEEPING and load_arrays(table.root, keys_name(table)) is None:
             KEYS.put(table.version_key, _built(table, keep=True))
 
 
@@ -121,7 +122,7 @@ def _older(table: Entities) -> Iterator[tuple[Mark, KeyPart]]:
     if known is not None and held is not None:
         yield known[1], held.base
     for name in reversed(names_under(table.root, _prefix(table))):
-        found = _load(table, name)
+        found = _load(table.root, name)
         if found is not None:
             yield found
 
@@ -132,7 +133,7 @@ def _older(table: Entities) -> Iterator[tuple[Mark, KeyPart]]:
 def _kept(table: Entities) -> KeyIndex | None:
     if table.row_count < _WORTH_KEEPING:
         return None
-    found = _load(table, _name(table))
+    found = _load(table.root, keys_name(table))
     if found is None:
         return None
     mark, part = found
@@ -140,9 +141,15 @@ def _kept(table: Entities) -> KeyIndex | None:
     return KeyIndex(part)
 
 
-def _load(table: Entities, name: str) -> tuple[Mark, KeyPart] | None:
+def kept_keys(root: Root, name: str) -> KeyPart | None:
+    """The index that is kept under a name, mapped."""
+    found = _load(root, name)
+    return None if found is None else found[1]
+
+
+def _load(root: Root, name: str) -> tuple[Mark, KeyPart] | None:
     """What was kept, or None when it is absent or not what it should be."""
-    found = load_arrays(table.root, name)
+    found = load_arrays(root, name)
     if found is None or set(found) != {*_PARTS, "origin"}:
         return None
     hashes, rows, offsets, data = (found[part] for part in _PARTS)
@@ -155,7 +162,7 @@ def _load(table: Entities, name: str) -> tuple[Mark, KeyPart] | None:
 def _keep(table: Entities, mark: Mark, part: KeyPart) -> None:
     arrays = {name: getattr(part, name) for name in _PARTS}
     arrays["origin"] = np.frombuffer(marks_text([mark]).encode(), np.uint8)
-    save_arrays(table.root, _name(table), arrays)
+    save_arrays(table.root, keys_name(table), arrays)
     for name in names_under(table.root, _prefix(table))[:-_KEPT_PER_TABLE]:
         drop_arrays(table.root, name)
 
@@ -164,7 +171,8 @@ def _prefix(table: Entities) -> str:
     return f"keys/{table.entry.location.replace('/', '-')}"
 
 
-def _name(table: Entities) -> str:
+def keys_name(table: Entities) -> str:
+    """Under which name the index of this exact version is kept."""
     digest = hashlib.sha256(repr((_FORMAT, table.content_key)).encode()).hexdigest()[:32]
     return f"{_prefix(table)}/{digest}"
 

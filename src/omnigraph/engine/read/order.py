@@ -23,6 +23,8 @@ from omnigraph.engine.read.unions import TYPE, Columns, is_union
 Ranks = npt.NDArray[np.int64]
 # Looking for the leading values first pays when they are at most this share of all.
 _FEW_LEADERS = 8
+# So few values are ranked in less time than it takes to look for the leading ones.
+_FEW_VALUES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
             break
         run.budget.check()
         values, place = level.values(candidates)
-        if count == 1 and wanted * _FEW_LEADERS <= len(values):
+        if count == 1 and wanted * _FEW_LEADERS <= len(values) > _FEW_VALUES:
             leading = _leading(values, wanted, descending=level.descending)
             kept = leading[place]
             candidates, code = candidates[kept], code[kept]

@@ -14,6 +14,7 @@ from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.engine.read.estimates import SnapshotEstimates
 from omnigraph.engine.read.expected import Expected, expected_rows
+from omnigraph.engine.read.outline import Outline, outline
 from omnigraph.engine.view import View
 
 _REMEMBERED = 512
@@ -21,10 +22,11 @@ _REMEMBERED = 512
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan and how many rows each of its operators is expected to yield."""
+    """A plan, how many rows each of its operators is expected to yield, and its outline."""
 
     plan: ReadPlan
     expected: Expected
+    outline: Outline
 
 
 def plan_for(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> ReadPlan:
@@ -43,7 +45,7 @@ def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> P
     if found is None:
         estimates = SnapshotEstimates(view, lengths)
         plan = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
-        found = Planned(plan, expected_rows(plan, estimates))
+        found = Planned(plan, expected_rows(plan, estimates), outline(plan))
         _PLANS.put(key, compiled.plan, found)
     return found
 

@@ -62,10 +62,14 @@ def _load(run: Run, frame: Frame, outputs: tuple[Output, ...]) -> None:
         return
     needed: dict[str, list[str]] = {}
     for output in outputs:
-        for var, name in properties(output.expr):
-            whole_node = isinstance(output.expr, ir.Node)
-            if not isinstance(output.expr, ir.RankCall) and not (run.node_ids and whole_node and name != "id"):
-                needed.setdefault(var, []).append(name)
+        expr = output.expr
+        if isinstance(expr, ir.Property):
+            needed.setdefault(expr.var, []).append(expr.name)
+        elif not isinstance(expr, ir.RankCall):
+            only_ids = run.node_ids and isinstance(expr, ir.Node)
+            for var, name in properties(expr):
+                if not only_ids or name == "id":
+                    needed.setdefault(var, []).append(name)
     for var, names in needed.items():
         bound = frame.bound[var]
         run.columns(bound.table_key).load(names, bound.rows)

@@ -55,19 +55,19 @@ def run_query(view: View, call: ReadCall) -> Result:
     if call.runner == "spark":
         result: Result = spark_reader(view).run(call)
         return result
-    compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     found = planned(view, compiled, bindings.params)
     budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
     run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
-    table = execute(run, found.plan)
+    table = execute(run, found.plan, found.outline)
     explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation)
 
 
 def explain_query(view: View, call: ReadCall) -> Explanation:
     """The plan a read would run at one view; parameters are optional here."""
-    compiled = compile_query(call.source, view.catalog, call.name).require(mutation=False)
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
     values = {} if call.params is None else compiled.bind(call.params)
     found = planned(view, compiled, values)
     return Explanation(found.plan, expected=found.expected, search=search_paths(view, found.plan))

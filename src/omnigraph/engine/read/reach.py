@@ -10,6 +10,7 @@ import numpy as np
 from omnigraph.compiler.ir.link import OPEN_HOPS
 from omnigraph.engine.read.adjacency import Adjacency, Mask, Rows, build
 from omnigraph.engine.read.budget import Budget
+from omnigraph.engine.read.marks import LONGEST_MARKS, marks
 from omnigraph.engine.read.rowindex import distinct_rows
 
 # One search works on as many starts as keep its visited map within this many flags.
@@ -47,8 +48,10 @@ def reach(
     hop on the node that ends the path: that is the reached node, or the start when the search runs `backward`. No row
     id is as large as `stride`.
     """
-    starts = np.unique(starts)
+    starts = distinct_rows(starts)
     space = Space.of(graph, starts, stride)
+    if len(starts) == 1 and space.span is not None and space.span <= LONGEST_MARKS:
+        return _reach_from_one(graph, starts, (low, high), space.span, backward=backward, budget=budget)
     found: list[tuple[Rows, Rows]] = []
     total = 0
     for begin in range(0, len(starts), space.width):
@@ -61,6 +64,42 @@ def reach(
         return build(*(np.empty(0, np.int64),) * 3)
     sources, nodes = (np.concatenate(part) for part in zip(*found, strict=True))
     return build(sources, nodes, np.zeros(len(nodes), np.int64)).simple
+
+
+def _reach_from_one(
+    graph: Neighbours, start: Rows, hops: tuple[int, int], span: int, *, backward: bool, budget: Budget
+) -> Adjacency:
+    """The same from a single start, which is what most queries ask for: nothing has to be told apart by start."""
+    low, high = hops
+    found: list[Rows] = []
+    total, start_loops = 0, False
+    with marks(span) as met:
+        node = met.fresh(start)
+        for depth in range(high):
+            if not len(node):
+                break
+            budget.check()
+            if high >= OPEN_HOPS:
+                budget.admit_hops(depth + 1)
+            lists = graph.around(node).simple
+            at, neighbour = lists.step(node)
+            budget.admit(len(at), row_bytes=24)
+            looping = neighbour == node[at]
+            if depth == 0:
+                start_loops = bool(looping.any())
+            if low <= depth + 1:
+                ends_on_loop = (node if start_loops else node[:0]) if backward else neighbour[looping]
+                found.append(ends_on_loop)
+            node = met.fresh(neighbour)
+            if low <= depth + 1:
+                found.append(node)
+                total += len(node) + len(ends_on_loop)
+                budget.admit(total, row_bytes=16)
+            if depth + 1 < high:
+                node = np.sort(node)
+    nodes = distinct_rows(np.concatenate(found)) if found else np.empty(0, np.int64)
+    offsets = np.array([0, len(nodes)])
+    return Adjacency(offsets, nodes, np.zeros(len(nodes), np.int64), int(start[0])).knowing_simple()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +211,7 @@ class _SortedSet:
         self._keys = np.empty(0, np.int64)
 
     def fresh(self, origin: Rows, node: Rows) -> tuple[Rows, Rows]:
-        keys = np.unique(origin * self._stride + node)
+        keys = distinct_rows(origin * self._stride + node)
         if len(self._keys):
             place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
             keys = keys[self._keys[place] != keys]

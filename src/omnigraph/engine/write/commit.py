@@ -13,7 +13,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from omnigraph.engine.write.attempt import Attempt, Hooks
-from omnigraph.errors import HistoricalVersionReclaimed, OperationAborted, ReadSetChanged, RecoveryRequired, Retry
+from omnigraph.errors import (
+    HistoricalVersionReclaimed,
+    OperationAborted,
+    ReadSetChanged,
+    RecoveryRequired,
+    Retry,
+    StorageError,
+)
 from omnigraph.storage import failpoints
 from omnigraph.storage.barrier import clear_way
 from omnigraph.storage.capture import Txn, capture, require_token
@@ -87,10 +94,8 @@ class _Loop:
             txn = self._capture()
             try:
                 write = self.prepare(txn)
-            except HistoricalVersionReclaimed:
-                self.failure = self._moved(txn)
-                if self.failure is None:
-                    raise
+            except (HistoricalVersionReclaimed, StorageError) as error:
+                self.failure = self._overtaken(txn, error)
                 return None
             if write is None or not write.has_effect:
                 return self._no_effect(txn)
@@ -111,13 +116,14 @@ class _Loop:
             require_token(txn.state, self._pinned)
         return txn
 
-    def _moved(self, txn: Txn) -> ReadSetChanged | None:
-        """Whether the branch has left the captured state, whose versions a cleanup may then remove under a writer."""
-        try:
-            require_token(load(self.store.root, self.branch).state, txn.token)
-        except ReadSetChanged as error:
-            return error
-        return None
+    def _overtaken(self, txn: Txn, error: HistoricalVersionReclaimed | StorageError) -> ReadSetChanged:
+        """The movement that made a file disappear, as a cleanup does once the branch has left the captured state."""
+        if isinstance(error, HistoricalVersionReclaimed) or error.kind == "NotFound":
+            try:
+                require_token(load(self.store.root, self.branch).state, txn.token)
+            except ReadSetChanged as moved:
+                return moved
+        raise error
 
     def _attempt(self, txn: Txn, write: WriteSet) -> Committed | None:
         if not write.reprepare:
@@ -131,10 +137,8 @@ class _Loop:
             self.failure = ReadSetChanged(f"operation:{error.operation_id}", expected="open", actual="aborted")
         except Retry as error:
             self.failure = error
-        except HistoricalVersionReclaimed:
-            self.failure = self._moved(txn)
-            if self.failure is None:
-                raise
+        except (HistoricalVersionReclaimed, StorageError) as error:
+            self.failure = self._overtaken(txn, error)
         except RecoveryRequired as error:
             # An attempt that could not be decided may yet be published by its recovery: a second one would repeat it.
             if error.operation_id == attempt.operation_id:

@@ -16,7 +16,16 @@ from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.arrow import TableType
 from omnigraph.engine.write.ndjson_records import RESERVED
-from omnigraph.engine.write.records import Decoded, Fill, RawRows, TypeRows, concat_rows, place_order, type_rows
+from omnigraph.engine.write.records import (
+    PLAIN,
+    Decoded,
+    Intake,
+    RawRows,
+    TypeRows,
+    concat_rows,
+    place_order,
+    type_rows,
+)
 from omnigraph.engine.write.values import column_from_arrow
 from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import BadRequest, ValueViolation
@@ -35,7 +44,7 @@ def decode_frame(
     type: str | None = None,
     edge: str | None = None,
     columns: Mapping[str, str] | None = None,
-    fill: Fill | None = None,
+    intake: Intake = PLAIN,
     first_row: int = 1,
     lines: np.ndarray | None = None,
     file: str | None = None,
@@ -56,7 +65,7 @@ def decode_frame(
     if lines is None:
         lines = np.arange(first_row, first_row + table.num_rows, dtype=np.int64)
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        rows, found = _decode_batch(info, batch, _Context(lines[: batch.num_rows], file, fill, optional_ends))
+        rows, found = _decode_batch(info, batch, _Context(lines[: batch.num_rows], file, intake, optional_ends))
         parts.append(rows)
         violations += found
         lines = lines[batch.num_rows :]
@@ -145,7 +154,7 @@ class _Context:
 
     lines: np.ndarray
     file: str | None
-    fill: Fill | None
+    intake: Intake
     optional_ends: bool
 
 
@@ -170,7 +179,7 @@ def _decode_batch(info: TableType, batch: pa.RecordBatch, context: _Context) -> 
         lines = lines[keep]
     ids = identity.get("id", pa.nulls(len(lines), pa.utf8()))
     endpoints = (identity["from"], identity["to"]) if isinstance(info, EdgeType) else None
-    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines, file), context.fill)
+    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines, file), context.intake)
     return rows, sorted([*violations, *found], key=place_order)
 
 

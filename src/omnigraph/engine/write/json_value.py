@@ -13,6 +13,8 @@ import numpy as np
 from omnigraph.compiler.temporal import BadTemporal, parse_date, parse_datetime
 from omnigraph.compiler.types import FLOATING, INTEGER, INTEGER_RANGE, PropType
 from omnigraph.engine.json_values import BASE64_PREFIX
+from omnigraph.errors import BadRequest, ResourceLimitExceeded
+from omnigraph.policy.external_blobs import MAX_URI_BYTES, ExternalBlobPolicy, without_credentials
 
 _ARROW_NAMES = {"I32": "Int32", "I64": "Int64", "U32": "UInt32", "U64": "UInt64", "F32": "Float32", "F64": "Float64"}
 _TEMPORAL_WIDTH = {"Date": "I32", "DateTime": "I64"}
@@ -31,15 +33,15 @@ class Rejected(Exception):
         self.message = message
 
 
-def storage_value(name: str, kind: PropType, value: Any) -> Any:
-    """The stored form of a JSON value: dates as integers, blobs as bytes, floats at their width; null is null."""
+def storage_value(name: str, kind: PropType, value: Any, allowed: ExternalBlobPolicy | None = None) -> Any:
+    """The stored form of a JSON value: dates as integers, blobs as cells, floats at their width; null is null."""
     if value is None:
         return None
     if kind.dim is not None:
         return _vector(name, kind, value)
     if kind.list:
         return _items(name, kind, value)
-    return _scalar(name, kind, value)
+    return _blob(name, kind, value, allowed) if kind.scalar == "Blob" else _scalar(name, kind, value)
 
 
 def missing_message(name: str, kind: PropType) -> str:
@@ -50,8 +52,6 @@ def missing_message(name: str, kind: PropType) -> str:
 
 def _scalar(name: str, kind: PropType, value: Any) -> Any:
     scalar = kind.scalar
-    if scalar == "Blob":
-        return _blob(name, kind, value)
     if scalar == "String":
         return _string(name, kind, value)
     if scalar in INTEGER:
@@ -105,13 +105,30 @@ def _temporal(name: str, kind: PropType, value: Any) -> int:
     return _integer(name, kind, _TEMPORAL_WIDTH[kind.scalar], value)
 
 
-def _blob(name: str, kind: PropType, value: Any) -> bytes:
+def _blob(name: str, kind: PropType, value: Any, allowed: ExternalBlobPolicy | None) -> dict[str, Any]:
     if isinstance(value, bytes):
-        return value
+        return {"data": value}
     if not isinstance(value, str):
         raise _mismatch(name, kind, value)
-    if not value.startswith(BASE64_PREFIX):
-        raise Rejected("W002", f"property '{name}': external blob URI '{value[:_SHOWN]}' is not allowed")
+    if value.startswith(BASE64_PREFIX):
+        return {"data": _decoded(name, value)}
+    return {"uri": _reference(name, value, allowed)}
+
+
+def _reference(name: str, value: str, allowed: ExternalBlobPolicy | None) -> str:
+    refused = f"property '{name}': external blob URI '{without_credentials(value)[:_SHOWN]}' is not allowed"
+    if allowed is None:
+        raise Rejected("W002", refused)
+    size = len(value.encode(errors="replace"))
+    if size > MAX_URI_BYTES:
+        raise ResourceLimitExceeded("external Blob URI bytes", limit=MAX_URI_BYTES, actual=size)
+    try:
+        return allowed.reference(value)
+    except BadRequest as error:
+        raise Rejected("W002", f"{refused}: {error.message}") from None
+
+
+def _decoded(name: str, value: str) -> bytes:
     text = value[len(BASE64_PREFIX) :]
     try:
         data = base64.b64decode(text, validate=True)

@@ -13,7 +13,8 @@ from omnigraph.engine.write.commit import Committed, Prepare, commit
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.embedding import plan_filling
 from omnigraph.engine.write.load import LoadCounts, LoadMode, prepare_load
-from omnigraph.engine.write.records import Decoded
+from omnigraph.engine.write.records import Decoded, Intake
+from omnigraph.engine.write.references import new_references, require_reachable
 from omnigraph.engine.write.sources import Decode
 from omnigraph.errors import Conflict
 from omnigraph.storage.branches import branch_name, create_branch, list_branches
@@ -102,6 +103,7 @@ class _Work:
         view = self.core.view_in(txn)
         decoded = self._decode(view.catalog)
         prepared = prepare_load(decoded, self.call.mode, view.catalog, PinnedRows(view), actor_id=self.call.actor)
+        require_reachable(new_references(decoded.types.values()))
         self.counts = prepared.counts
         return prepared.write_set
 
@@ -109,6 +111,6 @@ class _Work:
         if self._decoded is None or self._decoded[0] != catalog.ir_hash:
             plan = plan_filling(catalog, self.call.embedder, no_embed=self.call.no_embed)
             filling = (plan.rehearsed() if self.dry_run else plan).filling()
-            self._decoded = catalog.ir_hash, self.call.decode(catalog, filling)
+            self._decoded = catalog.ir_hash, self.call.decode(catalog, Intake(filling, self.core.external_blobs))
             self.embeddings = filling.counts()
         return self._decoded[1]

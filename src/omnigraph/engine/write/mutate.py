@@ -35,20 +35,26 @@ from omnigraph.engine.write.changes import ChangeSet, EdgeColumn
 from omnigraph.engine.write.driven import Matched, find, whole_rows
 from omnigraph.engine.write.embedding import Filling, FillPlan
 from omnigraph.engine.write.json_value import missing_message
-from omnigraph.engine.write.records import RawRows, required_endpoints, type_rows
+from omnigraph.engine.write.records import Intake, RawRows, required_endpoints, type_rows
 from omnigraph.engine.write.rowset import last_positions, one_array, repeats, tuple_codes
 from omnigraph.engine.write.staging import PendingTable, Staging, without_ids
 from omnigraph.engine.write.values import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.write.violations import Violation, raise_first
 from omnigraph.errors import ValueViolation
 from omnigraph.ids import new_ulid, now_micros
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
+from omnigraph.storage.blob_cells import references
 
 
 @dataclass(slots=True)
 class Request:
-    """One call of a mutation; the instant and the ids of new entities are fixed once, whatever is prepared again."""
+    """One call of a mutation; the instant and the ids of new entities are fixed once, whatever is prepared again.
+
+    `external` says which objects outside the graph its blobs may refer to.
+    """
 
     params: Mapping[str, ParamValue]
+    external: ExternalBlobPolicy | None = None
     now: DateTime = field(default_factory=lambda: DateTime(now_micros() // 1_000))
     _minted: dict[int, list[str]] = field(default_factory=dict)
 
@@ -65,11 +71,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a mutation does: its pending tables and how many entities it touches."""
+    """What a mutation does: its pending tables, how many entities it touches, and the URIs that it brings in."""
 
     tables: tuple[PendingTable, ...]
     nodes: int
     edges: int
+    referred: tuple[str, ...] = ()
 
     @property
     def changes(self) -> ChangeSet:
@@ -83,7 +90,7 @@ def execute(plan: MutationPlan, view: View, request: Request, filling: Filling |
     run = _Run(view, request, filling or FillPlan().filling())
     for position, op in enumerate(plan.ops):
         run.statement(position, op)
-    return Effects(tuple(run.staging), run.nodes, run.edges)
+    return Effects(tuple(run.staging), run.nodes, run.edges, tuple(run.referred))
 
 
 def _refuse_mixture(plan: MutationPlan) -> None:
@@ -100,6 +107,8 @@ class _Run:
         self.view = view
         self.request = request
         self.filling = filling
+        self.intake = Intake(filling, request.external)
+        self.referred: list[str] = []
         self.bindings = request.bindings
         self.staging = Staging(view, self.bindings)
         self.nodes = 0
@@ -183,12 +192,18 @@ class _Run:
     ) -> int:
         columns = {value.property: _given(rows, value.expr) for value in values}
         raw = RawRows(info, ids, endpoints, columns, np.zeros(rows.length, np.int64))
-        typed, violations = type_rows(raw, self.filling)
+        typed, violations = type_rows(raw, self.intake)
         raise_first([replace(violation, line=None) for violation in violations])
         keyed = bool(ids.null_count)
         new = _one_per_key(info, typed.rows) if keyed and rows.length > 1 else typed.rows
+        self._refer(info, {name: new[name] for name in columns})
         self.staging.table(info).write(new, "keyed" if keyed else "fresh")
         return int(new.num_rows)
+
+    def _refer(self, info: TableType, written: Mapping[str, pa.Array | pa.ChunkedArray]) -> None:
+        """Note the references among values that are new; those of rows that are only carried over are known already."""
+        for name in info.blobs & written.keys():
+            self.referred += references(written[name]).to_pylist()
 
     # --- update ----------------------------------------------------------------------------------
 
@@ -215,6 +230,7 @@ class _Run:
         """Old rows with some of their columns replaced."""
         if not rows.num_rows:
             return 0
+        self._refer(info, columns)
         for name, column in columns.items():
             at = rows.schema.get_field_index(name)
             rows = rows.set_column(at, rows.schema.field(at), column)
@@ -245,9 +261,9 @@ class _Run:
         found = rows.value(value.expr)
         if isinstance(found, Fixed):
             plain = list(found.value) if isinstance(found.value, tuple) else found.value
-            column, offences = column_from_json(name, kind, [plain])
+            column, offences = column_from_json(name, kind, [plain], self.intake.external)
         else:
-            column, offences = column_from_arrow(name, kind, found)
+            column, offences = column_from_arrow(name, kind, found, self.intake.external)
         if column.null_count and not kind.nullable and not offences:
             offences = [Offence(column.is_null().index(True).as_py(), "W001", missing_message(name, kind))]
         raise_first([_violation(info, name, offence, ids) for offence in offences])

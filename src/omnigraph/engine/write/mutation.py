@@ -17,6 +17,7 @@ from omnigraph.engine.write.commit import commit
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.embedding import plan_filling
 from omnigraph.engine.write.mutate import Effects, Request, execute
+from omnigraph.engine.write.references import require_reachable
 from omnigraph.engine.write.validate import validate
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.writeset import TableWrite, WriteSet
@@ -68,7 +69,7 @@ def _compile_first(core: Core, call: MutationCall) -> tuple[Catalog, CompiledQue
 
 
 def _compile(call: MutationCall, catalog: Catalog) -> CompiledQuery:
-    return compile_query(call.source, catalog, call.name).require(mutation=True)
+    return compile_query(call.source, catalog, call.name, mutation=True)
 
 
 class _Work:
@@ -77,7 +78,7 @@ class _Work:
     def __init__(self, core: Core, call: MutationCall, catalog: Catalog, compiled: CompiledQuery) -> None:
         self.core = core
         self.call = call
-        self.request = Request(compiled.bind(call.params))
+        self.request = Request(compiled.bind(call.params), core.external_blobs)
         self.effects = Effects((), 0, 0)
         self.embeddings = EmbedCounts()
         self._catalog = catalog
@@ -91,6 +92,7 @@ class _Work:
         self.effects = execute(plan, view, self.request, filling)
         self.embeddings = filling.counts()
         validate(self.effects.changes, view.catalog, PinnedRows(view))
+        require_reachable(self.effects.referred)
         return WriteSet(
             writer_kind="Mutation",
             tables=tuple(TableWrite(table.info.table_key, table.steps()) for table in self.effects.tables),

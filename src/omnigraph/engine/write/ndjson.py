@@ -16,8 +16,9 @@ from omnigraph.engine.write.lines import Lines, blocks, split_lines
 from omnigraph.engine.write.ndjson_arrow import read_usual_lines
 from omnigraph.engine.write.ndjson_records import read_lines
 from omnigraph.engine.write.records import (
+    PLAIN,
     Decoded,
-    Fill,
+    Intake,
     RawRows,
     TypeRows,
     concat_rows,
@@ -34,16 +35,16 @@ _FEW_LINES = 24
 
 
 def decode_ndjson(
-    data: bytes, catalog: Catalog, *, first_line: int = 1, file: str | None = None, fill: Fill | None = None
+    data: bytes, catalog: Catalog, intake: Intake = PLAIN, *, first_line: int = 1, file: str | None = None
 ) -> Decoded:
     """Decode a whole input, or a piece of one that starts at a line; good rows and violations both come back."""
     parts = [
-        _decode_block(piece, catalog, first_line + before, file, fill) for piece, before in blocks(data, BLOCK_BYTES)
+        _decode_block(piece, catalog, intake, first_line + before, file) for piece, before in blocks(data, BLOCK_BYTES)
     ]
     return merge_decoded(parts)
 
 
-def _decode_block(data: bytes, catalog: Catalog, first: int, file: str | None, fill: Fill | None) -> Decoded:
+def _decode_block(data: bytes, catalog: Catalog, intake: Intake, first: int, file: str | None) -> Decoded:
     data, garbled = _without_garbled_lines(data)
     lines = split_lines(data, first)
     raw: list[RawRows] = []
@@ -53,7 +54,7 @@ def _decode_block(data: bytes, catalog: Catalog, first: int, file: str | None, f
     slow, violations = read_lines(_indexed(lines, rest), catalog, file)
     for line in (first + before for before in garbled):
         violations.append(Violation("W019", f"line {line}: invalid UTF-8 text", line=line, file=file))
-    return _typed([*raw, *slow], violations, fill)
+    return _typed([*raw, *slow], violations, intake)
 
 
 def _without_garbled_lines(data: bytes) -> tuple[bytes, list[int]]:
@@ -81,11 +82,11 @@ def _indexed(lines: Lines, indices: np.ndarray) -> Iterator[tuple[int, bytes]]:
     return ((int(lines.numbers[index]), lines.text(index)) for index in indices.tolist())
 
 
-def _typed(raw: list[RawRows], violations: list[Violation], fill: Fill | None) -> Decoded:
+def _typed(raw: list[RawRows], violations: list[Violation], intake: Intake) -> Decoded:
     grouped: dict[str, list[TypeRows]] = {}
     found = list(violations)
     for part in raw:
-        rows, wrong = type_rows(part, fill)
+        rows, wrong = type_rows(part, intake)
         grouped.setdefault(part.info.table_key, []).append(rows)
         found += wrong
     types = {key: in_line_order(concat_rows(parts)) for key, parts in grouped.items()}

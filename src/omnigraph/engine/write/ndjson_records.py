@@ -67,6 +67,8 @@ def _parse(text: bytes, number: int) -> Any:
         raise _invalid(number, "unpaired surrogate escape") from None
     except RecursionError:
         raise _invalid(number, "nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise _invalid(number, f"{error.msg} (column {error.colno})") from None
     except ValueError as error:
         raise _invalid(number, str(error)) from None
     return value

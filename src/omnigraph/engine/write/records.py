@@ -20,12 +20,27 @@ from omnigraph.engine.write.identity import assign_ids
 from omnigraph.engine.write.json_value import missing_message
 from omnigraph.engine.write.values import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.write.violations import Violation
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 LINE = "line"
 FILE = "file"
 
 # Given a node type and its typed columns, computes the ones that are absent (embeddings); runs before W001 is checked.
 Fill: TypeAlias = Callable[[NodeType, dict[str, pa.Array]], dict[str, pa.Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What an operation does for its values, and lets in: absent ones are filled; a Blob may refer to what is allowed.
+
+    Without `external` no reference comes in.
+    """
+
+    fill: Fill | None = None
+    external: ExternalBlobPolicy | None = None
+
+
+PLAIN = Intake()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +80,11 @@ class Decoded:
     violations: tuple[Violation, ...] = ()
 
 
-def type_rows(raw: RawRows, fill: Fill | None = None) -> tuple[TypeRows, list[Violation]]:
+def type_rows(raw: RawRows, intake: Intake = PLAIN) -> tuple[TypeRows, list[Violation]]:
     """Convert, complete and identify the rows of one type; a row with any violation is left out."""
-    columns, offences = _typed_columns(raw)
-    if fill is not None and isinstance(raw.info, NodeType):
-        columns = fill(raw.info, columns)
+    columns, offences = _typed_columns(raw, intake.external)
+    if intake.fill is not None and isinstance(raw.info, NodeType):
+        columns = intake.fill(raw.info, columns)
     offences += _missing(raw.info, columns, offences)
     ids, mismatches = assign_ids(raw.info, raw.ids, columns)
     offences += [(None, offence) for offence in mismatches]
@@ -116,7 +131,7 @@ def place_order(violation: Violation) -> tuple[int, str]:
 Named: TypeAlias = tuple[str | None, Offence]
 
 
-def _typed_columns(raw: RawRows) -> tuple[dict[str, pa.Array], list[Named]]:
+def _typed_columns(raw: RawRows, allowed: ExternalBlobPolicy | None) -> tuple[dict[str, pa.Array], list[Named]]:
     columns: dict[str, pa.Array] = {}
     offences: list[Named] = []
     for name in property_names(raw.info):
@@ -125,7 +140,7 @@ def _typed_columns(raw: RawRows) -> tuple[dict[str, pa.Array], list[Named]]:
         if values is None:
             values = pa.nulls(len(raw.lines))
         convert = column_from_arrow if isinstance(values, pa.Array) else column_from_json
-        column, found = convert(name, kind, values)
+        column, found = convert(name, kind, values, allowed)
         columns[name] = _completed(raw.info, name, column)
         offences += [(name, offence) for offence in found]
     return columns, offences

@@ -14,11 +14,11 @@ from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputF
 from omnigraph.engine.write.frames import decode_frame
 from omnigraph.engine.write.mapping import mapped_files
 from omnigraph.engine.write.ndjson import decode_ndjson
-from omnigraph.engine.write.records import Decoded, Fill, merge_decoded
+from omnigraph.engine.write.records import Decoded, Intake, merge_decoded
 from omnigraph.engine.write.tabular import FrameShape, decode_table_file
 from omnigraph.errors import BadRequest
 
-Decode: TypeAlias = Callable[[Catalog, Fill | None], Decoded]
+Decode: TypeAlias = Callable[[Catalog, Intake], Decoded]
 """Decodes one input under a catalog; called once more when the schema has changed in between."""
 
 
@@ -30,14 +30,16 @@ def decoder_of(
         if is_paths(data):
             shape = FrameShape(type, edge, columns)
             return _tables([(file, shape) for file in input_files(data, TABLE_SUFFIXES)])
-        return lambda catalog, fill: decode_frame(data, catalog, type=type, edge=edge, columns=columns, fill=fill)
+        return lambda catalog, intake: decode_frame(
+            data, catalog, type=type, edge=edge, columns=columns, intake=intake
+        )
     if columns is not None:
         raise BadRequest("columns= belongs to a frame; say type= or edge= as well")
     data = given(data)
     if is_paths(data):
         return _files(input_files(data))
     whole = record_bytes(data)
-    return lambda catalog, fill: decode_ndjson(whole, catalog, fill=fill)
+    return lambda catalog, intake: decode_ndjson(whole, catalog, intake)
 
 
 def mapping_decoder(mapping: Any) -> Decode:
@@ -121,8 +123,8 @@ def _is_path(item: Any) -> bool:
 
 
 def _files(files: list[InputFile]) -> Decode:
-    def decode(catalog: Catalog, fill: Fill | None) -> Decoded:
-        return merge_decoded([decode_ndjson(_read(file.path), catalog, file=file.path, fill=fill) for file in files])
+    def decode(catalog: Catalog, intake: Intake) -> Decoded:
+        return merge_decoded([decode_ndjson(_read(file.path), catalog, intake, file=file.path) for file in files])
 
     return decode
 
@@ -136,12 +138,12 @@ def _read(path: str) -> bytes:
 
 
 def _tables(files: list[tuple[InputFile, FrameShape]]) -> Decode:
-    def decode(catalog: Catalog, fill: Fill | None) -> Decoded:
+    def decode(catalog: Catalog, intake: Intake) -> Decoded:
         return merge_decoded(
             [
                 part
                 for file, frame in files
-                for part in decode_table_file(file.path, catalog, frame, file=file.path, fill=fill)
+                for part in decode_table_file(file.path, catalog, frame, file=file.path, intake=intake)
             ]
         )
 

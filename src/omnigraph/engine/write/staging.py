@@ -125,9 +125,8 @@ class Staging:
 
 
 def stored_rows(view: View, info: TableType, columns: list[str], filter: str | None) -> pa.Table:
-    """Committed rows in the row schema, blobs as their bytes."""
-    blobs = info.blobs.intersection(columns)
-    rows = view.table(info).scan(columns, filter, blobs="all_binary" if blobs else None)
+    """Committed rows in the row schema."""
+    rows = view.table(info).scan(columns, filter, blobs="cells")
     wanted = pa.schema([row_schema(info).field(name) for name in columns])
     return rows.cast(wanted)
 

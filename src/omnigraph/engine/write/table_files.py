@@ -12,6 +12,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
+from omnigraph.engine.write.csv_lines import BlankLines, Watched
 from omnigraph.engine.write.files import open_input, open_stream
 from omnigraph.engine.write.forms import BY_NAME, Form
 from omnigraph.errors import BadRequest, StorageError
@@ -30,12 +31,13 @@ class Columns:
     """Which columns are wanted of those a file has (None: all), and as what, where their property is known.
 
     With `as_text` the cells of a CSV file stay text; otherwise Arrow guesses their types. `named` ones are shown even
-    where a piece of a JSON file has no value for them.
+    where a piece of a JSON file has no value for them. `blank` is told where a CSV file has blank lines.
     """
 
     wanted: Callable[[Sequence[str]], list[str] | None] = _all
     kinds: Mapping[str, PropType] = field(default_factory=dict)
     as_text: bool = False
+    blank: BlankLines | None = None
     named: frozenset[str] = frozenset()
 
 
@@ -103,7 +105,8 @@ def _csv(path: str, form: Form, columns: Columns) -> Iterator[pa.Table]:
             first = pcsv.open_csv(file, reading, parsing)
             convert.column_types = dict.fromkeys(first.schema.names, pa.utf8())
     with open_stream(path) as file:
-        for batch in pcsv.open_csv(file, reading, parsing, convert):
+        source = file if columns.blank is None else Watched(file, columns.blank)
+        for batch in pcsv.open_csv(source, reading, parsing, convert):
             yield pa.Table.from_batches([batch])
 
 

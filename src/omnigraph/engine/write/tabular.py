@@ -19,10 +19,11 @@ import pyarrow.parquet as pq
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.arrow import TableType
+from omnigraph.engine.write.csv_lines import BlankLines
 from omnigraph.engine.write.files import open_input
 from omnigraph.engine.write.forms import BY_NAME, Form
 from omnigraph.engine.write.frames import decode_frame, named_type
-from omnigraph.engine.write.records import Decoded, Fill
+from omnigraph.engine.write.records import PLAIN, Decoded, Intake
 from omnigraph.engine.write.table_files import Columns, table_pieces
 from omnigraph.errors import BadRequest
 
@@ -51,11 +52,11 @@ def decode_table_file(
     file: str | None,
     groups: range | None = None,
     first_row: int = 1,
-    fill: Fill | None = None,
+    intake: Intake = PLAIN,
 ) -> Iterator[Decoded]:
     """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through.
 
-    A row of a CSV file has the number of the line that it begins on; blank lines, which Arrow skips, are not counted.
+    A row of a CSV file has the number of the line that it begins on.
     `file` is the name that messages show.
     """
     info = named_type(catalog, frame.type, frame.edge, frame.mapping)
@@ -66,7 +67,7 @@ def decode_table_file(
             type=frame.type,
             edge=frame.edge,
             columns=frame.columns,
-            fill=fill,
+            intake=intake,
             first_row=first_row,
             lines=lines,
             file=file,
@@ -90,16 +91,18 @@ def typed_pieces(
 
     text = frame.form.of(path) == "csv"
     kinds = {name: kind for name in {*sources, *info.properties} if (kind := kind_of(name)) is not None}
-    columns = Columns(wanted, kinds, as_text=text, named=frozenset(sources))
+    blank = BlankLines() if text else None
+    columns = Columns(wanted, kinds, as_text=text, blank=blank, named=frozenset(sources))
     line: int | None = None
     for piece in table_pieces(path, frame.form, columns, groups):
-        if not text:
+        if blank is None:
             yield piece, None
             continue
         if line is None:
             line = 1 if frame.form.names is not None else 2 + sum(name.count("\n") for name in piece.column_names)
         for batch in piece.to_batches():
-            lines, line = _lines(batch, line)
+            counted, line = _lines(batch, line)
+            lines = blank.shifted(counted)
             for run in _typed_runs(batch, {name: kind_of(name) for name in piece.column_names}):
                 yield run, lines[: run.num_rows]
                 lines = lines[run.num_rows :]
@@ -124,7 +127,8 @@ def _needed(names: Sequence[str], info: TableType, columns: Mapping[str, str] | 
 
 
 def _lines(batch: pa.RecordBatch, first: int) -> tuple[np.ndarray, int]:
-    """The line each row of text cells begins on, and the line after them; cells in quotes may hold line breaks."""
+    """The line each row of text cells begins on, and the line after them, blank ones not counted; cells in quotes may
+    hold line breaks."""
     heights = np.ones(batch.num_rows, np.int64)
     for cells in batch.columns:
         heights += pc.count_substring(cells, "\n").fill_null(0).to_numpy()

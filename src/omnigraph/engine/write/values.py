@@ -6,7 +6,7 @@ A column whose values are all right is converted by Arrow kernels. As soon as on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
@@ -19,6 +19,8 @@ from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.arrow import arrow_type
 from omnigraph.engine.write.json_value import Rejected, storage_value
 from omnigraph.engine.write.temporal_columns import dates_from_text, datetimes_from_text
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
+from omnigraph.storage.blob_cells import BLOB_CELL, cells_of_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +35,27 @@ class Offence:
 Converted: TypeAlias = tuple[pa.Array, list[Offence]]
 
 
-def column_from_json(name: str, kind: PropType, values: Sequence[Any]) -> Converted:
-    """Decoded JSON values (None for null or absent) as a column of the property's Arrow type."""
+def column_from_json(
+    name: str, kind: PropType, values: Sequence[Any], allowed: ExternalBlobPolicy | None = None
+) -> Converted:
+    """Decoded JSON values (None for null or absent) as a column of the property's Arrow type.
+
+    `allowed` says which URIs a Blob may refer to; without it, none.
+    """
     plain = _uniform(kind, values)
     typed = None if plain is None else _typed(kind, plain)
-    return (typed, []) if typed is not None else _one_by_one(name, kind, values)
+    return (typed, []) if typed is not None else _one_by_one(name, kind, values, allowed)
 
 
-def column_from_arrow(name: str, kind: PropType, values: pa.Array) -> Converted:
+def column_from_arrow(
+    name: str, kind: PropType, values: pa.Array, allowed: ExternalBlobPolicy | None = None
+) -> Converted:
     """An Arrow column of any fitting type (a data frame's, a parsed file's) as a column of the property's type."""
+    if kind.scalar == "Blob" and _are_cells(values.type):
+        return _one_by_one(name, kind, [_cell_value(cell) for cell in values.to_pylist()], allowed)
     plain = _plain(kind, values)
     typed = _typed(kind, plain)
-    return (typed, []) if typed is not None else _one_by_one(name, kind, plain.to_pylist())
+    return (typed, []) if typed is not None else _one_by_one(name, kind, plain.to_pylist(), allowed)
 
 
 def column_from_storage(kind: PropType, values: Sequence[Any]) -> pa.Array:
@@ -59,12 +70,12 @@ def column_from_storage(kind: PropType, values: Sequence[Any]) -> pa.Array:
 _INTEGER_CARRIER = {"Date": pa.int32(), "DateTime": pa.int64()}
 
 
-def _one_by_one(name: str, kind: PropType, values: Sequence[Any]) -> Converted:
+def _one_by_one(name: str, kind: PropType, values: Sequence[Any], allowed: ExternalBlobPolicy | None) -> Converted:
     stored: list[Any] = []
     offences: list[Offence] = []
     for row, value in enumerate(values):
         try:
-            stored.append(storage_value(name, kind, value))
+            stored.append(storage_value(name, kind, value, allowed))
         except Rejected as error:
             stored.append(None)
             offences.append(Offence(row, error.code, error.message))
@@ -138,7 +149,7 @@ def _typed_scalars(scalar: str, values: pa.Array) -> pa.Array | None:
     except pa.ArrowInvalid:
         return None
     if scalar == "Blob":
-        return values.cast(pa.large_binary()) if pa.types.is_large_binary(source) else None
+        return cells_of_bytes(values) if pa.types.is_large_binary(source) else None
     return values if source == arrow_type(PropType(scalar)) else None
 
 
@@ -200,6 +211,15 @@ def _is_list(source: pa.DataType) -> bool:
 
 
 # --- foreign Arrow types to the ones JSON has -----------------------------------------------------------
+
+
+def _are_cells(source: pa.DataType) -> bool:
+    """Whether this is how Parquet files and Spark frames of ours hold blobs that may be references."""
+    return pa.types.is_struct(source) and [field.name for field in source] == BLOB_CELL.names
+
+
+def _cell_value(cell: Mapping[str, Any] | None) -> Any:
+    return None if cell is None else cell["data"] if cell["uri"] is None else cell["uri"]
 
 
 def _plain(kind: PropType, values: pa.Array) -> pa.Array:

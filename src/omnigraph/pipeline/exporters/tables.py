@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.arrow import TableType, row_schema
-from omnigraph.engine.export import export_rows
+from omnigraph.engine.export import export_rows, referring_columns
 from omnigraph.engine.view import View
 from omnigraph.engine.write.files import open_output
 from omnigraph.pipeline.exporters.cells import cell_texts
+from omnigraph.storage.blob_cells import BLOB_CELL
 
-WriteTable = Callable[[Any, TableType, Iterator[pa.RecordBatch]], None]
+WriteTable = Callable[[Any, View, TableType], None]
 
 
 def write_csv(view: View, types: Sequence[TableType], directory: str, schema: str) -> int:
@@ -37,7 +39,7 @@ def _write(view: View, types: Sequence[TableType], directory: str, schema: str, 
         kind = "edges" if isinstance(info, EdgeType) else "nodes"
         path = f"{kind}/{info.name}.{suffix}"
         with open_output(f"{directory}/{path}") as file:
-            write(file, info, export_rows(view, info))
+            write(file, view, info)
             written += file.tell()
         entry = view.find(info)
         if entry is None or not entry.row_count:
@@ -59,23 +61,34 @@ def _beside(directory: str, schema: str, mapping: dict[str, Any]) -> int:
     return sum(len(text.encode()) for text in texts.values())
 
 
-def _csv(file: Any, info: TableType, rows: Iterator[pa.RecordBatch]) -> None:
+def _csv(file: Any, view: View, info: TableType) -> None:
     names = row_schema(info).names
     schema = pa.schema([(name, pa.utf8()) for name in names])
     with pcsv.CSVWriter(file, schema) as writer:
-        for batch in rows:
+        for batch in export_rows(view, info):
             writer.write_batch(pa.RecordBatch.from_arrays([cell_texts(each) for each in batch.columns], schema=schema))
 
 
-def _parquet(file: Any, info: TableType, rows: Iterator[pa.RecordBatch]) -> None:
-    schema = pa.schema([pa.field(each.name, _parquet_type(each.type), each.nullable) for each in row_schema(info)])
+def _parquet(file: Any, view: View, info: TableType) -> None:
+    # A column of blobs is binary unless it holds references, which need a place of their own.
+    cells = referring_columns(view, info)
+    fields = [each if each.name in cells else each.with_type(_parquet_type(each.type)) for each in row_schema(info)]
+    schema = pa.schema([field.remove_metadata() for field in fields])
     with pq.ParquetWriter(file, schema) as writer:
-        for batch in rows:
-            columns = [_instants(each) for each in batch.columns]
+        for batch in export_rows(view, info):
+            columns = [_parquet_values(each, field.type) for each, field in zip(batch.columns, schema, strict=True)]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
+def _parquet_values(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type == BLOB_CELL and kind != BLOB_CELL:
+        return pc.struct_field(values, "data")
+    return _instants(values) if values.type != BLOB_CELL else values
+
+
 def _parquet_type(kind: pa.DataType) -> pa.DataType:
+    if kind == BLOB_CELL:
+        return pa.large_binary()
     if pa.types.is_list(kind):
         return pa.list_(_parquet_type(kind.value_type))
     return pa.timestamp("ms", tz="UTC") if kind == pa.date64() else kind

@@ -281,6 +281,16 @@ ANSWERS: dict[str, Shape] = {
     "HealthOutput": record(
         "Alive.", ("source_version",), status=TEXT, version=TEXT, internal_schema_version=COUNT, source_version=TEXT
     ),
+    "ReadyGraphs": record("How many graphs are served, and how many are left out.", served=COUNT, quarantined=COUNT),
+    "ReadyOutput": record(
+        "Ready for requests; the rest is for those who may list graphs.",
+        ("revision", "graphs", "quarantined", "reload_failed"),
+        status=TEXT,
+        revision=or_null(COUNT),
+        graphs=ref("ReadyGraphs"),
+        quarantined=listed(TEXT),
+        reload_failed=FLAG,
+    ),
     "IngestOutput": record("What a load did.", (), uri=TEXT, **_LOADED),
     "InvokeStoredQueryResponse": {"anyOf": [ref("ReadOutput"), ref("ChangeOutput")]},
     "ParamDescriptor": record(

@@ -32,7 +32,7 @@ _SENTENCES = {
     424: "An external object cannot be read",
     429: "Too many requests of this actor",
     500: "The server failed",
-    503: "An interrupted operation must be recovered first",
+    503: "Not now: an interrupted operation must be recovered first, or the server is stopping",
 }
 _WRITES = (400, 401, 403, 409, 413, 424, 429, 503)
 _READS = (401, 403)
@@ -54,6 +54,7 @@ class Operation:
     headers: tuple[Shape, ...] = ()
     media: tuple[str, ...] = (JSON,)
     error: str = "ErrorOutput"
+    open: bool = False  # a token is looked at and not asked for
 
     def document(self) -> dict[str, Any]:
         """The operation object."""
@@ -67,7 +68,7 @@ class Operation:
         if self.name != "health":
             # Every route can refuse what no table lists: a malformed graph id, a body that arrives too slowly.
             found["responses"]["default"] = {"description": "Any other refusal", **self._envelope()}
-            found["security"] = [{"bearer_token": []}]
+            found["security"] = [{"bearer_token": []}, *([{}] if self.open else [])]
         return found
 
     def _envelope(self) -> dict[str, Any]:
@@ -137,6 +138,7 @@ _G = "/graphs/{graph_id}"
 # fmt: off
 OPERATIONS = (
     Operation("get", "/healthz", "health", "health", "Liveness", (), "HealthOutput"),
+    Operation("get", "/readyz", "ready", "health", "Readiness", (503,), "ReadyOutput", open=True),
     Operation("get", "/graphs", "listGraphs", "management", "List served graphs", (401, 403, 405), "GraphListResponse"),
     Operation("get", f"{_G}/snapshot", "cluster_getSnapshot", "snapshots", "Show published datasets", _READS,
               "SnapshotOutput", query=(_BRANCH,)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from omnigraph.errors import CommitNotFound
+from omnigraph.errors import AmbiguousCommit, CommitNotFound
 from omnigraph.policy.actions import Action
 from omnigraph.server.answers import answer
 from omnigraph.server.exchange import Exchange, bound_branch, named_branch
@@ -27,5 +27,7 @@ async def get_commit(exchange: Exchange) -> Response:
     graph, name = exchange.graph.bound(), exchange.params["commit_id"]
     try:
         return answer(commit_output(await exchange.read(lambda _: graph.commits.show(name))))
+    except AmbiguousCommit:
+        raise
     except CommitNotFound:
         raise refuse(404, f"commit '{name}' not found") from None

@@ -38,7 +38,7 @@ async def stream(exchange: Exchange) -> Response:
         position = Cursor(resumed)
     feed = _Feed(exchange, branch, change_filter(exchange))
     first = await feed.poll(position)  # a bad position is refused before anything is promised
-    return _Events(feed, first)
+    return _Events(feed, first, headers_only=exchange.request.method == "HEAD")
 
 
 class _Feed:
@@ -75,16 +75,22 @@ class _Feed:
 
 
 class _Events(Response):
-    """A response without an end."""
+    """A response without an end, unless only its headers are wanted."""
 
-    def __init__(self, feed: _Feed, first: FeedPage) -> None:
+    def __init__(self, feed: _Feed, first: FeedPage, *, headers_only: bool) -> None:
         super().__init__(None, headers={"Cache-Control": "no-store"}, media_type="text/event-stream")
         del self.headers["content-length"]
         self._feed = feed
         self._first = first
+        self._headers_only = headers_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        if not self._headers_only:
+            await self._push(receive, send)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _push(self, receive: Receive, send: Send) -> None:
         sending = asyncio.create_task(self._send(send))
         gone = asyncio.create_task(_disconnected(receive))
         closing = asyncio.create_task(self._feed.exchange.server.closing.wait())
@@ -92,7 +98,6 @@ class _Events(Response):
         for task in (sending, gone, closing):
             task.cancel()
         await asyncio.gather(sending, gone, closing, return_exceptions=True)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, send: Send) -> None:
         try:

@@ -1,14 +1,16 @@
-"""Routes without a graph: liveness, the document that describes the API, which graphs there are, metrics."""
+"""Routes without a graph: liveness, readiness, the document that describes the API, which graphs there are, metrics."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 from starlette.responses import Response
 
 from omnigraph.policy.actions import Action
 from omnigraph.server.answers import answer, raw_answer
+from omnigraph.server.authentication import recognized
 from omnigraph.server.exchange import Exchange
 from omnigraph.server.metrics import CONTENT_TYPE
 from omnigraph.server.openapi.serve import served_document
@@ -19,6 +21,18 @@ from omnigraph.storage.stamp import CURRENT_STAMP
 async def health(exchange: Exchange) -> Response:
     """Alive; touches no storage and asks nobody who they are."""
     return answer(_health())
+
+
+async def ready(exchange: Exchange) -> Response:
+    """Whether requests should be sent here, told to everybody; what is served, to those who may list graphs.
+
+    Touches no storage. A wrong token is no reason to say no: rotating one must not take a fleet out of service.
+    """
+    if exchange.server.closing.is_set():
+        raise refuse(503, "the server is stopping")
+    exchange.sender = recognized(exchange.request, exchange.deployment.tokens)
+    told = exchange.sender is not None and exchange.decide(Action.GRAPH_LIST).allowed
+    return answer({"status": "ready", **(_served(exchange) if told else {})})
 
 
 async def openapi(exchange: Exchange) -> Response:
@@ -38,6 +52,17 @@ async def metrics(exchange: Exchange) -> Response:
     if exchange.server.settings.metrics_bind is not None:
         raise refuse(404, "no such route")
     return raw_answer(exchange.server.metrics.text(), kind=CONTENT_TYPE)
+
+
+def _served(exchange: Exchange) -> dict[str, Any]:
+    """The revision is null on a server without a cluster."""
+    deployment = exchange.deployment
+    return {
+        "revision": deployment.revision,
+        "graphs": {"served": len(deployment.graphs), "quarantined": len(deployment.quarantined)},
+        "quarantined": sorted(deployment.quarantined),
+        "reload_failed": exchange.server.reload_failed,
+    }
 
 
 @cache

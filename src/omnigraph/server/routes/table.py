@@ -27,6 +27,7 @@ def _nested(method: str, path: str, name: str, endpoint: Endpoint) -> Route:
 
 ROUTES = (
     Route("GET", "/healthz", "health", health.health, authenticated=False),
+    Route("GET", "/readyz", "ready", health.ready, authenticated=False),
     Route("GET", "/openapi.json", "openapi", health.openapi, authenticated=False),
     Route("GET", "/metrics", "metrics", health.metrics),
     Route("GET", "/graphs", "listGraphs", health.list_graphs),

@@ -16,7 +16,7 @@ from omnigraph.engine.read import keyindex as keyindex_module
 from omnigraph.engine.read import keys as keys_module
 from omnigraph.engine.read.budget import Budget
 from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.keyhash import hash_column, hash_texts
+from omnigraph.engine.read.keyhash import hash_column, hash_text, hash_texts
 from omnigraph.engine.read.keyindex import KeyIndex, KeyPart
 from omnigraph.engine.read.keys import KEYS, key_index, rows_with_ids
 from omnigraph.engine.read.leaves import frame_leaf
@@ -31,6 +31,7 @@ def test_a_text_has_one_hash_however_it_is_computed(offset: int, monkeypatch: py
     column = pa.array(["cut off"] * offset + TEXTS)[offset:]
     alone = [int(hash_texts([text])[0]) for text in TEXTS]
     assert hash_column(column).tolist() == alone
+    assert [hash_text(text.encode()) for text in TEXTS] == alone
     assert hash_column(column.cast(pa.large_utf8())).tolist() == alone
     assert len(set(alone)) == len(TEXTS)
     monkeypatch.setattr("omnigraph.engine.read.keyhash._PIECE_BYTES", 64)
@@ -43,11 +44,14 @@ def test_exactly_the_ids_that_are_there_are_found(colliding: bool, monkeypatch: 
     if colliding:
         monkeypatch.setattr(keyindex_module, "hash_column", lambda ids: np.zeros(len(ids), np.uint64))
         monkeypatch.setattr(keyindex_module, "hash_texts", lambda ids: np.zeros(len(ids), np.uint64))
+        monkeypatch.setattr(keyindex_module, "hash_text", lambda text: 0)
     rows = np.random.default_rng(1).permutation(1_000)[: len(texts)]
     index = KeyIndex(KeyPart.of(pa.array(texts), rows))
     for count in (0, 1, 3, len(texts)):
         wanted = [*texts[:count], "nobody", *texts[:1]]
         assert index.find(wanted).tolist() == sorted(rows[: max(count, 1)].tolist())
+    for text, row in zip(texts, rows, strict=True):
+        assert index.find([text]).tolist() == [row]
     assert index.find(["nobody"]).tolist() == []
 
 
@@ -115,7 +119,7 @@ def test_a_fresh_process_maps_what_was_kept(graph: og.Graph, monkeypatch: pytest
     table = table_of(graph)
     mapped = key_index(table, keep=True)
     assert mapped is not None
-    assert isinstance(mapped.base.hashes, np.memmap)
+    assert isinstance(mapped.base.hashes.base, np.memmap)
     assert rows_with_ids(table, ["a", "c"], keep=True).tolist() == expected.tolist()
 
 

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.engine.read import marks as marks_module
 from omnigraph.engine.read import reach as reach_module
 from omnigraph.engine.read.adjacency import Adjacency, Rows, build
 from omnigraph.engine.read.budget import Budget, Limits
+from omnigraph.engine.read.marks import marks
 from omnigraph.engine.read.reach import reach
 from omnigraph.errors import ResourceLimitExceeded
 
@@ -74,6 +76,28 @@ def test_backward_search_finds_the_same_pairs_from_the_other_end(
     against = [(target, source) for source, target in edges]
     found = reach(Whole(against, span), np.arange(NODES), low, low + more, backward=True, budget=Budget())
     assert sorted((target, source) for source, target in definition(edges, low, low + more)) == pairs(found)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@given(EDGES, st.integers(1, 4), st.integers(0, 3))
+def test_from_each_start_alone_the_same_is_found_as_from_all_together(
+    backward: bool, edges: Edges, low: int, more: int
+) -> None:
+    graph = Whole(edges, NODES)
+    together = reach(graph, np.arange(NODES), low, low + more, backward=backward, budget=Budget())
+    alone = [reach(graph, np.array([start]), low, low + more, backward=backward, budget=Budget()) for start in range(6)]
+    assert [pair for found in alone for pair in pairs(found)] == pairs(together)
+
+
+def test_marks_tell_old_from_new_in_every_search_that_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks_module, "_GREATEST", 40)  # so that they start over in the middle of a search
+    for _ in range(12):
+        with marks(NODES) as met:
+            assert sorted(met.fresh(np.array([2, 1, 2, 1, 1]))) == [1, 2]
+            assert sorted(met.fresh(np.array([2, 3, 3, 0]))) == [0, 3]
+            assert met.fresh(np.array([0, 1, 2, 3])).tolist() == []
+            with marks(NODES) as other:
+                assert other.fresh(np.array([3])).tolist() == [3]
 
 
 def test_starts_are_searched_in_blocks_that_bound_the_visited_map(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ def test_a_fresh_process_maps_what_was_kept(graph: og.Graph) -> None:
     TOPOLOGIES.clear()
     mapped = topology_at_hand(ends_of(graph))
     assert mapped is not None
-    assert isinstance(mapped.out.neighbours, np.memmap)
+    assert isinstance(mapped.out.neighbours.base, np.memmap)
     assert {direction: content(lists) for direction, lists in mapped.known().items()} == expected
 
 

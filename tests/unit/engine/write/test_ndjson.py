@@ -17,7 +17,7 @@ from omnigraph.engine.write import ndjson as decoder
 from omnigraph.engine.write.lines import STRUCTURAL_SLOTS, blocks, one_object_each, split_lines
 from omnigraph.engine.write.ndjson import decode_ndjson
 from omnigraph.engine.write.ndjson_arrow import read_usual_lines
-from omnigraph.engine.write.records import Decoded
+from omnigraph.engine.write.records import Decoded, Intake
 from omnigraph.errors import ResourceLimitExceeded
 
 CATALOG = compile_schema(
@@ -202,7 +202,7 @@ def test_a_fill_may_complete_required_properties() -> None:
 
         return {**columns, "v": pa.array([[1, 2]], pa.list_(pa.float32(), 2))}
 
-    assert json_rows(decode_ndjson(data, catalog, fill=fill).types["node:D"].rows)[0]["v"] == [1.0, 2.0]
+    assert json_rows(decode_ndjson(data, catalog, Intake(fill)).types["node:D"].rows)[0]["v"] == [1.0, 2.0]
 
 
 def test_a_line_may_have_so_many_bytes_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,14 @@ _ORDERED = ("String", "Date", "DateTime")
 def check_return(items: tuple[ast.Item, ...], scope: Scope) -> tuple[Column, ...]:
     """The result columns, in return order."""
     columns: list[Column] = []
+    names: set[str] = set()
     aliases: dict[str, ir.Expr] = {}
     for item in items:
         expr = _item(item, aliases, scope)
         name = item.alias if item.alias is not None else _derived_name(item.expr, expr)
-        if any(column.name == name for column in columns):
+        if name in names:
             raise scope.error("T26", f"two columns are called '{name}'", item.span, "name one of them with 'as'")
+        names.add(name)
         columns.append(Column(name, expr, _is_nullable(expr), item.alias))
         if item.alias is not None:
             aliases[item.alias] = expr

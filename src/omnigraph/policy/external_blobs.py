@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +14,8 @@ from omnigraph.errors import BadRequest
 
 BlobScope = Literal["server_safe", "embedded_only"]
 SCOPES: tuple[BlobScope, ...] = ("server_safe", "embedded_only")
-_MAX_BYTES = 64 << 10
+MAX_URI_BYTES = 64 << 10
+_PATH_MARKS = "!$&'()*+,;=:@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,32 @@ class ExternalBlobPolicy:
         """What is left of it in a server."""
         safe = tuple(base for base in self.bases if base.scope == "server_safe")
         return ExternalBlobPolicy(safe) if safe else None
+
+    def reference(self, text: str) -> str:
+        """The one spelling of the URI of an object below a base; BadRequest says why it may not be referred to."""
+        try:
+            _require_plain(text)
+            uri = _object_uri(text)
+        except BadRequest as error:
+            # A URI may hold secrets, so the reason does not repeat it.
+            raise BadRequest(error.message.replace(f"'{text}'", "it")) from None
+        path = _decoded(uri)
+        if not any(path[: len(below)] == below and len(path) > len(below) for below in map(_decoded, self._uris)):
+            raise BadRequest("no allowed base covers it")
+        return uri
+
+    @property
+    def _uris(self) -> tuple[str, ...]:
+        return tuple(base.uri for base in self.bases)
+
+
+def policy_of(bases: Iterable[str] | ExternalBlobPolicy) -> ExternalBlobPolicy | None:
+    """The policy of an embedded handle: `s3://` prefixes and `file:///` directories that it may refer to."""
+    if isinstance(bases, ExternalBlobPolicy):
+        return bases
+    if isinstance(bases, str):
+        raise BadRequest("external_blobs is a list of bases, not one text")
+    return allow_list([normalize_base(base, "embedded_only") for base in bases])
 
 
 def allow_list(bases: Iterable[AllowedBase]) -> ExternalBlobPolicy | None:
@@ -87,10 +115,52 @@ def _is_normal(base: AllowedBase) -> bool:
     return base.scope in SCOPES and base == normalize_base(base.uri, base.scope)
 
 
+def without_credentials(text: str) -> str:
+    """A URI that may be shown: user information, query and fragment are left out.
+
+    >>> without_credentials("s3://key:secret@bucket/a?X-Amz-Signature=1")
+    's3://bucket/a'
+    """
+    scheme, mark, rest = re.split(r"[?#]", text, maxsplit=1)[0].partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _object_uri(text: str) -> str:
+    """The normal spelling of an object's URI. Letters that a path may hold stay as they are, so that usual URIs do."""
+    if not text.isprintable():
+        raise BadRequest("it holds a character that no URI can have")
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise BadRequest("it is no URI") from error
+    if "@" in parts.netloc or ":" in parts.netloc:
+        raise BadRequest("it holds user information or a port")
+    match parts.scheme:
+        case "s3" if parts.netloc:
+            segments = _decoded_segments(text, parts.path)
+            return f"s3://{parts.netloc.lower()}/{_spelled(segments)}"
+        case "file" if not parts.netloc:
+            # A symbolic link below a base must not lead out of it.
+            path = os.path.realpath("/" + "/".join(_decoded_segments(text, parts.path)))
+            return f"file:///{_spelled(path[1:].split('/'))}"
+    raise BadRequest("it is neither an s3:// nor a file:/// URI")
+
+
+def _decoded(uri: str) -> list[str]:
+    """Scheme, host and path of a normal URI, by component."""
+    scheme, _, rest = uri.partition("://")
+    return [scheme, *map(unquote, rest.removesuffix("/").split("/"))]
+
+
+def _spelled(segments: Iterable[str]) -> str:
+    return "/".join(quote(segment, safe=_PATH_MARKS) for segment in segments)
+
+
 def _require_plain(text: str) -> None:
     if text != text.strip():
         raise BadRequest(f"'{text}' has white space around it")
-    if len(text.encode(errors="replace")) > _MAX_BYTES:
+    if len(text.encode(errors="replace")) > MAX_URI_BYTES:
         raise BadRequest("the base is longer than 64 KiB")
     if "\\" in text:
         raise BadRequest(f"'{text}' holds a backslash")
@@ -122,10 +192,14 @@ def _file(text: str) -> str:
 
 
 def _segments(text: str, path: str) -> str:
-    trimmed = path[1:].removesuffix("/")
-    if not trimmed:
-        return ""
-    decoded = [unquote(segment) for segment in trimmed.split("/")]
+    trimmed = path.removesuffix("/")
+    return "/".join(quote(segment, safe="") for segment in _decoded_segments(text, trimmed)) if trimmed else ""
+
+
+def _decoded_segments(text: str, path: str) -> list[str]:
+    decoded = [unquote(segment) for segment in path[1:].split("/")]
     if any(segment in ("", ".", "..") or "/" in segment or "\\" in segment for segment in decoded):
         raise BadRequest(f"'{text}' holds an empty segment, '.' or '..'")
-    return "/".join(quote(segment, safe="") for segment in decoded)
+    if "\0" in "".join(decoded):
+        raise BadRequest(f"'{text}' holds a NUL")
+    return decoded

@@ -1,0 +1,68 @@
+"""Line numbers of a CSV file as an editor shows them: Arrow skips blank lines, so they are noted while it reads."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+_NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+
+
+class Readable(Protocol):
+    """What is read from."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class BlankLines:
+    """Where a file has blank lines, as far as it was read."""
+
+    def __init__(self) -> None:
+        self._before: list[int] = []  # for each blank line, how many other lines come before it
+        self._count = 0
+        self._in_quotes = False
+        self._rest = b""
+
+    def shifted(self, lines: np.ndarray) -> np.ndarray:
+        """Lines counted without the blank ones, with them."""
+        return lines + np.searchsorted(self._before, lines) if self._before else lines
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes of the file."""
+        text = self._rest + data
+        end = text.rfind(b"\n") + 1
+        whole, self._rest = text[:end], text[end:]
+        if whole[:1] in (b"\n", b"\r") or b"\n\n" in whole or b"\n\r\n" in whole:
+            self._note(np.frombuffer(whole, np.uint8))
+        else:
+            self._count += whole.count(b"\n")
+            self._in_quotes ^= bool(whole.count(b'"') & 1)
+
+    def _note(self, whole: np.ndarray) -> None:
+        """Whole lines, some of which may be blank; within quotes an empty line is a part of its cell."""
+        ends = np.flatnonzero(whole == _NEWLINE)
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        empty = (starts == ends) | ((starts + 1 == ends) & (whole[starts] == _RETURN))
+        quotes = np.cumsum(whole == _QUOTE)
+        blank = empty & ((quotes[ends] + self._in_quotes) % 2 == 0)
+        others = self._count + np.cumsum(~blank)
+        self._before += others[blank].tolist()
+        self._count = int(others[-1])
+        self._in_quotes ^= bool(quotes[-1] & 1)
+
+
+class Watched:
+    """A file that Arrow reads from; every byte is also shown to a watcher."""
+
+    def __init__(self, file: Readable, blank: BlankLines) -> None:
+        self._file, self._blank = file, blank
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._blank.feed(data)
+        return data
+
+    def close(self) -> None:
+        """Nothing: whoever opened the file closes it."""
