@@ -6,7 +6,7 @@ import random
 import time
 
 from omnigraph.errors import Conflict, Corrupt
-from omnigraph.storage import tables
+from omnigraph.storage import manifest, tables
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import TableHandle
@@ -33,7 +33,10 @@ def drift_of(store: Store, entry: TableEntry) -> TableHandle | None:
         newest = newest_of(store, entry)
         if not is_uncovered(newest, entry.version):
             return None
-        if time.monotonic() >= deadline or not _awaits_its_mark(newest, entry.version):
+        pin = _published(store, entry)
+        if not is_uncovered(newest, pin):
+            return None
+        if time.monotonic() >= deadline or not _awaits_its_mark(newest, pin):
             return newest
         time.sleep(random.uniform(*_LOOK_AGAIN_SECONDS))
 
@@ -66,6 +69,12 @@ def refuse_drift(store: Store, entry: TableEntry) -> None:
             f"{subject(entry.table_key)} has uncovered HEAD drift: version {newest.version} is not published "
             f"(published is {entry.version}); run repair"
         )
+
+
+def _published(store: Store, entry: TableEntry) -> int:
+    """The version of a main table that is published by now; commits since the entry was read are no drift."""
+    known = manifest.load(store.root).state.snapshot.entries.get(entry.table_key) if entry.ref is None else None
+    return known.version if known is not None and known.location == entry.location else entry.version
 
 
 def _awaits_its_mark(newest: TableHandle, pin: int) -> bool:

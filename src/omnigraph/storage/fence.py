@@ -127,6 +127,8 @@ def _all_decided(store: Store, state: ManifestState, newest: TableHandle, pin: i
         if info is not None and (_is_neutral(info) or tables.preserves_content(newest.address, info)):
             continue
         if info is None or info.operation_id is None:
+            # A cleanup lets go of what was published meanwhile, and a repair publishes what nobody owned.
+            _refuse_moved_pin(manifest.load(store.root, state.branch).state, state, newest.address, pin)
             raise Conflict(f"{newest.address.uri} version {version} was not written by a graph operation; run repair")
         if not _is_garbage(store, state, info, newest.address, pin=pin, recover=recover):
             return False

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import Conflict, Corrupt, RecoveryRequired
+from omnigraph.errors import Conflict, Corrupt, ReadSetChanged, RecoveryRequired
 from omnigraph.ids import new_ulid
 from omnigraph.storage import fence, manifest, sidecar, tables
 from omnigraph.storage.branches import create_branch, delete_branch
 from omnigraph.storage.fence import Abort
 from omnigraph.storage.lease import Lease
+from omnigraph.storage.reclaim import reclaim_versions
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import BRANCH, OPERATION_ID, Landed, Staged, TableHandle
 from omnigraph.testing.processes import WritingChild
@@ -88,6 +89,19 @@ def test_unowned_drift_is_never_adopted(store: Store) -> None:
     land(tables.stage_upsert(before, rows_of(["foreign"])), None)
     with pytest.raises(Conflict, match="repair"):
         base_of(store, before.version)
+
+
+def test_a_cleanup_beyond_the_captured_state_is_a_movement_and_not_drift(store: Store) -> None:
+    captured = manifest.load(store.root).state
+    entry = captured.snapshot.entry(A)
+    for name in ("a", "b"):
+        write(store, inserting([name], A))
+    reclaim_versions(newest(store), [entry.version, entry.version + 1])
+    tables.forget_cached()
+    with pytest.raises(ReadSetChanged):
+        fence.base(
+            store, captured, entry.address(store.root), entry.version, operation_id=new_ulid(), recover=lambda _: None
+        )
 
 
 def test_garbage_without_a_sidecar_is_settled_and_buried(store: Store) -> None:

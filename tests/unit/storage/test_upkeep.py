@@ -14,6 +14,7 @@ from omnigraph.storage import audit, manifest, recovery, sidecar, tables
 from omnigraph.storage.drift import drift_of, is_uncovered, newest_of, refuse_drift
 from omnigraph.storage.intents import require_clean
 from omnigraph.storage.pause import paused_writers
+from omnigraph.storage.reclaim import reclaim_versions
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store, store_for
@@ -62,6 +63,16 @@ def test_foreign_rows_are_drift_at_once_however_patient(store: Store, tmp_path: 
     patient = store_for(tmp_path / "graph", replace(SETTINGS, mark_wait_ms=3_600_000))
     newest_of(store, entry(store)).dataset.delete("id = 'a'")
     assert drift_of(patient, entry(store)) is not None
+
+
+def test_commits_that_were_made_and_cleaned_up_since_are_no_drift(store: Store) -> None:
+    seen = entry(store)
+    for name in ("d", "e", "f"):
+        write(store, inserting([name], A))
+    reclaim_versions(newest_of(store, seen), [seen.version, seen.version + 1])
+    tables.forget_cached()
+    assert is_uncovered(newest_of(store, seen), seen.version)
+    assert drift_of(store, seen) is None
 
 
 def test_what_an_overtaken_compaction_leaves_behind_is_no_drift(store: Store) -> None:
