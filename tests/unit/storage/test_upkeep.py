@@ -23,7 +23,7 @@ from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import A, contents, create_tiny, inserting, updating, write
 
-SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=4_000, table_compact_fragments=0, mark_wait_ms=0)
+SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=60_000, table_compact_fragments=0, mark_wait_ms=0)
 
 
 @pytest.fixture
@@ -114,9 +114,9 @@ def test_tidying_up_changes_no_row_and_the_next_writer_builds_on_it(store: Store
 
 def test_writers_of_another_process_wait_for_the_end_of_a_pause(store: Store, tmp_path: Path) -> None:
     seen = []
-    with paused_writers(store):
+    with paused_writers(store_for(tmp_path / "graph", replace(SETTINGS, lease_ttl_ms=1_500))):
         child = WritingChild(tmp_path / "graph", SETTINGS, "", ("late",), (A,))
-        child.process.join(0.8)  # longer than the lease: the pause keeps its intent alive
+        child.process.join(2.0)  # longer than the lease: the pause keeps its intent alive
         seen.append(child.process.is_alive())
         assert "late" not in contents(store, A)
     assert child.finish().commit is not None
@@ -126,7 +126,8 @@ def test_writers_of_another_process_wait_for_the_end_of_a_pause(store: Store, tm
 
 
 def test_a_pause_waits_for_writers_that_came_first(store: Store, tmp_path: Path) -> None:
-    child = WritingChild(tmp_path / "graph", SETTINGS, "mutation.post_table_commit=sleep:0.2", ("first",), (A,))
+    lasting = replace(SETTINGS, lease_ttl_ms=60_000)  # however slow the machine, nobody is taken for dead
+    child = WritingChild(tmp_path / "graph", lasting, "mutation.post_table_commit=sleep:0.2", ("first",), (A,))
     while not sidecar.pending(store.objects):
         assert child.process.is_alive() or contents(store, A)
     with paused_writers(store):
