@@ -44,4 +44,5 @@ def mark(handle: TableHandle, specs: Sequence[IndexSpec] = ()) -> TableHandle:
     outcome = tables.commit(staged)
     if isinstance(outcome, Landed) and outcome.exact:
         return outcome.handle
+    # A mark without indexes lands wherever it can and answers for what is below; its caller has to look again.
     raise ReadSetChanged(f"table:{handle.address.path}", expected=staged.slot, actual="another writer was faster")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lance.optimize import Compaction
 
-from omnigraph.errors import Conflict, Corrupt, RecoveryRequired
+from omnigraph.errors import Conflict, Corrupt, ReadSetChanged, RecoveryRequired
 from omnigraph.storage import audit, manifest, recovery, sidecar, tables
 from omnigraph.storage.drift import drift_of, is_uncovered, newest_of, refuse_drift
 from omnigraph.storage.intents import require_clean
@@ -63,6 +63,18 @@ def test_foreign_rows_are_drift_at_once_however_patient(store: Store, tmp_path: 
     patient = store_for(tmp_path / "graph", replace(SETTINGS, mark_wait_ms=3_600_000))
     newest_of(store, entry(store)).dataset.delete("id = 'a'")
     assert drift_of(patient, entry(store)) is not None
+
+
+def test_a_mark_answers_for_a_second_compaction_that_came_in_between(store: Store) -> None:
+    stale = newest_of(store, entry(store))
+    tasks = [task.execute(stale.dataset) for task in Compaction.plan(stale.dataset, {}).tasks]
+    compacted = tables.compact(stale)
+    with pytest.raises(OSError, match="preempted"):
+        Compaction.commit(stale.dataset, tasks)
+    assert newest_of(store, entry(store)).version == compacted.version + 1
+    with pytest.raises(ReadSetChanged):
+        mark(compacted)
+    assert drift_of(store, entry(store)) is None
 
 
 def test_commits_that_were_made_and_cleaned_up_since_are_no_drift(store: Store) -> None:
