@@ -37,7 +37,7 @@ class ServerProcess:
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=15, **options)
+        return httpx.Client(base_url=self.url, headers=headers, **{"timeout": 15, **options})
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)

@@ -37,7 +37,7 @@ def main() -> int:
         server = subprocess.Popen([sys.executable, "-m", "omnigraph.cli", *serve], stdout=subprocess.PIPE, text=True)
         try:
             said = _announced(server)
-            url, token = f"http://{said['OMNIGRAPH_LISTEN_ADDR']}", said["OMNIGRAPH_TOKEN"]
+            url, token = f"http://{said['OMNIGRAPH_LISTEN_ADDR']}", said["OMNIGRAPH_BEARER_TOKEN"]
             return subprocess.run(["node", "built/session.js", url, token], cwd=HERE, check=False).returncode
         finally:
             server.terminate()
@@ -51,7 +51,7 @@ def _announced(server: subprocess.Popen[str]) -> dict[str, str]:
     for line in server.stdout:
         name, _, value = line.strip().partition("=")
         said[name] = value
-        if {"OMNIGRAPH_LISTEN_ADDR", "OMNIGRAPH_TOKEN"} <= said.keys():
+        if {"OMNIGRAPH_LISTEN_ADDR", "OMNIGRAPH_BEARER_TOKEN"} <= said.keys():
             return said
     raise SystemExit("the server did not start")
 

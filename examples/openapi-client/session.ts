@@ -34,6 +34,10 @@ const health = await api.health({ client, throwOnError: true });
 say("health", health.data.status);
 assert.equal(health.data.status, "ok");
 
+const ready = await api.ready({ client, throwOnError: true });
+say("ready", ready.data.graphs);
+assert.deepEqual(ready.data.graphs, { served: 1, quarantined: 0 });
+
 const graphs = await api.listGraphs({ client, throwOnError: true });
 say("graphs", graphs.data.graphs.map((graph) => graph.graph_id));
 

@@ -244,8 +244,9 @@ def test_of_two_processes_that_change_the_schema_one_wins(graph: og.Graph, case:
     with_city = SCHEMA.replace("age: I32?", "age: I32?  city: String?")
     parked = GraphChild(Path(graph.uri), SETTINGS, "schema_apply.before_staging_write=stop", "apply", WITH_NICKNAME)
     parked.wait_stopped()
+    impatient = og.open(graph.uri, settings=replace(SETTINGS, writer_wait_ms=50))
     with pytest.raises(Conflict, match="schema_apply is in progress"):
-        graph.schema.apply(with_city)
+        impatient.schema.apply(with_city)
     assert parked.resume().commit is not None
     graph = og.open(graph.uri, settings=SETTINGS)
     assert graph.schema.source == WITH_NICKNAME

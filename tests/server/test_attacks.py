@@ -251,7 +251,7 @@ def test_looking_at_the_headers_of_an_endless_stream_ends(open_server: ServerPro
 # --- pages of other sites -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "https://app.example.evil"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://[", ""])
 @pytest.mark.parametrize("path", ["/queries/add", "/mcp", "/mutate", "/load/ndjson?mode=merge"])
 def test_a_page_of_another_site_cannot_use_its_visitors_to_write_to_an_open_server(
     open_server: ServerProcess, origin: str, path: str

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeAlias
 
 from omnigraph.cli.call import Call
 from omnigraph.cli.files import read_text
 from omnigraph.errors import BadRequest
 
-if TYPE_CHECKING:
-    from omnigraph.compiler.query.ast import Query
-    from omnigraph.compiler.types import PropType
-
-# Types whose values are written as JSON strings, so that a bare 7 or true can only be meant as text.
-_TEXTS = frozenset({"String", "Blob", "Date", "DateTime"})
+Texts: TypeAlias = Mapping[str, bool]
+"""The parameters of a query whose values are JSON strings → whether they also take null."""
 
 
-def params_of(call: Call, query: Query | None = None) -> dict[str, Any]:
-    """`--params` or `--params-file`, then every `--param` on top; what `query` declares as text is taken as text."""
+def params_of(call: Call, texts: Callable[[], Texts] | None = None) -> dict[str, Any]:
+    """`--params` or `--params-file`, then every `--param` on top.
+
+    What the query declares as text is taken as text; `texts` is asked only when a value could be something else.
+    """
     given = dict(map(_pair, call.many("--param")))
-    declared = {} if query is None else {param.name: param.type for param in query.params}
-    values = {name: _value(text, declared.get(name)) for name, text in given.items()}
+    values = {name: plain_or_json(text) for name, text in given.items()}
+    if texts is not None and not all(isinstance(value, str) for value in values.values()):
+        for name, nullable in texts().items():
+            if name in values and not isinstance(values[name], str) and not (nullable and values[name] is None):
+                values[name] = given[name]
     return {**_document(call), **values}
 
 
@@ -56,14 +59,6 @@ def _document(call: Call) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadRequest("params must be a JSON object")
     return found
-
-
-def _value(text: str, declared: PropType | None) -> Any:
-    """A value on the command line: JSON or plain text, and never a number where the query wants text."""
-    value = plain_or_json(text)
-    if declared is None or declared.list or declared.scalar not in _TEXTS:
-        return value
-    return value if isinstance(value, str) or (value is None and declared.nullable) else text
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -25,6 +25,11 @@ Results go to stdout and nothing else does; notes, warnings, prompts, progress a
 one JSON document; when a command fails, the last line of stderr is then the failure as JSON too, with `error`, `code`
 and its details. Options may stand before or after the command.
 
+A commit is named by its id, by the beginning of its id (six characters or more, in any case, as long as only one commit
+of the branch begins like that), by a tag, or by a branch, which means its head; `HEAD` is the head of the command's
+branch. `~N` behind any of these goes back so many first parents: `HEAD~1`, `review~3`. `--if-commit` takes whole
+ids only.
+
 | Exit code | Means |
 |---|---|
 | 0 | done |
@@ -52,9 +57,11 @@ aliases:
 defaults: {output: table, table_max_column_width: 80, table_cell_layout: truncate, store: ./graph.omni}
 ```
 
-A command looks for its graph in this order: a URI, `--store`, `--server` or `--cluster`; then `--profile` or
-`$OMNIGRAPH_PROFILE`; then the defaults. Tokens are kept in `credentials` beside the config, readable by its owner only;
-`OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last. All variables: [settings](settings.md).
+Every command that works on one graph takes `--store URI`; where a usage line ends in `[URI]`, the graph may also be
+the last argument. A command looks for its graph in this order: a URI, `--store`, `--server` or `--cluster`; then
+`--profile` or `$OMNIGRAPH_PROFILE`; then the defaults. Tokens are kept in `credentials` beside the config, readable
+by its owner only; `OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last. All variables:
+[settings](settings.md).
 
 """
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from omnigraph.cli.call import Call
 from omnigraph.cli.files import read_stdin, read_text, source_file
+from omnigraph.cli.params import Texts
 from omnigraph.errors import BadRequest, OmnigraphError
+
+_TEXTS = frozenset({"String", "Blob", "Date", "DateTime"})
 
 if TYPE_CHECKING:
     from omnigraph.compiler.query.ast import Query
@@ -39,6 +42,12 @@ def declared_query(source: str | Path, name: str | None) -> Query | None:
         return None
     named = [query for query in queries if name in (None, query.name)]
     return named[0] if len(named) == 1 else None
+
+
+def text_params(query: Query | None) -> Texts:
+    """The parameters that take text, so that a bare 7 or true given for one can only be meant as text."""
+    declared = () if query is None else query.params
+    return {each.name: each.type.nullable for each in declared if not each.type.list and each.type.scalar in _TEXTS}
 
 
 def require_kind(query: Query | None, *, mutation: bool) -> None:

@@ -204,9 +204,9 @@ class RemoteCommits:
         self._transport = transport
         self._bound = bound
 
-    def list(self, branch: str | None = None) -> list[GraphCommit]:
+    def list(self, branch: str | None = None, *, limit: int | None = None) -> list[GraphCommit]:
         """The commits of a branch, newest first."""
-        return self._transport.send(calls.list_commits(branch or self._bound))
+        return self._transport.send(calls.list_commits(branch or self._bound))[:limit]
 
     def show(self, commit_id: str) -> GraphCommit:
         """One commit of any branch."""

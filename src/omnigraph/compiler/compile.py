@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from omnigraph.compiler.catalog import compile_schema
+from omnigraph.compiler.catalog.accepted import compile_schema
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.ir.lower import lower

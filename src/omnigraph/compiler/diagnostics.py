@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -110,6 +109,8 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     # Comparing is quadratic in the length of the names, so only names that a person would type are compared.
     if not by_folded or len(word) > 64:
         return None
+    import difflib  # only mistakes need it
+
     near = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
     return f"did you mean '{by_folded[near[0]]}'?" if near else None
 

@@ -108,9 +108,11 @@ def accepts(kind: Kind, value: object) -> bool:
 
 def _sure(kind: Kind) -> frozenset[type]:
     """Types whose every value is of an annotated kind; it spares most arguments of a query a closer look."""
-    options = get_args(kind) if get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+    whole: Any = get_origin(kind)
+    options: tuple[Any, ...] = get_args(kind) if whole in (typing.Union, types.UnionType) else (kind,)
     found = {_SURE[origin] for option in options if (origin := get_origin(option) or option) in _SURE}
-    return frozenset(found | ({str} if os.PathLike in map(get_origin, options) and str in options else set()))
+    is_path = any(get_origin(option) is os.PathLike for option in options)
+    return frozenset(found | ({str} if is_path and str in options else set()))
 
 
 def describe(kind: Kind) -> str:

@@ -11,14 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine import runners
 from omnigraph.engine.arguments import checked, checked_methods
-from omnigraph.engine.branches_api import Branches
-from omnigraph.engine.changes_api import Changes
-from omnigraph.engine.commits_api import Commits
 from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
-from omnigraph.engine.diff import Difference, difference
 from omnigraph.engine.entity import entity_at
-from omnigraph.engine.feed.scope import change_scope
 from omnigraph.engine.history import commit_at_time, state_at_commit, state_at_version
 from omnigraph.engine.lifecycle import StrPath, create_graph, open_graph, read_source
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
@@ -28,13 +23,9 @@ from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.result import LoadResult, MutationResult
 from omnigraph.engine.runners import LoadRequest, OnError
-from omnigraph.engine.schema_api import Schema
-from omnigraph.engine.tags_api import Tags
 from omnigraph.engine.targets import Target, commit_named, state_of
 from omnigraph.engine.upkeep import Upkeep
 from omnigraph.engine.view import View
-from omnigraph.engine.write.load import parse_mode
-from omnigraph.engine.write.mutation import MutationCall, run_mutation
 from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine
@@ -45,8 +36,15 @@ from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.layout import normalize_branch
 from omnigraph.storage.settings import DEFAULTS, Settings
 
+# A process that only reads is spared what the other verbs need: those import it when they are called.
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
+    from omnigraph.engine.branches_api import Branches
+    from omnigraph.engine.changes_api import Changes
+    from omnigraph.engine.commits_api import Commits
+    from omnigraph.engine.diff import Difference
+    from omnigraph.engine.schema_api import Schema
+    from omnigraph.engine.tags_api import Tags
     from omnigraph.engine.transaction import Transaction
 
 
@@ -122,26 +120,36 @@ class Graph(Upkeep):
     @property
     def branches(self) -> Branches:
         """Create, list, merge and delete branches."""
+        from omnigraph.engine.branches_api import Branches
+
         return Branches(self._core, lambda: self._branch, self.actor)
 
     @property
     def commits(self) -> Commits:
         """The history."""
+        from omnigraph.engine.commits_api import Commits
+
         return Commits(self._core, self._branch, self.actor)
 
     @property
     def changes(self) -> Changes:
         """The change feed of this branch, and baselines for it."""
+        from omnigraph.engine.changes_api import Changes
+
         return Changes(self._core, self._branch)
 
     @property
     def tags(self) -> Tags:
         """Names for commits."""
+        from omnigraph.engine.tags_api import Tags
+
         return Tags(self._core, self._branch, self.actor)
 
     @property
     def schema(self) -> Schema:
         """The accepted schema."""
+        from omnigraph.engine.schema_api import Schema
+
         return Schema(self._core, self._branch, self.actor)
 
     # --- other places and times ------------------------------------------------------------------
@@ -215,6 +223,9 @@ class Graph(Upkeep):
 
         Each is a branch, a tag, a commit, a manifest version of this branch, an instant, or what `at` returned.
         """
+        from omnigraph.engine.diff import difference
+        from omnigraph.engine.feed.scope import change_scope
+
         old = state_of(self._core, before, self._branch)
         new = self._core.state(self._branch) if after is None else state_of(self._core, after, self._branch)
         return difference(self._core, old, new, change_scope(kinds, types, ops))
@@ -278,6 +289,8 @@ class Graph(Upkeep):
         `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit. Absent
         `@embed` targets are computed by the configured provider, or by `embedder`; `no_embed` leaves them null.
         """
+        from omnigraph.engine.write.mutation import MutationCall, run_mutation
+
         named = self._named(branch)
         self._core.require_change(self.actor, named)
         call = MutationCall(read_source(source), name, params, named, self.actor, if_commit, embedder, no_embed)
@@ -317,6 +330,8 @@ class Graph(Upkeep):
         configured provider, or by `embedder`; `no_embed` leaves them null.
         Types of main that got 100,000 rows or more are indexed afterwards, in a commit of its own, unless `no_build`.
         """
+        from omnigraph.engine.write.load import parse_mode
+
         named = self._named(branch)
         self._require_load(named, from_)
         request = LoadRequest(

@@ -31,18 +31,24 @@ def index_builder(tables: OpenTables, runner: str, rows: Collection[int], spark:
     `auto` asks Spark from `Settings.distribute_rows` rows of a table on, if a session runs already or a master is
     named: a JVM of this machine alone would build no faster than this process does.
     """
+    if not spreads(tables, runner, max(rows, default=0), spark):
+        return _built_by_the_commit
+    least = 1 if runner == "spark" else tables.distribute_rows
+    made: IndexBuilder = import_module(_PIPELINE).SpreadBuilder(least, spark)
+    return made
+
+
+def spreads(tables: OpenTables, runner: str, rows: int, spark: Any = None) -> bool:
+    """Whether what is derived from so many rows is made by Spark tasks."""
     if runner not in ("auto", "inline", "spark"):
         raise BadRequest(f"unknown runner '{runner}' (expected auto, inline or spark)")
     installed = find_spec("pyspark") is not None
     if runner == "spark" and not installed:
         raise BadRequest("the spark runner needs pyspark: install omnigraph[spark]")
     least = 1 if runner == "spark" else tables.distribute_rows
-    if runner == "inline" or least is None or not installed or max(rows, default=0) < least:
-        return _built_by_the_commit
-    if runner == "auto" and spark is None and not import_module("omnigraph.pipeline.session").is_at_hand():
-        return _built_by_the_commit
-    made: IndexBuilder = import_module(_PIPELINE).SpreadBuilder(least, spark)
-    return made
+    if runner == "inline" or least is None or not installed or rows < least:
+        return False
+    return runner == "spark" or spark is not None or bool(import_module("omnigraph.pipeline.session").is_at_hand())
 
 
 def _built_by_the_commit(info: TableType, table: TableHandle, specs: Sequence[IndexSpec]) -> list[IndexSpec]:

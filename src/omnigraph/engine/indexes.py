@@ -19,6 +19,7 @@ from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.keys import keep_keys
 from omnigraph.engine.read.search_corpora import TextColumn, corpus_of
 from omnigraph.engine.result import LoadResult
+from omnigraph.engine.topology_builds import keep_topologies
 from omnigraph.engine.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.view import View
 from omnigraph.engine.write.commit import commit
@@ -237,6 +238,7 @@ def ensure_indices(
     commit(core.store, branch, prepare)
     keep_corpora(core.view(branch), only)
     keep_keys(core.view(branch), only)
+    keep_topologies(core, branch, only, runner, spark)
     return pending
 
 

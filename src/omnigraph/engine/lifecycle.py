@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.accepted import Accepted, accept_schema
 from omnigraph.compiler.decode import to_source
@@ -17,17 +18,21 @@ from omnigraph.ids import new_ulid
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage import recovery
-from omnigraph.storage.initialize import NewGraph, NewTable, initialize
 from omnigraph.storage.opening import open_read_only, open_read_write
 from omnigraph.storage.rows import SchemaRow
 from omnigraph.storage.settings import DEFAULTS, Settings
 from omnigraph.storage.store import store_for
+
+if TYPE_CHECKING:
+    from omnigraph.storage.initialize import NewGraph
 
 StrPath = str | os.PathLike[str]
 
 
 def create_graph(uri: StrPath, schema: StrPath, *, force: bool = False, settings: Settings = DEFAULTS) -> str:
     """Create a graph with a schema (text, or the path of a file) and return the id of its first commit."""
+    from omnigraph.storage.initialize import initialize  # a graph is created once and opened often
+
     source = read_source(schema)
     accepted = accept_schema(source, domain=new_ulid())
     store = store_for(uri, settings)
@@ -57,6 +62,8 @@ def open_graph(
 
 def new_graph(accepted: Accepted) -> NewGraph:
     """What storage has to create for an accepted schema."""
+    from omnigraph.storage.initialize import NewGraph, NewTable
+
     state = SchemaRow(accepted.shape_hash, accepted.ir_hash, accepted.domain)
     tables = [
         NewTable(key, stored_schema(info), info.type_id, info.incarnation_id)

@@ -19,6 +19,7 @@ from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
 from omnigraph.engine.index_builds import IndexBuilder, index_builder
 from omnigraph.engine.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
+from omnigraph.engine.topology_builds import keep_topologies
 from omnigraph.engine.write.commit import commit
 from omnigraph.errors import BadRequest, OmnigraphError, RecoveryRequired, Retry, StorageError
 from omnigraph.ids import new_ulid
@@ -84,6 +85,7 @@ def optimize(
     published = _publish(core, work)
     core.tables.clear()
     keep_corpora(core.view(None))
+    keep_topologies(core, None, runner=runner)
     return [*(each.stats(published) for each in work), _optimize_manifest(core, fragments)]
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine import runners
 from omnigraph.engine.arguments import checked_methods
-from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.core import Core
 from omnigraph.engine.cut import cut_of
 from omnigraph.engine.entity import entity_at
@@ -23,6 +22,7 @@ from omnigraph.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
+    from omnigraph.engine.blob import Blob
 
 
 @checked_methods
@@ -68,6 +68,8 @@ class Reader(ABC):
 
     def blob(self, type_name: str, entity_id: str, property_name: str) -> Blob:
         """One stored blob: `graph.blob("Document", "manual", "content").read(offset, length)`."""
+        from omnigraph.engine.blob import find_blob
+
         return find_blob(self.view(), type_name, entity_id, property_name)
 
     def query(

@@ -9,19 +9,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.engine.core import Core
-from omnigraph.engine.export_file import write_export
-from omnigraph.engine.indexes import build_after
 from omnigraph.engine.result import LoadResult
 from omnigraph.engine.view import View
-from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES
-from omnigraph.engine.write.load import LoadMode
-from omnigraph.engine.write.loading import LoadCall, run_load
-from omnigraph.engine.write.mapping import described, mapped_files
-from omnigraph.engine.write.sources import decoder_of, given, input_files, is_paths, mapping_decoder
 from omnigraph.errors import BadRequest
 
+# Reads come through here too; they never load, so loads import what they need when they run.
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
+    from omnigraph.engine.write.load import LoadMode
 
 OnError = Literal["stop", "skip"]
 
@@ -73,6 +68,8 @@ def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
     """Run a load where the caller said, or where its size belongs (`auto`); a large one leaves its indexes built."""
     done = _run(core, request, runner)
     if request.branch is None and not request.dry_run and not request.no_build:
+        from omnigraph.engine.indexes import build_after
+
         build_after(core, done, request.spark)
     return done
 
@@ -80,6 +77,8 @@ def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
 def _run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
     if (request.data is None) == (request.mapping is None):
         raise BadRequest("load takes either data or a mapping")
+    from omnigraph.engine.write.sources import given
+
     request = replace(request, data=given(request.data))
     match _chosen(request) if runner == "auto" else runner:
         case "inline":
@@ -101,6 +100,8 @@ def spark_reader(view: View) -> Any:
 def export(view: View, schema: str, target: Any, types: Sequence[str], format: str) -> int:
     """Write a view: JSON lines here, every other format by the pipeline."""
     if format == "jsonl":
+        from omnigraph.engine.export_file import write_export
+
         return write_export(view, target, types)
     written: int = import_module(f"{_PIPELINE}.exporters").export_view(view, schema, target, types, format)
     return written
@@ -122,6 +123,10 @@ def _chosen(request: LoadRequest) -> str:
         return "spark"
     if find_spec("pyspark") is None:
         return "inline"
+    from omnigraph.engine.write.files import RECORD_SUFFIXES, TABLE_SUFFIXES
+    from omnigraph.engine.write.mapping import described, mapped_files
+    from omnigraph.engine.write.sources import input_files, is_paths
+
     if request.mapping is not None:
         if described(request.mapping).needs_spark:
             return "spark"
@@ -142,6 +147,9 @@ def _is_selective(request: LoadRequest) -> bool:
 
 
 def _inline(core: Core, request: LoadRequest) -> LoadResult:
+    from omnigraph.engine.write.loading import LoadCall, run_load
+    from omnigraph.engine.write.sources import decoder_of, mapping_decoder
+
     if request.mapping is not None:
         decode = mapping_decoder(request.mapping)
     else:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from omnigraph.engine.arguments import checked_methods
-from omnigraph.engine.cleanup import CleanupReport, Policy, cleanup, parse_duration
 from omnigraph.engine.core import Core
 from omnigraph.engine.index_builds import IndexRunner
-from omnigraph.engine.indexes import IndexReport, PendingIndex, ensure_indices, report_indexes
-from omnigraph.engine.maintain import DatasetStats, optimize, require_main
 from omnigraph.engine.reader import Reader
-from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.storage.branches import branch_name
+
+if TYPE_CHECKING:
+    from omnigraph.engine.cleanup import CleanupReport
+    from omnigraph.engine.indexes import IndexReport, PendingIndex
+    from omnigraph.engine.maintain import DatasetStats
+    from omnigraph.engine.repair import RepairReport
 
 
 @checked_methods
@@ -27,6 +30,8 @@ class Upkeep(Reader):
 
     def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
         """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
+        from omnigraph.engine.indexes import report_indexes
+
         return report_indexes(self._core.view(self._named(branch)))
 
     def ensure_indices(self, *, branch: str | None = None, runner: IndexRunner = "auto") -> list[PendingIndex]:
@@ -35,6 +40,8 @@ class Upkeep(Reader):
         `runner="spark"` builds them in Spark tasks, `"inline"` here; `"auto"` takes a running Spark for large tables.
         """
         self._core.require_admin(self.actor)
+        from omnigraph.engine.indexes import ensure_indices
+
         return ensure_indices(self._core, self._named(branch), runner=runner)
 
     def optimize(
@@ -46,12 +53,17 @@ class Upkeep(Reader):
         built, as for `ensure_indices`.
         """
         self._core.require_admin(self.actor)
+        from omnigraph.engine.maintain import optimize, require_main
+
         require_main(self._branch, "optimize")
         return optimize(self._core, progress, runner)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
         """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""
         self._core.require_admin(self.actor)
+        from omnigraph.engine.maintain import require_main
+        from omnigraph.engine.repair import repair
+
         require_main(self._branch, "repair")
         return repair(self._core, confirm=confirm, force=force)
 
@@ -69,6 +81,9 @@ class Upkeep(Reader):
         `progress` is called as by `optimize`.
         """
         self._core.require_admin(self.actor)
+        from omnigraph.engine.cleanup import Policy, cleanup, parse_duration
+        from omnigraph.engine.maintain import require_main
+
         require_main(self._branch, "cleanup")
         policy = Policy(keep, None if older_than is None else parse_duration(older_than))
         return cleanup(self._core, policy, confirm=confirm, progress=progress)

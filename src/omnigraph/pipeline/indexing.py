@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -50,6 +50,12 @@ class SpreadBuilder:
         done = zip((at for at, _ in parts), segments, strict=True)
         found = {at: [each for _, each in mine] for at, mine in groupby(done, key=lambda pair: pair[0])}
         return [join_segments(table, spec, found.get(at, ())) for at, spec in enumerate(specs)]
+
+
+def task_runner(spark: Any, stage: str) -> Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]:
+    """Runs a function for each item as Spark tasks."""
+    tasks = SparkTasks(_session(spark))
+    return lambda work, items: tasks.run(work, items, stage=stage, report=None)
 
 
 def _session(spark: Any) -> Any:

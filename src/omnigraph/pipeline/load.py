@@ -22,7 +22,7 @@ from omnigraph.pipeline.jobs import LocalTasks, SparkTasks, Tasks
 from omnigraph.pipeline.refusal import raise_refusals, set_refusals
 from omnigraph.pipeline.replace import Arranged, arrange
 from omnigraph.pipeline.session import spark_session
-from omnigraph.pipeline.staging import Place, Staging, Tuning
+from omnigraph.pipeline.staging import Place, Prestaged, Staging, Tuning
 from omnigraph.storage import failpoints
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.loads import claimed, discard_abandoned, require_part
@@ -44,19 +44,24 @@ def load_here(core: Core, request: LoadRequest) -> LoadResult:
     return load(core, request, LocalTasks())
 
 
-def load(core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None = None) -> LoadResult:
-    """Load all of the input in one commit, or nothing; scratch files are gone afterwards in either case."""
+def load(
+    core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None = None, done: Prestaged | None = None
+) -> LoadResult:
+    """Load all of the input in one commit, or nothing; scratch files are gone afterwards in either case.
+
+    `done` is what others have staged of the same input, in the scratch directory that the load takes over from them.
+    """
     created = False
     if request.base is not None and not request.dry_run:
         created = create_missing(core, request.branch, request.base)
     discard_abandoned(core.store)
-    work = _Load(core, request, tasks, tuning or Tuning())
+    work = _Load(core, request, tasks, tuning or Tuning(), done)
     with claimed(core.store, work.load_id):
         if request.dry_run:
-            done = rehearse(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
+            result = rehearse(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
             hooks = Hooks(after_arm=work.require_parts)
-            done = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
+            result = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
         failpoints.hit("load.pre_discard")
     return LoadResult(
         branch=request.branch or "main",
@@ -66,7 +71,7 @@ def load(core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None =
         nodes=work.counts("node"),
         edges=work.counts("edge"),
         actor_id=request.actor,
-        commit=done.commit,
+        commit=result.commit,
         runner=tasks.name,
         rejected=dict(sorted(work.refused.items())) if request.on_error == "skip" else {},
         dry_run=request.dry_run,
@@ -77,12 +82,15 @@ def load(core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None =
 class _Load:
     """The work of one call; preparing again after a lost race checks again, but stages only under a new schema."""
 
-    def __init__(self, core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> None:
+    def __init__(
+        self, core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning, done: Prestaged | None = None
+    ) -> None:
         self.core = core
         self.request = request
         self.tasks = tasks
         self.tuning = tuning
-        self.load_id = new_ulid()
+        self.done = done
+        self.load_id = new_ulid() if done is None else done.job.load_id
         self._staging: Staging | None = None
         self._refused_in_sets: Counter[str] = Counter()
 
@@ -132,8 +140,11 @@ class _Load:
 
     def _stage(self, view: View) -> None:
         self._refused_in_sets = Counter()
-        place = Place(self.core.store.root, self.load_id, self.core.external_blobs)
-        self._staging = Staging(place, view.catalog, self.request, self.tasks, self.tuning)
+        if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
+            self._staging = Staging.taken_over(self.done, self.request, self.tasks)
+        else:
+            place = Place(self.core.store.root, self.load_id, self.core.external_blobs)
+            self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
         if self._staging.refused and not self._may_skip():
             self._staging.write_row_rejects()
             raise_refusals(self._staging.samples(), self.refused)

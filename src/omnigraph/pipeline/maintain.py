@@ -3,42 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.merge.delta import RowDelta, compared, plain_schema
+from omnigraph.engine.write.files import is_remote, open_input, open_output
+from omnigraph.errors import StorageError
+from omnigraph.ids import new_ulid
 from omnigraph.pipeline.jobs import SparkTasks, Tasks
 from omnigraph.pipeline.session import spark_session
+from omnigraph.storage.loads import claim_for_others
+from omnigraph.storage.objects import open_objects
+from omnigraph.storage.parts import discard_load, load_directory
 from omnigraph.storage.tables import TableHandle, open_table, quote
 
 _RANGE_ROWS = 1 << 19
 _SAMPLE = 1 << 16
-Encoded = tuple[bytes, bytes]
+# What a task sends passes through the JVM of the driver, which has to hold what all of them send.
+_SENT_BYTES = 1 << 18
+_DAY_MS = 24 * 3_600_000
+Sent: TypeAlias = bytes | str
+"""Rows as a stream of Arrow, or the path of a file of them."""
 
 
 def spread_delta(
-    old: TableHandle, new: TableHandle, tasks: Tasks | None = None, *, range_rows: int = _RANGE_ROWS
+    old: TableHandle,
+    new: TableHandle,
+    tasks: Tasks | None = None,
+    *,
+    range_rows: int = _RANGE_ROWS,
+    sent_bytes: int | None = None,
 ) -> RowDelta:
     """The delta that a comparison in this process would find, rows by ascending id.
 
-    Only rows that differ come back; what they were found among stays with the tasks.
+    Only rows that differ come back, many of them in files; on local storage these are mapped, so that memory holds
+    what is looked at.
     """
     rows = old.count_rows() + new.count_rows()
     ranges = _ranges(_cuts([old, new], -(-rows // range_rows)))
     places = [(table.address, table.version) for table in (old, new)]
+    root, scratch_id = old.address.root, new_ulid()
+    scratch, most = root.child(load_directory(scratch_id)), _SENT_BYTES if sent_bytes is None else sent_bytes
 
-    def compare(inside: str | None) -> Encoded:
+    def compare(inside: str | None) -> tuple[Sent, Sent]:
         one, other = (open_table(address, version) for address, version in places)
         found = compared(one, other, inside)
-        return _encoded(found.before), _encoded(found.after)
+        return _sent(found.before, scratch, most), _sent(found.after, scratch, most)
 
     runs: Any = tasks if tasks is not None else SparkTasks(spark_session())
-    parts = runs.run(compare, ranges, stage="compare", report=None)
-    return RowDelta(_joined(old, [part[0] for part in parts]), _joined(new, [part[1] for part in parts]))
+    objects = open_objects(root)
+    with suppress(StorageError):  # where nothing can be written, tasks send all they find
+        claim_for_others(objects, scratch_id, _DAY_MS)
+    try:
+        parts = runs.run(compare, ranges, stage="compare", report=None)
+        return RowDelta(_joined(old, [part[0] for part in parts]), _joined(new, [part[1] for part in parts]))
+    finally:
+        # A file that is mapped stays readable without its name.
+        with suppress(StorageError):
+            discard_load(objects, scratch_id)
 
 
 def _cuts(tables: Sequence[TableHandle], count: int) -> list[str]:
@@ -66,16 +93,28 @@ def _ranges(cuts: Sequence[str]) -> list[str | None]:
     return found
 
 
-def _encoded(rows: pa.Table) -> bytes:
+def _sent(rows: pa.Table, scratch: str, most: int) -> Sent:
     if not rows.num_rows:
         return b""
+    if rows.nbytes > most:
+        path = f"{scratch}/{new_ulid()}.arrow"
+        with suppress(OSError):
+            with open_output(path) as file, pa.ipc.new_file(file, rows.schema) as writer:
+                writer.write_table(rows)
+            return path
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
     return bytes(sink.getvalue())
 
 
-def _joined(table: TableHandle, parts: Sequence[bytes]) -> pa.Table:
+def _joined(table: TableHandle, parts: Sequence[Sent]) -> pa.Table:
     empty = plain_schema(table.schema).empty_table()
-    found = [pa.ipc.open_stream(part).read_all().cast(empty.schema) for part in parts if part]
-    return pa.concat_tables([empty, *found]).combine_chunks()
+    return pa.concat_tables([empty, *(_received(part).cast(empty.schema) for part in parts if part)])
+
+
+def _received(part: Sent) -> pa.Table:
+    if isinstance(part, bytes):
+        return pa.ipc.open_stream(part).read_all()
+    file = open_input(part) if is_remote(part) else pa.memory_map(part)
+    return pa.ipc.open_file(file).read_all()

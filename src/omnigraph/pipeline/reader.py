@@ -100,9 +100,11 @@ class SparkReader:
         columns: Mapping[str, str] | None = None,
         mode: str = "merge",
         actor: str | None = None,
+        external_blobs: Sequence[str] = (),
     ) -> Sink:
         """What `foreachBatch` takes to load the batches of a stream into this branch, each batch once."""
-        return Sink(self.view.tables.root.uri, name, self.view.branch or "main", type, edge, columns, mode, actor)
+        place = self.view.tables.root.uri, name, self.view.branch or "main"
+        return Sink(*place, type, edge, columns, mode, actor, external_blobs)
 
     def create_views(self, prefix: str = "") -> list[str]:
         """A temporary view per type, under its name; a name that nodes and edges share gets `_edge` for the edges."""

@@ -48,31 +48,60 @@ class Place:
     external: ExternalBlobPolicy | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Prestaged:
+    """What the tasks of a job that is not ours have staged: all of its splits, numbered from zero."""
+
+    job: StageJob
+    splits: tuple[Split, ...]
+    staged: tuple[Staged, ...]
+
+
+def stage_job(
+    place: Place, catalog: Catalog, request: LoadRequest, tuning: Tuning, *, cores: int, elsewhere: bool
+) -> StageJob:
+    """What the tasks of a load have to know; those that run elsewhere are armed by it."""
+    return StageJob(
+        root=place.root,
+        load_id=place.load_id,
+        catalog=catalog,
+        first_id=reserve_ulids(1),
+        samples=tuning.samples,
+        skip=request.on_error == "skip",
+        max_errors=request.max_errors,
+        failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if elsewhere else "",
+        fill=_fill_plan(catalog, request, cores),
+        external=place.external,
+    )
+
+
 class Staging:
     """The staged rows of one load under one schema; rows may be dropped, which stages their splits again."""
 
-    def __init__(self, place: Place, catalog: Catalog, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> None:
-        root, load_id = place.root, place.load_id
+    def __init__(self, job: StageJob, request: LoadRequest, tasks: Tasks, splits: Sequence[Split]) -> None:
+        self.job = job
         self.request = request
         self.tasks = tasks
-        scratch = f"{root.uri}/{parts.load_directory(load_id)}"
-        sources = plan_sources(request, scratch)
-        self.splits = cut(sources, cores=tasks.cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
-        self.job = StageJob(
-            root=root,
-            load_id=load_id,
-            catalog=catalog,
-            first_id=reserve_ulids(1),
-            samples=tuning.samples,
-            skip=request.on_error == "skip",
-            max_errors=request.max_errors,
-            failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if tasks.name == "spark" else "",
-            fill=_fill_plan(catalog, request, tasks.cores),
-            external=place.external,
-        )
+        self.splits = splits
         self._staged: dict[int, Staged] = {}
-        self._stage(self.splits)
-        self._report()
+
+    @classmethod
+    def of(cls, place: Place, catalog: Catalog, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> Staging:
+        """Cut the input and stage every split of it."""
+        sources = plan_sources(request, f"{place.root.uri}/{parts.load_directory(place.load_id)}")
+        splits = cut(sources, cores=tasks.cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
+        job = stage_job(place, catalog, request, tuning, cores=tasks.cores, elsewhere=tasks.name == "spark")
+        made = cls(job, request, tasks, splits)
+        made._stage(splits)
+        made._report()
+        return made
+
+    @classmethod
+    def taken_over(cls, done: Prestaged, request: LoadRequest, tasks: Tasks) -> Staging:
+        """Go on with what others have staged."""
+        made = cls(done.job, request, tasks, done.splits)
+        made._staged = {each.split: each for each in done.staged}
+        return made
 
     @property
     def parts(self) -> dict[str, tuple[Part, ...]]:

@@ -1,9 +1,10 @@
-"""`df.write.format("omnigraph")`: tasks spill their rows beside the graph, and the end of the job is one load."""
+"""`df.write.format("omnigraph")`: tasks check and stage rows beside the graph, and the end of the job is one load."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +13,18 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph import open as open_graph
 from omnigraph.engine.runners import LoadRequest
+from omnigraph.engine.write.files import InputFile
 from omnigraph.engine.write.load import parse_mode
-from omnigraph.errors import BadRequest
+from omnigraph.engine.write.tabular import FrameShape
+from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.frames import Spilled, SpilledFrame, numbered, spill_partition
-from omnigraph.pipeline.load import load_here
+from omnigraph.pipeline.jobs import LocalTasks
+from omnigraph.pipeline.load import load
 from omnigraph.pipeline.sink import Sink
+from omnigraph.pipeline.sources import Source, Split
+from omnigraph.pipeline.stage import Staged, StageJob, stage_split
+from omnigraph.pipeline.staging import Place, Prestaged, Tuning, stage_job
 from omnigraph.storage.branches import branch_name
 from omnigraph.storage.layout import normalize_root
 from omnigraph.storage.loads import claim_for_others
@@ -84,24 +91,39 @@ class Target:
     def open(self) -> Graph:
         return open_graph(self.uri, self.branch, self.actor, external_blobs=self.external_blobs)
 
-    def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled]) -> None:
+    def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled], done: Prestaged | None = None) -> None:
         """One load of everything that tasks have written, in the order of the partitions."""
-        named = branch_name(branch)
-        graph._core.require_change(graph.actor, named)
-        load_here(
-            graph._core,
-            LoadRequest(
-                data=SpilledFrame(tuple(numbered(spilled))),
-                mode=parse_mode(self.mode),
-                type=self.type,
-                edge=self.edge,
-                columns=self.columns,
-                branch=named,
-                base=graph.branch_name,
-                actor=graph.actor,
-                no_embed=self.no_embed,
-            ),
+        graph._core.require_change(graph.actor, branch_name(branch))
+        request = self.request(graph, branch, SpilledFrame(tuple(numbered(spilled))))
+        load(graph._core, request, LocalTasks(), done=done)
+
+    def request(self, graph: Graph, branch: str, data: Any) -> LoadRequest:
+        """The load that these options describe."""
+        return LoadRequest(
+            data=data,
+            mode=parse_mode(self.mode),
+            type=self.type,
+            edge=self.edge,
+            columns=self.columns,
+            branch=branch_name(branch),
+            base=graph.branch_name,
+            actor=graph.actor,
+            no_embed=self.no_embed,
         )
+
+    def stage_job(self, graph: Graph) -> StageJob | None:
+        """What tasks need in order to stage their rows; None where an embedder would have to be shared among them."""
+        core = graph._core
+        place = Place(core.store.root, self.load_id, core.external_blobs)
+        request = self.request(graph, self.branch, None)
+        job = stage_job(place, graph.view().catalog, request, Tuning(), cores=1, elsewhere=True)
+        return job if job.fill.embedder is None else None
+
+    def split(self, spilled: Spilled, first: int = 1) -> Split:
+        """A partition as the share of one task."""
+        number, path, size, _ = spilled
+        source = Source(InputFile(path, size), None, FrameShape(self.type, self.edge, self.columns), first)
+        return Split(number, source, 0, None, first)
 
     def discard(self, graph: Graph) -> None:
         discard_load(graph._core.store.objects, self.load_id)
@@ -109,9 +131,10 @@ class Target:
 
 @dataclass
 class SpilledRows(WriterCommitMessage):
-    """What one task has written."""
+    """What one task has written: its rows as they came, and what became of them where it staged them as well."""
 
     spilled: Spilled
+    staged: Staged | None = None
 
 
 class GraphWriter(DataSourceArrowWriter):
@@ -120,19 +143,37 @@ class GraphWriter(DataSourceArrowWriter):
     def __init__(self, target: Target) -> None:
         self.target = target
         with target.open() as graph:
-            claim_for_others(graph._core.store, target.load_id, _DAY_MS)
+            claim_for_others(graph._core.store.objects, target.load_id, _DAY_MS)
+            self.job = target.stage_job(graph)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return SpilledRows(spill_partition(iterator, self.target.directory))
+        spilled = spill_partition(iterator, self.target.directory)
+        number, *_, rows = spilled
+        if self.job is None or not rows:
+            return SpilledRows(spilled, Staged(number))
+        try:
+            return SpilledRows(spilled, stage_split(self.job, self.target.split(spilled)))
+        except OmnigraphError:
+            return SpilledRows(spilled)  # told once, by the load that ends the job, and not by Spark after four tries
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with self.target.open() as graph:
             try:
                 found = _spilled(messages)
                 if any(rows for *_, rows in found):
-                    self.target.load(graph, self.target.branch, found)
+                    self.target.load(graph, self.target.branch, found, self._staged(messages))
             finally:
                 self.target.discard(graph)
+
+    def _staged(self, messages: Sequence[Any]) -> Prestaged | None:
+        """What all tasks have staged together; None when it has to be done here, from the rows as they came."""
+        told = sorted((message for message in messages if message is not None), key=lambda each: each.spilled[0])
+        staged = tuple(message.staged for message in told if message.staged is not None)
+        if self.job is None or [each.split for each in staged] != list(range(len(told))):
+            return None
+        firsts = accumulate((message.spilled[3] for message in told), initial=1)
+        splits = tuple(self.target.split(message.spilled, first) for message, first in zip(told, firsts, strict=False))
+        return Prestaged(self.job, splits, staged)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         with self.target.open() as graph:
@@ -154,7 +195,7 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
             external_blobs=target.external_blobs,
         )
         with target.open() as graph:
-            claim_for_others(graph._core.store, target.load_id, _DAY_MS)
+            claim_for_others(graph._core.store.objects, target.load_id, _DAY_MS)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return SpilledRows(spill_partition(iterator, self.target.directory))
@@ -164,7 +205,7 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
         if any(rows for *_, rows in found):
             self.sink.apply(batchId, lambda graph, branch: self.target.load(graph, branch, found))
         with self.target.open() as graph:
-            claim_for_others(graph._core.store, self.target.load_id, _DAY_MS)  # the stream goes on
+            claim_for_others(graph._core.store.objects, self.target.load_id, _DAY_MS)  # the stream goes on
             for _, path, *_ in found:
                 graph._core.store.objects.delete(path.removeprefix(f"{self.target.uri}/"))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from omnigraph.policy.actions import Action
-from omnigraph.policy.bundle import Bundle, check_kind
-from omnigraph.policy.cedar import CompiledPolicy
 from omnigraph.policy.visibility import Visibility, visibility_of
+
+if TYPE_CHECKING:
+    from omnigraph.policy.bundle import Bundle
 
 # Whoever may not see everything must not learn it by what a write does or refuses to do.
 _REVEALING = frozenset({Action.CHANGE, Action.SCHEMA_APPLY, Action.BRANCH_MERGE, Action.ADMIN})
@@ -36,6 +38,10 @@ class PolicyEngine:
     """One compiled bundle; `graph_id` is None for the bundle of the server itself."""
 
     def __init__(self, bundle: Bundle, graph_id: str | None) -> None:
+        # Most graphs have no policy; only one that has needs the parser of bundles and Cedar.
+        from omnigraph.policy.bundle import check_kind
+        from omnigraph.policy.cedar import CompiledPolicy
+
         check_kind(bundle, "server" if graph_id is None else "graph")
         self.bundle = bundle
         self.graph_id = graph_id

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from omnigraph.errors import BadRequest
 
@@ -130,10 +130,7 @@ def _object_uri(text: str) -> str:
     """The normal spelling of an object's URI. Letters that a path may hold stay as they are, so that usual URIs do."""
     if not text.isprintable():
         raise BadRequest("it holds a character that no URI can have")
-    try:
-        parts = urlsplit(text)
-    except ValueError as error:
-        raise BadRequest("it is no URI") from error
+    parts = _split(text)
     if "@" in parts.netloc or ":" in parts.netloc:
         raise BadRequest("it holds user information or a port")
     match parts.scheme:
@@ -169,8 +166,15 @@ def _require_plain(text: str) -> None:
             raise BadRequest(f"'{text}' holds {what}")
 
 
+def _split(text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError:
+        raise BadRequest(f"'{text}' is no URI") from None
+
+
 def _s3(text: str) -> str:
-    parts = urlsplit(text)
+    parts = _split(text)
     if "@" in parts.netloc or ":" in parts.netloc:
         raise BadRequest(f"'{text}' holds user information or a port")
     if not parts.netloc:
@@ -182,7 +186,7 @@ def _s3(text: str) -> str:
 
 
 def _file(text: str) -> str:
-    parts = urlsplit(text)
+    parts = _split(text)
     if parts.netloc:
         raise BadRequest(f"'{text}' must have three slashes: file:///directory")
     directory = "/" + unquote(_segments(text, parts.path))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from omnigraph.policy.bundle import Rule
+if TYPE_CHECKING:
+    from omnigraph.policy.bundle import Rule
 
 
 @dataclass(frozen=True, slots=True)

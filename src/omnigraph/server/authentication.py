@@ -17,9 +17,8 @@ def authenticate(request: Request, tokens: TokenTable) -> ResolvedActor:
     presented = _presented(request)
     if presented is None:
         raise _unauthorized("missing bearer token")
-    actor = tokens.verify(presented)
+    actor = _verified(presented, tokens)
     if actor is None:
-        _LOG.warning("bearer token refused", extra={"token_sha256": token_fingerprint(presented)})
         raise _unauthorized("invalid bearer token")
     return actor
 
@@ -27,7 +26,14 @@ def authenticate(request: Request, tokens: TokenTable) -> ResolvedActor:
 def recognized(request: Request, tokens: TokenTable) -> ResolvedActor | None:
     """The actor of the token on a route that asks for none; nobody when there is no token, or a wrong one."""
     presented = _presented(request)
-    return None if presented is None else tokens.verify(presented)
+    return None if presented is None else _verified(presented, tokens)
+
+
+def _verified(presented: str, tokens: TokenTable) -> ResolvedActor | None:
+    actor = tokens.verify(presented)
+    if actor is None and len(tokens):
+        _LOG.warning("bearer token refused", extra={"token_sha256": token_fingerprint(presented)})
+    return actor
 
 
 def _presented(request: Request) -> str | None:

@@ -17,6 +17,8 @@ from omnigraph.policy.authorize import Refusal, State, classify
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import TokenTable, is_remote, load_tokens, reload_tokens
 from omnigraph.server.deployment import Deployment, ServedGraph
+from omnigraph.server.settings import write_settings
+from omnigraph.storage.settings import Settings as WriteSettings
 
 _AT_ONCE = 4
 _SECRET_SECONDS = 60.0
@@ -30,7 +32,8 @@ def cluster_deployment(
     applied = read_applied(root, environ)
     tokens = load_tokens(environ)
     _LOG.info("tokens", extra={"source": tokens.source, "actors": len(tokens.actors)})
-    return _Cluster(root, environ, unauthenticated, require_all_graphs).deployed(applied, tokens)
+    cluster = _Cluster(root, environ, unauthenticated, require_all_graphs, write_settings(environ))
+    return cluster.deployed(applied, tokens)
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class _Cluster:
     environ: Mapping[str, str]
     unauthenticated: bool
     require_all_graphs: bool
+    settings: WriteSettings
     _seen: _Seen = ("", frozenset())
     _applied: dict[str, AppliedGraph] = field(default_factory=dict)
     _tokens_read: float = field(default_factory=time.monotonic)
@@ -108,7 +112,7 @@ class _Cluster:
             _LOG.warning("graph quarantined", extra={"graph_id": applied.id, "reason": applied.quarantined})
             return None
         try:
-            return _opened(applied)
+            return _opened(applied, self.settings)
         except OmnigraphError as error:
             _LOG.error("graph quarantined", extra={"graph_id": applied.id, "reason": error.message})
             return None
@@ -132,9 +136,9 @@ def _seen(applied: AppliedCluster) -> _Seen:
     return applied.tag, frozenset(graph.id for graph in applied.graphs if graph.pending)
 
 
-def _opened(applied: AppliedGraph) -> ServedGraph:
+def _opened(applied: AppliedGraph, settings: WriteSettings) -> ServedGraph:
     policy = None if applied.policy is None else PolicyEngine(applied.policy, applied.id)
-    core = open_graph(applied.uri, policy=policy, external_blobs=applied.external_blobs)
+    core = open_graph(applied.uri, settings=settings, policy=policy, external_blobs=applied.external_blobs)
     return ServedGraph(applied.id, core, registry(applied.queries), _embedder(applied.embedding))
 
 

@@ -17,6 +17,8 @@ from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import INLINE, TokenTable, load_tokens
 from omnigraph.server.deployment import Deployment, ServedGraph
 from omnigraph.server.serve import Bind
+from omnigraph.storage.settings import DEFAULTS
+from omnigraph.storage.settings import Settings as WriteSettings
 
 GRAPH_ID = "default"
 ACTOR = "developer"
@@ -29,14 +31,16 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def development_deployment(uri: str, *, queries: Sequence[str] = (), token: str | None) -> Deployment:
+def development_deployment(
+    uri: str, *, queries: Sequence[str] = (), token: str | None, settings: WriteSettings = DEFAULTS
+) -> Deployment:
     """A graph under the id `default`; whoever has the token may do everything, without a token everybody may."""
     stored = registry(declared_in([_read(path) for path in queries]))
     if token is None:
-        graph = ServedGraph(GRAPH_ID, open_graph(uri), stored)
+        graph = ServedGraph(GRAPH_ID, open_graph(uri, settings=settings), stored)
         return Deployment({GRAPH_ID: graph}, State.OPEN, _OPEN_TABLE)
     policy = PolicyEngine(_everything("graph"), GRAPH_ID)
-    graph = ServedGraph(GRAPH_ID, open_graph(uri, policy=policy), stored)
+    graph = ServedGraph(GRAPH_ID, open_graph(uri, settings=settings, policy=policy), stored)
     tokens = load_tokens(_only(token))
     return Deployment(
         {GRAPH_ID: graph}, State.POLICY_ENABLED, tokens, server_policy=PolicyEngine(_everything("server"), None)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from omnigraph.engine.read.budget import Limits, limits_from
 from omnigraph.errors import StartRefused
 from omnigraph.server.admission import Caps, caps_from
+from omnigraph.storage.settings import DEFAULTS
+from omnigraph.storage.settings import Settings as WriteSettings
 
 CORS_ORIGINS = "OMNIGRAPH_CORS_ORIGINS"
 METRICS_BIND = "OMNIGRAPH_METRICS_BIND"
@@ -52,6 +54,11 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
         cors_origins=tuple(origin.strip() for origin in origins if origin.strip()),
         metrics_bind=environ.get(METRICS_BIND, "").strip() or None,
     )
+
+
+def write_settings(environ: Mapping[str, str]) -> WriteSettings:
+    """How the graphs of a server write; a request can wait longer for a schema change than a program would."""
+    return WriteSettings(writer_wait_ms=_number(environ, "OMNIGRAPH_WRITER_WAIT_MS", DEFAULTS.writer_wait_ms))
 
 
 def _number(environ: Mapping[str, str], name: str, default: int) -> int:

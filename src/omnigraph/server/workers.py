@@ -26,9 +26,10 @@ def serve_with(deploy: Deploy, settings: Settings, listen: Callable[[], socket.s
         raise StartRefused(f"{METRICS_BIND} works with one worker only; scrape /metrics instead")
     listening = listen()
     children = [_forked(deploy, settings, listening) for _ in range(workers)]
+    _forward_signals(children)  # before anybody knows that there is somebody to signal
     announce(listening)
     listening.close()
-    _supervise(children)
+    _wait_for(children)
 
 
 def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int:
@@ -36,10 +37,13 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
     child = os.fork()
     if child:
         return child
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what it is about to open is new enough
     status = 1
     try:
-        run(deploy(), settings, listening, announced=False)
+        hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what it is about to open is new enough
+        deployment = deploy()
+        if deployment.successor is None:
+            signal.signal(signal.SIGHUP, hangup)
+        run(deployment, settings, listening, announced=False)
         status = 0
     except OmnigraphError as error:
         sys.stderr.write(f"error: {error.message}\n")
@@ -48,8 +52,8 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
         os._exit(status)
 
 
-def _supervise(children: list[int]) -> None:
-    """Pass signals on and wait; a worker that dies takes the others with it, so that a supervisor notices."""
+def _forward_signals(children: list[int]) -> None:
+    """Pass on what asks the server to stop or to read everything again."""
 
     def forward(number: int, _: object) -> None:
         for child in children:
@@ -57,6 +61,10 @@ def _supervise(children: list[int]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, forward)
+
+
+def _wait_for(children: list[int]) -> None:
+    """Until all have ended; a worker that dies takes the others with it, so that a supervisor notices."""
     failed = False
     remaining = set(children)
     while remaining:

@@ -88,9 +88,11 @@ def _bytes(dataset: Any, column: str, numbers: pa.Array, by: str) -> Sequence[by
 
 def _spread(data: Sequence[bytes], where: pa.Array) -> pa.Array:
     """Values at the places that a mask names, null elsewhere."""
+    values = pa.array(data, pa.large_binary())
+    if len(values) == len(where):
+        return values
     mask = where.to_numpy(zero_copy_only=False)
-    positions = np.cumsum(mask) - 1
-    return pa.array(data, pa.large_binary()).take(pa.array(positions, mask=~mask))
+    return values.take(pa.array(np.cumsum(mask) - 1, mask=~mask))
 
 
 def _refuse_parts(column: str, outside: pa.Array) -> None:

@@ -35,6 +35,11 @@ def smallest_fragment(dataset: Any) -> Any:
     return min(described, key=lambda fragment: (fragment.physical_rows, fragment.id), default=None)
 
 
+def physical_rows(dataset: Any) -> int:
+    """How many rows the fragments of a version hold, deleted ones included."""
+    return sum(fragment.physical_rows for fragment in dataset.get_fragments())
+
+
 def row_total(fragments: Iterable[Any]) -> int:
     """How many rows fragments hold together."""
     return sum(fragment.num_rows for fragment in fragments)

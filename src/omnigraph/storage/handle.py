@@ -40,14 +40,14 @@ class IndexInfo:
 @dataclass(frozen=True, slots=True)
 class NearestRows:
     """The `count` rows nearest to a vector: `probes` partitions are searched; of `refine` times as many rows as wanted
-    the exact distance is taken.
+    the exact distance is taken. Without `refine` the index alone decides, and no vector is read.
     """
 
     query: Any
     count: int
     metric: str
     probes: int
-    refine: int
+    refine: int | None
 
 
 class TableHandle:
@@ -173,7 +173,7 @@ class TableHandle:
             return self.dataset.take(positions, columns=list(columns))
 
     def nearest(self, column: str, wanted: NearestRows, filter: Filter | None = None) -> pa.Table:
-        """`_rowid` and vector of about the wanted rows, of those that a filter keeps.
+        """`_rowid` of about the wanted rows, of those that a filter keeps; refined ones with their vectors.
 
         The index answers where it covers; rows that it does not cover are looked at one by one.
         """
@@ -186,7 +186,8 @@ class TableHandle:
             "refine_factor": wanted.refine,
         }
         with self._translated():
-            return self._scanner([column, "_rowid", "_distance"], filter, nearest=search, prefilter=True).to_table()
+            names = ["_rowid", "_distance"] if wanted.refine is None else [column, "_rowid", "_distance"]
+            return self._scanner(names, filter, nearest=search, prefilter=True).to_table()
 
     def read_blobs(self, column: str, row_ids: pa.Array, descriptors: pa.Array) -> pa.Array:
         """The cells of a blob column (`BLOB_CELL`) whose descriptors and row ids are known already."""

@@ -12,6 +12,7 @@ from omnigraph.ids import now_micros
 from omnigraph.storage import lease
 from omnigraph.storage.layout import LOADS_DIR
 from omnigraph.storage.lease import Heartbeat, Lease
+from omnigraph.storage.objects import Objects
 from omnigraph.storage.parts import discard_load, load_directory
 from omnigraph.storage.store import Store
 from omnigraph.storage.strays import discard_with_strays
@@ -36,10 +37,10 @@ def claimed(store: Store, load_id: str) -> Iterator[None]:
     discard_load(store.objects, load_id)
 
 
-def claim_for_others(store: Store, load_id: str, ttl_ms: int) -> None:
+def claim_for_others(objects: Objects, load_id: str, ttl_ms: int) -> None:
     """Claim a scratch directory for processes that come and go: nobody renews it, and its time runs out."""
     lasting = Lease(owner=f"nobody/{load_id}", heartbeat_seq=0, heartbeat_at=now_micros(), ttl_ms=ttl_ms)
-    store.objects.write(f"{load_directory(load_id)}/{_CLAIM}", json.dumps(asdict(lasting)))
+    objects.write(f"{load_directory(load_id)}/{_CLAIM}", json.dumps(asdict(lasting)))
 
 
 def discard_abandoned(store: Store) -> list[str]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader  # at run time it would bring half of the standard library with it
 
 _PANDAS = "pandas"
 
@@ -43,11 +45,11 @@ class _Finder:
             raise ModuleNotFoundError(name)
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self)
+            spec.loader = cast("Loader", _Loader(spec.loader, self))
         return spec
 
 
-class _Loader(Loader):
+class _Loader:
     """The loader of pandas; when it is done, Arrow looks again."""
 
     def __init__(self, loader: Any, finder: _Finder) -> None:

@@ -20,9 +20,10 @@ from omnigraph.storage.handle import ID_CHUNK, TableHandle
 
 _ROW_ID = "_rowid"
 _ADDRESS = "_rowaddr"
-_PLACE = ["id", _ROW_ID, _ADDRESS]
+_CREATED = "_row_created_at_version"
+_FOUND = [_ROW_ID, _ADDRESS, _CREATED]
 _NO_IDS = pa.array([], pa.utf8())
-_NOWHERE = pa.table({"id": _NO_IDS, _ROW_ID: pa.array([], pa.uint64()), _ADDRESS: pa.array([], pa.uint64())})
+_NOWHERE = pa.table({"id": _NO_IDS, **dict.fromkeys(_FOUND, pa.array([], pa.uint64()))})
 _OFFSET_BITS = 32
 _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 
@@ -44,11 +45,12 @@ class Places:
         wanted = pa.chunked_array([_NO_IDS, *named])
         found = None if known is None else _addressed(base, known)
         if found is None:
-            found = base.take_ids(wanted, _PLACE) if len(wanted) and base.fragment_count() else _NOWHERE
+            found = base.take_ids(wanted, ["id", *_FOUND]) if len(wanted) and base.fragment_count() else _NOWHERE
         self.base = base
         self.ids = found["id"].combine_chunks()
         self.row_ids = found[_ROW_ID].to_numpy()
         self._addresses = found[_ADDRESS].to_numpy()
+        self._created = found[_CREATED].to_numpy()
 
     def complete(self, rows: pa.Table) -> Places:
         """Itself, when each of the rows has a place; StorageError(kind=Precondition) otherwise."""
@@ -67,6 +69,12 @@ class Places:
         # The order of rows within a table means nothing, and lance numbers only those at the end by itself.
         order = np.concatenate([replacing, np.flatnonzero(at < 0)])
         return rows.take(pa.array(order)), self.row_ids[at[replacing]]
+
+    def created(self, row_ids: np.ndarray) -> np.ndarray:
+        """In which versions rows that were found came into being."""
+        order = np.argsort(self.row_ids)
+        versions: np.ndarray = self._created[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]]
+        return versions
 
     def withdrawn(self) -> tuple[list[Any], list[int]]:
         """The descriptions of fragments without these rows, and the ids of fragments that have none left."""
@@ -91,7 +99,7 @@ def _addressed(base: TableHandle, known: pa.Table) -> pa.Table | None:
         return _NOWHERE
     if known.num_rows > ID_CHUNK:
         return None
-    found = base.scan([_ROW_ID, _ADDRESS], f"{_ROW_ID} IN ({','.join(map(str, known[_ROW_ID].to_pylist()))})")
+    found = base.scan(_FOUND, f"{_ROW_ID} IN ({','.join(map(str, known[_ROW_ID].to_pylist()))})")
     if found.num_rows != known.num_rows:
         return None
     at = pc.index_in(found[_ROW_ID], value_set=known[_ROW_ID].combine_chunks())
@@ -119,6 +127,14 @@ def _sequence(row_ids: np.ndarray) -> bytes:
     else:
         array = _field(3, _field(2, row_ids.astype("<u8").tobytes()))
     return _field(1, _field(5, array))
+
+
+def version_runs(versions: np.ndarray) -> str:
+    """The RowDatasetVersionSequence of a fragment's rows, as JSON: runs of rows of one version."""
+    starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] + np.uint64(1)))
+    spans = zip(starts.tolist(), [*starts[1:].tolist(), len(versions)], versions[starts].tolist(), strict=True)
+    runs = (_field(1, _field(1, _field(1, start) + _field(2, end))) + _field(2, made) for start, end, made in spans)
+    return json.dumps({"inline": list(b"".join(_field(1, run) for run in runs))})
 
 
 def _field(number: int, value: int | bytes) -> bytes:

@@ -14,6 +14,7 @@ from omnigraph.storage.forks import fork_ref, owned_refs
 from omnigraph.storage.layout import Address
 from omnigraph.storage.sidecar import Fork, PlannedCommit, TablePlan
 from omnigraph.storage.snapshot import TableEntry
+from omnigraph.storage.spread import spread
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import BRANCH, OPERATION_ID, Staged, TableHandle
 from omnigraph.storage.writeset import Create, Delete, Overwrite, Step, TableWrite, WriteSet
@@ -96,6 +97,7 @@ class Planner:
         if first is None:
             # Only a delete stages nothing; the ids were there when the change was prepared on this very content.
             return self._on_base_without(write, acting, base, pin=pin, fork=fork)
+        acting = (acting[0], *spread(first), *acting[1:])
         plan = self._plan(write, base.address, pin, base.version, len(acting), fork=fork)
         return PlannedTable(plan, base.address, acting, self._owned(first, plan, 0))
 

@@ -31,7 +31,8 @@ class Settings:
     # ones go; 0 keeps them.
     manifest_keep_versions: int = 64
     # Two versions of a table that have to be compared from end to end are compared by Spark, where it is installed,
-    # from this many rows in both together; and a table of so many is indexed by Spark, where a session runs.
+    # from this many rows in both together; and a table of so many is indexed by Spark, where a session runs, and its
+    # topology is built in pieces.
     distribute_rows: int = 20_000_000
 
     @property

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from omnigraph.errors import OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.handle import TableHandle
@@ -23,6 +25,7 @@ class Staged:
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+    created: np.ndarray | None = field(default=None, repr=False)  # when the rows were created that first ones replace
     uuid: str = field(default_factory=lambda: f"omnigraph-{new_ulid()}")
     properties: dict[str, str] = field(default_factory=dict)
 
@@ -30,6 +33,21 @@ class Staged:
     def slot(self) -> int:
         """The only version at which this transaction may land."""
         return self.base_version + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Add fragments under the row ids that they name; the version before has withdrawn the rows of these ids."""
+
+    fragments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """Say of the fragments just carried in which versions their first rows were created; the others are new."""
+
+    fragments: int
+    created: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)

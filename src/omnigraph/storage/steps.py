@@ -12,6 +12,7 @@ from omnigraph.errors import BadRequest, KeyConflict
 from omnigraph.storage import parts, tables
 from omnigraph.storage.layout import Address
 from omnigraph.storage.patch import Places, numbered
+from omnigraph.storage.staged import Carry, Date
 from omnigraph.storage.tables import Staged, TableHandle
 from omnigraph.storage.writeset import (
     AppendFragments,
@@ -62,6 +63,10 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return tables.stage_restore(base, pin)
         case BuildIndexes(specs):
             return tables.stage_index(base, specs)
+        case Carry(carried):
+            return tables.stage_carried(base, carried)
+        case Date():
+            return tables.stage_dates(base, step)
         case Create(schema, seed) if seed is not None:
             return tables.stage_overwrite(base, schema)
         case Create():

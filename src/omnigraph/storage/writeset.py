@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.errors import BadRequest
 from omnigraph.storage.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
-from omnigraph.storage.staged import IndexSpec
+from omnigraph.storage.staged import Carry, Date, IndexSpec
 
 WriterKind = Literal["Mutation", "Load", "SchemaApply", "BranchMerge", "EnsureIndices", "Optimize"]
 
@@ -159,6 +159,8 @@ Step = (
     | RestorePin
     | Create
     | BuildIndexes
+    | Carry
+    | Date
 )
 
 

@@ -109,18 +109,18 @@ def run_trial(trial: Trial, place: Path, base: Path, mapping: Path, sizes: Sizes
     with og.open(root, read_only=True) as graph:
         known = graph.commits.head()
     begin = time.monotonic()
-    with _watching(root, place, report, sizes.before(), sizes.after(trial.mode)):
+    with watching(root, place, report, sizes.before(), sizes.after(trial.mode)):
         _load(trial, root, mapping, report)
         report.seconds = time.monotonic() - begin
         with og.open(root) as graph:
             graph.refresh()
-    _judge(trial, root, known, sizes, report)
-    _tidy(root, report)
+    judge(trial, root, known, sizes, report)
+    tidy(root, report)
     return report
 
 
 @contextmanager
-def _watching(root: Path, place: Path, report: Report, old: State, new: State) -> Iterator[None]:
+def watching(root: Path, place: Path, report: Report, old: State, new: State) -> Iterator[None]:
     """A reader in a process of its own; what it has seen goes into the report."""
     seen, stop = place / "seen", place / "stop"
     reader = subprocess.Popen([sys.executable, "-m", _CHILD, "watch", str(root), str(seen), str(stop)])
@@ -175,7 +175,8 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def _judge(trial: Trial, root: Path, known: str | None, sizes: Sizes, report: Report) -> None:
+def judge(trial: Trial, root: Path, known: str | None, sizes: Sizes, report: Report) -> None:
+    """Compare what the graph has, and its history, with what the trial must leave."""
     with og.open(root) as graph:
         wanted = sizes.after(trial.mode) if trial.ending == "new" else sizes.before()
         found = state_of(graph.view())
@@ -191,20 +192,27 @@ def _judge(trial: Trial, root: Path, known: str | None, sizes: Sizes, report: Re
         report.problems += violations(graph._core.store)
 
 
-def _tidy(root: Path, report: Report) -> None:
+def tidy(root: Path, report: Report) -> None:
     """After a cleanup nothing is left of the load but what versions refer to; and the graph takes the next write."""
     with og.open(root) as graph:
         graph.cleanup(keep=1, confirm=True)
         if left := [path.name for path in (root / "__loads").glob("*")]:
             report.problems.append(f"cleanup left {left} in __loads")
-        for entry in graph.view().snapshot:
-            address = entry.address(graph._core.store.root)
-            there = {str(path.relative_to(address.uri)) for path in Path(address.uri, "data").rglob("*.lance")}
-            if strays := there - referred_files(address):
-                report.problems.append(f"cleanup left {len(strays)} stray files in {entry.table_key}")
+        if strays := stray_files(graph):
+            report.problems.append(f"cleanup left {len(strays)} stray files, such as {strays[0]}")
         graph.load([{"type": "Person", "data": {"handle": "later", "name": "L", "generation": 3}}], runner="inline")
         if graph.get("Person", "later") is None:
             report.problems.append("a later write is not there")
+
+
+def stray_files(graph: og.Graph) -> list[str]:
+    """Data files in the tables of main that none of their versions refers to."""
+    found = []
+    for entry in graph.view().snapshot:
+        address = entry.address(graph._core.store.root)
+        there = {str(path.relative_to(address.uri)) for path in Path(address.uri, "data").rglob("*.lance")}
+        found += [f"{entry.table_key} {name}" for name in sorted(there - referred_files(address))]
+    return found
 
 
 def _wait_for(holds: Any) -> bool:

@@ -61,14 +61,18 @@ def brain(s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def server(brain: Path) -> Iterator[ServerProcess]:
-    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps(TOKENS), "OMNIGRAPH_RELOAD_MS": "200"}
+    environ = {
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": json.dumps(TOKENS),
+        "OMNIGRAPH_RELOAD_MS": "200",
+        "OMNIGRAPH_WRITER_WAIT_MS": "120000",  # however slow the machine is, nobody is to fail
+    }
     root = (brain / "cluster.yaml").read_text().partition("storage: ")[2].strip()
     with running(["-m", "omnigraph.server", "--bind", "127.0.0.1:0", "--cluster", root], environ) as found:
         yield found
 
 
 def test_the_company_brain_evolves_while_people_ask(brain: Path, server: ServerProcess) -> None:
-    with server.client(TOKENS["maintainer"]) as maintainer:
+    with server.client(TOKENS["maintainer"], timeout=240) as maintainer:
         loaded = _load(maintainer)
         assert loaded["total_entities"] > 100
         with _busy(server) as answers:
@@ -120,7 +124,7 @@ def _busy(server: ServerProcess) -> Iterator[Counter[tuple[str, int]]]:
         return client.post(url, content=json.dumps(line), headers=kind).status_code
 
     def go_on(who: str, act: Callable[[httpx.Client, int], int], actor: str) -> None:
-        with server.client(TOKENS[actor]) as client:
+        with server.client(TOKENS[actor], timeout=240) as client:
             for number in itertools.count():
                 if over.is_set():
                     return
@@ -160,7 +164,7 @@ def _invoke(client: httpx.Client, name: str, **params: Any) -> httpx.Response:
 
 
 def _until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -45,6 +45,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return found
 
     monkeypatch.setattr(delta, "_REWRITE_ROWS", 0)
+    monkeypatch.setattr(maintain, "_SENT_BYTES", 0)
     monkeypatch.setattr(maintain, "_ranges", counted)
     return seen
 
@@ -54,10 +55,11 @@ def test_ranges_together_are_the_whole(template: Path) -> None:
         one, other = (graph.view(branch) for branch in ("main", "other"))
         tables = [view.table(view.catalog.nodes["Doc"]) for view in (one, other)]
         whole = compared(*tables)
-        for rows in (10_000, 100, 7):
-            spread = maintain.spread_delta(*tables, LocalTasks(), range_rows=rows)
+        for rows, sent in ((10_000, 1 << 20), (100, 0), (7, 300)):
+            spread = maintain.spread_delta(*tables, LocalTasks(), range_rows=rows, sent_bytes=sent)
             assert spread.before.equals(whole.before)
             assert spread.after.equals(whole.after)
+        assert list((template / "__loads").glob("*")) == [], "files that tasks have written are gone"
         assert (whole.inserted.num_rows, whole.updated.num_rows, whole.deleted.num_rows) == (100, 50, 50)
 
 

@@ -21,6 +21,7 @@ from omnigraph.storage import failpoints
 from omnigraph.storage.settings import Settings
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.loads import export_text
+from omnigraph.testing.one_commit import stray_files
 from omnigraph.testing.processes import children
 
 QUICK = Settings(lease_ttl_ms=600, lease_skew_ms=0, writer_wait_ms=5_000)
@@ -29,6 +30,7 @@ POINTS = [
     pytest.param("load.split_staged_at_first=kill@3", False, id="while-staging"),
     pytest.param("load.post_stage=kill", False, id="after-staging"),
     pytest.param("load.post_checks=kill", False, id="after-the-checks"),
+    pytest.param("recovery.sidecar_write=kill", False, id="staged-in-tables"),
     pytest.param("mutation.post_sidecar_pre_fork=kill", False, id="armed"),
     pytest.param("mutation.post_table_commit=kill@1", False, id="one-table-committed"),
     pytest.param("mutation.post_effects_pre_publish=kill", True, id="every-table-committed"),
@@ -74,6 +76,7 @@ def test_a_killed_load_is_all_there_or_not_at_all(tmp_path: Path, mode: str, spe
     load(reopened._core, again, LocalTasks())
     assert "m059" in export_text(reopened._core)
     assert list((tmp_path / "graph" / "__loads").glob("*")) == [], "the next load removes what the dead one left"
+    assert stray_files(reopened) == [], "also where it had brought files into tables"
 
 
 DRIVER = """

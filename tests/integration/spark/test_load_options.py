@@ -22,7 +22,9 @@ from omnigraph.pipeline.jobs import LocalTasks, Progress, SparkTasks
 from omnigraph.pipeline.load import load
 from omnigraph.pipeline.staging import Tuning
 from omnigraph.storage import failpoints
+from omnigraph.storage.strays import discard_with_strays
 from omnigraph.testing.loads import export_text
+from omnigraph.testing.one_commit import stray_files
 
 TINY = Tuning(split_bytes=700, split_rows=9, bucket_rows=7, task_rows=11)
 run = partial(load, tasks=LocalTasks(), tuning=TINY)
@@ -176,6 +178,37 @@ def test_an_overwrite_refuses_when_the_branch_moves(graph: og.Graph) -> None:
     ):
         run(graph._core, request(MANY, "overwrite"))
     assert exported(graph).count("\n") == 1
+    assert (left_behind(graph), stray_files(graph)) == ([], [])
+
+
+def test_a_load_that_was_taken_for_dead_gives_up_instead_of_committing_what_is_gone(graph: og.Graph) -> None:
+    def tidy_up() -> None:
+        for place in (Path(graph.uri) / "__loads").glob("*"):
+            assert discard_with_strays(graph._core.store, place.name)
+
+    with (
+        failpoints.armed({"recovery.sidecar_write": tidy_up}),
+        pytest.raises(og.errors.StorageError, match="were removed while it stood still"),
+    ):
+        run(graph._core, request(MANY))
+    assert (exported(graph), left_behind(graph), stray_files(graph)) == ("", [], [])
+    assert run(graph._core, request(MANY)).total_entities == len(MANY.splitlines())
+
+
+def test_a_merge_replaces_rows_in_one_version_and_keeps_their_row_ids(graph: og.Graph) -> None:
+    def places() -> tuple[int, dict[str, int]]:
+        table = graph.view().table(graph.view().catalog.nodes["Person"])
+        rows = table.scan(["id", "_rowid"])
+        return table.version, dict(zip(rows["id"].to_pylist(), rows["_rowid"].to_pylist(), strict=True))
+
+    run(graph._core, request(PEOPLE))
+    version, before = places()
+    run(graph._core, request(lines(person("p3", age=3), person("fresh"), person("p7", age=70)), "merge"))
+    later, after = places()
+    assert later == version + 1
+    assert {name: after[name] for name in before} == before
+    assert after["fresh"] not in before.values()
+    assert [graph.get("Person", name)["age"] for name in ("p3", "p7")] == [3, 70]  # type: ignore[index]
 
 
 def test_one_load_is_one_commit(graph: og.Graph) -> None:

@@ -134,6 +134,10 @@ def test_a_frame_is_written_in_one_commit_in_every_mode(graph: og.Graph, spark: 
     with pytest.raises(PySparkException) as told:
         written(frame, graph, type="Person")
     assert "w" in str(told.value)
+    few = spark.createDataFrame([("x1", 1), ("x2", 2)], "name string, age int").repartition(5)
+    written(few, graph, type="Person", load_mode="merge")
+    assert [graph.get("Person", name)["age"] for name in ("x1", "x2")] == [1, 2]  # type: ignore[index]
+    before += 1
     changed = spark.createDataFrame([("w1", 60)], "who string, years int")
     graph.branches.create("side")
     written(changed, graph, type="Person", branch="side", columns="name=who,age=years", load_mode="merge")

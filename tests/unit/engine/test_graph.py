@@ -53,6 +53,19 @@ def test_importing_the_package_imports_neither_arrow_nor_lance() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
+def test_a_process_that_only_reads_imports_nothing_that_only_others_need(tmp_path: Path) -> None:
+    og.init(tmp_path / "g", SCHEMA).close()
+    script = (
+        "import sys, omnigraph\n"
+        "graph = omnigraph.open(sys.argv[1])\n"
+        "graph.query('query q() { match { $p: Person } return { count($p) as n } }').scalar()\n"
+        "others = ('omnigraph.engine.write', 'omnigraph.engine.merge.merge', 'omnigraph.engine.feed', 'omnigraph.pipeline',\n"
+        "          'omnigraph.engine.read.search', 'omnigraph.engine.maintain', 'omnigraph.policy.cedar', 'yaml')\n"
+        "sys.exit(' '.join(name for name in others if name in sys.modules) or None)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, tmp_path / "g"], check=True, timeout=60)
+
+
 # --- opening -----------------------------------------------------------------------------------------
 
 

@@ -52,6 +52,7 @@ ELSEWHERE_COMMANDS = {
     "commits": "commit list",
     "create": "init",
     "delete": "mutate",
+    "explain": "query --explain",
     "help": "--help",
     "history": "log",
     "insert": "mutate",

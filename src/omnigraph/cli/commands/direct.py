@@ -107,7 +107,8 @@ DIRECT = (
             Option("--workers", "processes that share the address", "N", number=True, default="1"),
             Option("--unauthenticated", "ask nobody for a token"),
         ),
-        notes="The graph has the id 'default'. A token is printed before the address; it opens everything.",
+        notes="The graph has the id 'default'. A token is printed before the address; it opens everything. Export\n"
+        "that line, then ask with `omnigraph query --server http://127.0.0.1:8080 --graph default …`.",
     ),
     Command(
         ("schema", "plan"),

@@ -154,7 +154,7 @@ READS = (
         "commit.list_commits",
         READ_SCOPE,
         (URI,),
-        (BRANCH, JSON),
+        (BRANCH, Option("--limit", "at most this many commits", "N", number=True), JSON),
         label="commit",
     ),
     Command(

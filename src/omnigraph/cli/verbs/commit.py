@@ -11,7 +11,7 @@ from omnigraph.cli.target import read_target
 def list_commits(call: Call) -> None:
     """The history of a branch, newest first."""
     with read_target(call).reader() as graph:
-        commits = graph.commits.list(call.value("--branch"))
+        commits = graph.commits.list(call.value("--branch"), limit=call.number("--limit"))
     if call.json:
         output.document({"commits": [commit_json(commit) for commit in commits]})
     else:

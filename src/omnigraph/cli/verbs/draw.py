@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.params import params_of
-from omnigraph.cli.sources import declared_query, source_of
+from omnigraph.cli.sources import declared_query, source_of, text_params
 from omnigraph.cli.target import read_target
 from omnigraph.errors import BadRequest
 
@@ -50,7 +50,7 @@ def _picture(call: Call, graph: Graph) -> Picture:
     if source is None:
         raise BadRequest("say what to draw: --from TYPE:ID, --query FILE or -e TEXT")
     query = call.argument("NAME")
-    params = params_of(call, declared_query(source, query))
+    params = params_of(call, lambda: text_params(declared_query(source, query)))
     return draw_answer(place, catalog, source, query, params, limit=limit)
 
 

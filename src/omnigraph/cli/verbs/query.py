@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 from omnigraph.cli.commits import commit_json, note_commit
-from omnigraph.cli.params import params_of
+from omnigraph.cli.params import Texts, params_of
 from omnigraph.cli.rows import Envelope, Layout, render
 from omnigraph.cli.scope import ServerScope, resolve_scope
-from omnigraph.cli.sources import declared_query, require_kind, source_of
+from omnigraph.cli.sources import declared_query, require_kind, source_of, text_params
 from omnigraph.cli.target import read_target, served_target, write_target
 from omnigraph.cli.verbs.load import embeddings_json, embeddings_text
-from omnigraph.errors import BadRequest, QueryNotFound
+from omnigraph.errors import BadRequest, OmnigraphError, QueryNotFound
 
 if TYPE_CHECKING:
     from omnigraph.client.graph import RemoteGraph
@@ -28,10 +28,10 @@ def query(call: Call) -> None:
     """Rows of a read, its plan, or its plan with measurements."""
     source = source_of(call)
     if source is None:
-        _stored_read(call, params_of(call))
+        _stored_read(call)
         return
     declared = declared_query(source, call.argument("NAME"))
-    params = params_of(call, declared)
+    params = params_of(call, lambda: text_params(declared))
     target = read_target(call)
     require_kind(declared, mutation=False)
     with target.reader() as graph:
@@ -48,8 +48,9 @@ def query(call: Call) -> None:
     _print_result(call, result)
 
 
-def _stored_read(call: Call, params: dict[str, Any]) -> None:
+def _stored_read(call: Call) -> None:
     with _stored_graph(call, write=False) as graph:
+        params = params_of(call, lambda: _stored_texts(graph, call.required("NAME")))
         bound = graph.branch(call.value("--branch"))
         result = bound.queries.run(call.required("NAME"), params or None, snapshot=call.text("--snapshot"))
     _print_result(call, result)
@@ -65,14 +66,14 @@ def mutate(call: Call) -> None:
     """One mutation, one commit."""
     source = source_of(call)
     if source is None:
-        params = params_of(call)
         with _stored_graph(call, write=True) as served:
+            params = params_of(call, lambda: _stored_texts(served, call.required("NAME")))
             bound = served.branch(call.value("--branch"))
             done = bound.queries.mutate(call.required("NAME"), params or None, if_commit=call.text("--if-commit"))
         _print_mutation(call, done)
         return
     declared = declared_query(source, call.argument("NAME"))
-    params = params_of(call, declared)
+    params = params_of(call, lambda: text_params(declared))
     target = write_target(call)
     require_kind(declared, mutation=True)
     with target.writer() as graph:
@@ -150,6 +151,16 @@ def _stored_graph(call: Call, *, write: bool) -> RemoteGraph:
     if not isinstance(scope, ServerScope):
         raise BadRequest("a stored query needs a server: use --server, or give the source with --query or -e")
     return served_target(call, scope, write=write).remote()
+
+
+def _stored_texts(graph: RemoteGraph, name: str) -> Texts:
+    """Which parameters of a stored query take text, as far as the server tells."""
+    try:
+        stored = next((each for each in graph.queries.list() if each["name"] == name), {})
+    except OmnigraphError:
+        return {}
+    kinds = ("string", "blob", "date", "datetime")
+    return {each["name"]: each["nullable"] for each in stored.get("params", ()) if each.get("kind") in kinds}
 
 
 def _ambiguous(error: QueryNotFound) -> Exception:

@@ -15,7 +15,7 @@ def serve(call: Call) -> None:
     try:
         from omnigraph.server import development, logs, workers
         from omnigraph.server.serve import bound_socket, parse_bind
-        from omnigraph.server.settings import settings_from
+        from omnigraph.server.settings import settings_from, write_settings
     except ImportError as error:
         raise BadRequest(f"serving needs the server extra ({error.name}): pip install omnigraph[server]") from error
     bind = parse_bind(call.value("--bind"))
@@ -26,8 +26,9 @@ def serve(call: Call) -> None:
     if token is not None:
         # The name under which the command line looks for a token, so that the line can be exported as it is.
         output.line(f"OMNIGRAPH_BEARER_TOKEN={token}")
+    queries, writing = call.many("--queries"), write_settings(os.environ)
     workers.serve_with(
-        lambda: development.development_deployment(uri, queries=call.many("--queries"), token=token),
+        lambda: development.development_deployment(uri, queries=queries, token=token, settings=writing),
         settings_from(os.environ),
         lambda: bound_socket(bind),
         workers=call.number("--workers") or 1,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from omnigraph.compiler.catalog.accepted import Accepted, accept_schema, decode_accepted, draft_of
-from omnigraph.compiler.catalog.assemble import assemble
-from omnigraph.compiler.catalog.decode_ir import decode_state
-from omnigraph.compiler.catalog.migrate import Plan, plan_migration
-from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.compiler.catalog.steps import Step, UnsupportedChange, step_json, step_text
-from omnigraph.compiler.source import Source
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnigraph.compiler.catalog.accepted import Accepted, accept_schema, compile_schema, decode_accepted
+    from omnigraph.compiler.catalog.decode_ir import decode_state
+    from omnigraph.compiler.catalog.migrate import Plan, plan_migration
+    from omnigraph.compiler.catalog.model import Catalog
+    from omnigraph.compiler.catalog.steps import Step, UnsupportedChange, step_json, step_text
 
 __all__ = [
     "Accepted",
@@ -25,7 +27,27 @@ __all__ = [
     "step_text",
 ]
 
+# A read opens a graph and never plans a migration, so each name is loaded when it is first used.
+_HOMES = {
+    "Accepted": "accepted",
+    "Catalog": "model",
+    "Plan": "migrate",
+    "Step": "steps",
+    "UnsupportedChange": "steps",
+    "accept_schema": "accepted",
+    "compile_schema": "accepted",
+    "decode_accepted": "accepted",
+    "decode_state": "decode_ir",
+    "plan_migration": "migrate",
+    "step_json": "steps",
+    "step_text": "steps",
+}
 
-def compile_schema(text: Source | str | bytes, *, name: str = "<string>") -> Catalog:
-    """The catalog of a schema text, without identity: ids are 0 and keys are in alphabetical order."""
-    return assemble(draft_of(text, name=name).shape)
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

@@ -78,6 +78,11 @@ def draft_of(text: Source | str | bytes, *, name: str = "<string>") -> Draft:
     return build_draft(parse_schema(source), source)
 
 
+def compile_schema(text: Source | str | bytes, *, name: str = "<string>") -> Catalog:
+    """The catalog of a schema text, without identity: ids are 0 and keys are in alphabetical order."""
+    return assemble(draft_of(text, name=name).shape)
+
+
 def accept_schema(text: Source | str | bytes, *, domain: str, name: str = "<string>") -> Accepted:
     """The schema of a new graph, with fresh identities in this domain."""
     if not is_ulid(domain):

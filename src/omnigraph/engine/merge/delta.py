@@ -256,9 +256,7 @@ def _ordered_batches(table: TableHandle, inside: str | None = None) -> Iterator[
 def _with_blobs(table: TableHandle, batch: pa.RecordBatch, blobs: list[str]) -> pa.RecordBatch:
     schema = plain_schema(table.schema)
     arrays = [
-        table.read_blobs(name, batch.column(ROW_ID), batch.column(name))
-        if name in blobs
-        else batch.column(name)
+        table.read_blobs(name, batch.column(ROW_ID), batch.column(name)) if name in blobs else batch.column(name)
         for name in schema.names
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -274,7 +272,6 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
         for field in schema
     ]
     return pa.schema([*fields, pa.field(UPDATED, pa.uint64())])
-
 
 
 def _empty(table: TableHandle) -> pa.Table:

@@ -28,7 +28,7 @@ SMALL_TABLE = 4_096
 _LARGEST_IN_MEMORY = 1 << 20
 _COLUMN_CACHE_BYTES = max(512 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
 _NARROW_TEXT = 1 << 31
-_SCAN_SECONDS_PER_ROW = 4e-8
+SCAN_SECONDS_PER_ROW = 4e-8
 _SCAN_SECONDS_PER_BYTE = 2e-9
 
 
@@ -274,6 +274,15 @@ class Entities:
             held = self._held[name][-1]
         return held
 
+    def hold(self, names: Iterable[str]) -> None:
+        """Read whole columns into memory, as far as they are numbers and there is room for them."""
+        if not self.as_named or self.row_count > _LARGEST_IN_MEMORY:
+            return
+        wanted = [name for name in dict.fromkeys(names) if self._hot(name) is None]
+        numbers = all(pa.types.is_primitive(self._layout.schema.field(name).type) for name in wanted)
+        if wanted and numbers and HOT_COLUMNS.accepts(16 * self.row_count):
+            self._scan(wanted)
+
     def _holder(self, name: str, rows: Rows) -> Held | None:
         for held in self._held.get(name, ()):
             if held.index.covers(rows):
@@ -301,7 +310,7 @@ class Entities:
             return False
         fetched = _FETCHES.of((self.version_key, name))
         size = self.row_count * (fetched.bytes / max(fetched.rows, 1) + 8)
-        whole = max(self.row_count * _SCAN_SECONDS_PER_ROW, size * _SCAN_SECONDS_PER_BYTE)
+        whole = max(self.row_count * SCAN_SECONDS_PER_ROW, size * _SCAN_SECONDS_PER_BYTE)
         return fetched.seconds > whole and HOT_COLUMNS.accepts(int(size))
 
     def _scan(self, names: list[str]) -> None:

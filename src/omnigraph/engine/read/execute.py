@@ -39,8 +39,6 @@ from omnigraph.engine.read.outline import Outline, Stage, binds, outline, stages
 from omnigraph.engine.read.project import project, result_table
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.scan import scan
-from omnigraph.engine.read.search import rank
-from omnigraph.engine.read.shortest import shortest_paths
 
 
 def execute(run: Run, plan: ReadPlan, known: Outline | None = None) -> pa.Table:
@@ -94,12 +92,16 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
         case LeftJoin():
             return left_join(run, frame, op, partial(match, exists=exists), live)
         case ShortestPath(link):
+            from omnigraph.engine.read.shortest import shortest_paths  # few queries ask for paths
+
             return shortest_paths(run, present(frame, (link.tail, link.head)), op)
 
 
 def _shape(run: Run, frame: Frame, op: ResultOp) -> Frame:
     match op:
         case Rank():
+            from omnigraph.engine.read.search import rank  # a traversal is answered without the search code
+
             return rank(run, present(frame, (op.call.var,)) if frame.length else frame, op)
         case Sort(keys, ties, fetch):
             wanted = run.fetch_count(fetch)
@@ -128,6 +130,8 @@ def _limit(run: Run, frame: Frame, limit: ir.Const | ir.Param | None, offset: ir
     begin = run.row_number(offset, "offset") or 0
     most = run.row_number(limit, "limit")
     end = frame.length if most is None else min(frame.length, begin + most)
+    if begin == 0 and end == frame.length:
+        return frame
     return frame.take(np.arange(min(begin, frame.length), max(end, min(begin, frame.length))))
 
 

@@ -15,8 +15,6 @@ from omnigraph.engine.predicate import Leaf
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.frame import Bound, Frame
 from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.search import score_column
-from omnigraph.engine.read.text import text_matches
 from omnigraph.engine.read.unions import OPTIONAL, is_union
 
 
@@ -37,11 +35,17 @@ def frame_leaf(run: Run, frame: Frame) -> Leaf:
             case ir.Score():
                 return pa.array(frame.score, pa.float64())
             case ir.TextMatch():
+                from omnigraph.engine.read.text import text_matches  # a traversal is answered without the search code
+
                 return _piecewise(run, frame, expr, lambda part: text_matches(run, part, expr), pa.scalar(value=False))
             case ir.Nearest():
+                from omnigraph.engine.read.search import score_column
+
                 nothing = pa.scalar(None, pa.float64())
                 return _piecewise(run, frame, expr, lambda part: score_column(run, part, expr), nothing)
             case ir.Bm25() | ir.Rrf():
+                from omnigraph.engine.read.search import score_column
+
                 return _piecewise(run, frame, expr, lambda part: score_column(run, part, expr), pa.scalar(0.0))
             case _:
                 raise ir.IllTyped(f"{type(expr).__name__} has no value of its own in a row")

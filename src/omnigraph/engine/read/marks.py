@@ -41,7 +41,7 @@ class Marks:
 
     def fresh(self, nodes: Rows) -> Rows:
         """Those of the nodes that are new, each once and in no particular order; they are old from now on."""
-        new = nodes[self._numbers[nodes] < self._floor]
+        new: Rows = nodes[self._numbers[nodes] < self._floor]
         if self._next + len(new) > _GREATEST:
             self._numbers[:] = self._numbers >= self._floor
             self._floor, self._next = 1, 2
@@ -49,7 +49,8 @@ class Marks:
         self._next += len(new)
         # Of several numbers written to one node the last one stays, and only its owner finds it again.
         self._numbers[new] = numbers
-        return new[self._numbers[new] == numbers]
+        found: Rows = new[self._numbers[new] == numbers]
+        return found
 
 
 _pool: list[Marks] = []

@@ -19,7 +19,6 @@ from omnigraph.engine.read.leaves import frame_leaf
 from omnigraph.engine.read.plans import planned
 from omnigraph.engine.read.result import Result
 from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.search_paths import search_paths
 from omnigraph.engine.runners import spark_reader
 from omnigraph.engine.view import View
 from omnigraph.errors import BadRequest
@@ -68,6 +67,8 @@ def run_query(view: View, call: ReadCall) -> Result:
 def explain_query(view: View, call: ReadCall) -> Explanation:
     """The plan a read would run at one view; parameters are optional here."""
     compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
+    from omnigraph.engine.read.search_paths import search_paths  # nobody else asks
+
     values = {} if call.params is None else compiled.bind(call.params)
     found = planned(view, compiled, values)
     return Explanation(found.plan, expected=found.expected, search=search_paths(view, found.plan))

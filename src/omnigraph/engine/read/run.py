@@ -19,7 +19,7 @@ from omnigraph.engine.read.entities import Entities
 from omnigraph.engine.read.explain import Profile, TableReads
 from omnigraph.engine.read.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.paths import PathColumns
-from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.rowindex import RowIndex, distinct_rows
 from omnigraph.engine.read.unions import OPTIONAL, PATH, Columns, Numbering, OptionalColumns, UnionColumns, is_union
 from omnigraph.engine.view import View
 from omnigraph.errors import ParameterError
@@ -94,12 +94,12 @@ class Run:
 
     def matching(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
         """Which rows satisfy conditions on this one variable; each distinct entity is looked at once."""
-        wanted, inverse = distinct(rows)
+        wanted = distinct_rows(rows)
         frame = Frame(len(wanted), {var: Bound(table_key, wanted)})
         keep = np.ones(len(wanted), np.bool_)
         for predicate in predicates:
             keep &= numpy_of(self.evaluator(frame).keep(predicate))
-        return keep[inverse]
+        return keep if wanted is rows else keep[RowIndex(wanted).positions(rows)]
 
     def constant(self, expr: ir.Const | ir.Param) -> ir.ConstValue:
         """The value of a constant or parameter."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -15,8 +16,9 @@ from omnigraph.compiler.ir.walk import properties, variables
 from omnigraph.compiler.types import union_members
 from omnigraph.engine.pushdown import Pushed, push
 from omnigraph.engine.read.adjacency import Rows, build
+from omnigraph.engine.read.cache import Spending
 from omnigraph.engine.read.coverage import selective
-from omnigraph.engine.read.entities import Entities
+from omnigraph.engine.read.entities import SCAN_SECONDS_PER_ROW, Entities
 from omnigraph.engine.read.frame import START, Bound, Frame, concatenate, numpy_of
 from omnigraph.engine.read.keyed import rows_by_key
 from omnigraph.engine.read.numbering import value_column
@@ -30,6 +32,8 @@ _PIECE = 1 << 20
 _FEW_HITS = 1_000
 # Up to so many rows comparing a column in memory is as fast as asking an index.
 _FEW_IN_MEMORY = 100_000
+
+_SCANS = Spending()
 
 
 def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: bool = False) -> Frame:
@@ -71,15 +75,26 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     if hits is not None:
         return _found(run, op, entities, hits)
     read = [name for predicate in op.predicates for _, name in properties(predicate)]
+    key = (entities.version_key, *sorted(read))
+    if _SCANS.of(key) > entities.row_count * SCAN_SECONDS_PER_ROW * len(read):
+        entities.hold(read)  # filtering in storage has cost as much, and more of it is to be expected
     if entities.at_hand(read) and not _indexed(entities, op):
         rows = entities.all_rows()
-        return rows[run.matching(op.var, _table_key(op), rows, op.predicates)] if op.predicates else rows
+        if not op.predicates:
+            return rows
+        rows = rows[run.matching(op.var, _table_key(op), rows, op.predicates)]
+        if pushed.rest is None and pushed.filter is not None and entities.as_named:
+            run.remember_filter(rows, pushed.filter)
+        return rows
     if not entities.as_named:
         pushed = Pushed(None, ir.And(op.predicates))  # a filter speaks about stored names
     wanted = [] if pushed.rest is None else [name for _, name in properties(pushed.rest)]
     if pushed.filter is not None:
         wanted += _worth_reading(run, op, entities)
+    begin = time.perf_counter()
     rows = entities.scan(wanted, pushed.filter)
+    if pushed.filter is not None and not _indexed(entities, op):
+        _SCANS.add(key, time.perf_counter() - begin)
     if pushed.rest is None:
         if pushed.filter is not None:
             run.remember_filter(rows, pushed.filter)

@@ -53,28 +53,32 @@ class NearestSearch:
 
     def best(self, most: int) -> Hits:
         """The candidates that may be among the nearest `most`, with all that tie with the last of them."""
-        if len(self.rows) > self._exact_limit():
+        self._hold_if_worth_it()
+        hot = self.entities.in_memory(self.call.name)
+        if len(self.rows) > (EXACT_HOT if hot else EXACT_COLD):
             index = vector_index(self.entities, self.call.name)
             found = None if index is None else self._through_index(most)
             if found is not None and index is not None:
                 self._note(f"index {index.name}, {len(found.rows)} of {len(self.rows)} rows")
                 return found
         self._note(f"exact, {len(self.rows)} rows")
+        if hot:
+            held = self.entities.whole(self.call.name)
+            among = held.index.positions(self.rows)
+            places, near = closest(held.values, self.query, self.call.metric, most, among)
+            return Hits(held.index.rows[places], near)
         vectors = self.entities.values(self.call.name, self.rows)
         places, near = closest(vectors, self.query, self.call.metric, most)
         return Hits(self.rows[places], near)
 
-    def _exact_limit(self) -> int:
-        """Up to how many candidates an exact pass is the better way."""
-        if self.entities.in_memory(self.call.name):
-            return EXACT_HOT
-        if self.run.filter_of(self.rows) is not None or len(self.rows) > EXACT_HOT:
-            return EXACT_COLD
-        # Once widening searches have cost as much as reading the column would have, more of them are to be expected.
+    def _hold_if_worth_it(self) -> None:
+        """Read the column into memory once searches without it have cost as much: more of them are to be expected."""
         size = self.call.dim * 4
         spent = _SEARCHES.of(self._key).seconds
         worth = spent > self.entities.row_count * size * _SCAN_SECONDS_PER_BYTE
-        return EXACT_HOT if worth and self.entities.would_stay(self.call.name, size) else EXACT_COLD
+        if worth and not self.entities.in_memory(self.call.name) and self.entities.would_stay(self.call.name, size):
+            self.entities.whole(self.call.name)
+            _SEARCHES.settle(self._key)
 
     def _through_index(self, most: int) -> Hits | None:
         """The nearest candidates as the index finds them, measured exactly; None when an exact pass is better.
@@ -94,7 +98,7 @@ class NearestSearch:
                 inside = RowIndex(self.rows).contains(hits.rows)
                 hits = Hits(hits.rows[inside], hits.scores[inside])
             if _is_enough(hits, most, self.call.metric):
-                if not whole:
+                if not self.entities.in_memory(self.call.name):
                     _SEARCHES.add(self._key, seen, 0, time.perf_counter() - begin)
                 return hits
             if seen < asked:
@@ -104,12 +108,27 @@ class NearestSearch:
 
     def _ask(self, count: int, filter: str | None) -> tuple[Hits, int]:
         """(what the index finds, with exact distances; how many that is)."""
+        if self.entities.in_memory(self.call.name):
+            return self._ask_and_refine(count, filter)
         wanted = NearestRows(np.asarray(self.query, np.float32), count, self.call.metric, PROBES, REFINE)
         found = self.entities.nearest(self.call.name, wanted, filter)
         rows = row_ids(found[ROW_ID])
         order = np.argsort(rows)
         vectors = one_chunk(found[self.call.name]).take(pa.array(order))
         return Hits(rows[order], distances(vectors, self.query, self.call.metric)), len(rows)
+
+    def _ask_and_refine(self, count: int, filter: str | None) -> tuple[Hits, int]:
+        """The same with vectors at hand: the index reads none, and those of its best guesses are measured here."""
+        target = np.asarray(self.query, np.float32)
+        found = self.entities.nearest(
+            self.call.name, NearestRows(target, count * REFINE, self.call.metric, PROBES, None), filter
+        )
+        rows = np.sort(row_ids(found[ROW_ID]))
+        scores = distances(self.entities.values(self.call.name, rows), self.query, self.call.metric)
+        if len(rows) > count:
+            near = scores <= np.partition(scores, count - 1)[count - 1]
+            rows, scores = rows[near], scores[near]
+        return Hits(rows, scores), len(rows)
 
     @property
     def _key(self) -> Hashable:

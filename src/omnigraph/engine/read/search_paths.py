@@ -12,6 +12,9 @@ from omnigraph.engine.read.search_corpora import TextColumn, is_kept
 from omnigraph.engine.read.search_neighbours import EXACT_COLD, vector_index
 from omnigraph.engine.view import View
 
+_FLOAT_BYTES = 4
+_COUNTED_BYTES = 64 << 20  # 50,000 × 64 floats take 10 ms to count, so this stays below a tenth of a second
+
 
 def search_paths(view: View, plan: ReadPlan) -> tuple[str, ...]:
     """One line for each property that the plan searches, in the order of the plan."""
@@ -23,7 +26,8 @@ def _lines(view: View, plan: ReadPlan) -> Iterator[str]:
     for part in expressions(plan):
         match part:
             case ir.Nearest(var=var, name=name) if types.get(var) in view.catalog.nodes:
-                yield f"nearest {types[var]}.{name}: {_vectors(_entities(view, types[var]), name)}"
+                path = _vectors(_entities(view, types[var]), name)
+                yield f"nearest {types[var]}.{name}: {path}{_without(view, types[var], name)}"
             case ir.Bm25(var=var, name=name) | ir.TextMatch(field=ir.Property(var=var, name=name)) if (
                 types.get(var) in view.catalog.nodes
             ):
@@ -52,6 +56,17 @@ def _vectors(entities: Entities, name: str) -> str:
         f"index {index.name} covers {covered} of {entities.row_count} rows, the others are looked at one by one; "
         f"exact for up to {EXACT_COLD} candidates"
     )
+
+
+def _without(view: View, type_name: str, name: str) -> str:
+    """How many rows have no vector, where that is quickly counted: it takes reading the column."""
+    info = view.catalog.nodes[type_name]
+    kind, column, table = info.properties[name], view.columns(info)[name], view.table(info)
+    rows = view.entry(info).row_count
+    if column is None or not kind.nullable or rows * (kind.dim or 1) * _FLOAT_BYTES > _COUNTED_BYTES:
+        return ""
+    missing = table.count_rows(f"`{column}` IS NULL")
+    return f"; {missing} of {rows} rows have no vector" if missing else ""
 
 
 def _texts(entities: Entities, name: str) -> str:

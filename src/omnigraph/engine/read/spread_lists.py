@@ -1,7 +1,7 @@
 """Neighbour lists of an edge table that is too large to be sorted at once: tasks sort ranges, and disk joins them.
 
-A build in one piece holds every endpoint as text and every edge several times over. Here one round of tasks looks up the
-ends of some fragments each, in an index that is mapped from disk, and leaves them cut by ranges of nodes; the next
+A build in one piece holds every endpoint as text and every edge several times over. Here one round of tasks looks up
+the ends of some fragments each, in an index that is mapped from disk, and leaves them cut by ranges of nodes; the next
 round sorts one range each. What remains for this process is one range at a time and a counter per node.
 """
 
@@ -83,9 +83,9 @@ class _Sorted:
 
 
 def build_spread(ends: Ends, run: Run, scratch: str, *, range_edges: int = 4 << 20) -> None:
-    """Put the lists along the edges and against them on the shelf of these ends; `scratch` is given back as it was used.
+    """Put the lists along the edges and against them on the shelf of these ends, as a build in one piece would.
 
-    They are the lists that a build in one piece would make, to the byte.
+    Tasks exchange files in the directory `scratch`, which whoever gave it removes.
     """
     fragments = ends.edges.handle.fragment_rows()
     ranges = max(1, -(-sum(fragments.values()) // range_edges))
@@ -143,8 +143,7 @@ def _cut(job: _Job, fragments: tuple[int, ...]) -> dict[tuple[str, int], str]:
 def _by_range(numbers: Rows) -> Iterator[tuple[int, Rows]]:
     order = np.argsort(numbers, kind="stable")
     found, starts = np.unique(numbers[order], return_index=True)
-    for number, mine in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-        yield number, mine
+    yield from zip(found.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _sort(job: _Job, paths: Sequence[str]) -> _Sorted:

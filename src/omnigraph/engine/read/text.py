@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +12,14 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.predicate import Fixed
 from omnigraph.engine.read.adjacency import Mask, Rows
-from omnigraph.engine.read.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.frame import Frame, numpy_of
 from omnigraph.engine.read.rowindex import RowIndex, distinct
 from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.search_corpora import TextColumn, corpus_at_hand, corpus_of
 from omnigraph.engine.read.unions import OPTIONAL, is_union
+
+# Every scan asks here whether it is a search; only one that is needs the code that reads texts.
+if TYPE_CHECKING:
+    from omnigraph.engine.read.corpus import Corpus
 
 DEFAULT_DISTANCE = 2
 # From this share of a table on, analysing all of it once is worth keeping for the next query.
@@ -59,6 +62,8 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
     calls = [call for condition in conditions if (call := searched(condition)) is not None]
     if not calls or is_union(table_key) or run.entities(table_key).is_small:
         return None
+    from omnigraph.engine.read.search_corpora import TextColumn, corpus_at_hand, corpus_of
+
     entities = run.entities(table_key)
     found: Rows | None = None
     for call in calls:
@@ -88,6 +93,8 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable
     if table_key.startswith(OPTIONAL) or is_union(table_key):
         few = _matching_rows(_corpus(run.columns(table_key).values(name, wanted), wanted), wanted)
         return lambda query, distance: few(query, distance)[place]
+    from omnigraph.engine.read.search_corpora import TextColumn, corpus_at_hand, corpus_of
+
     entities = run.entities(table_key)
     column = TextColumn(entities, name, run.keep_derived, run.budget.check)
     whole = corpus_at_hand(column)
@@ -102,6 +109,8 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable
 
 
 def _corpus(texts: pa.Array, rows: Rows) -> Corpus:
+    from omnigraph.engine.read.corpus import Corpus, Part, analysed
+
     return Corpus([Part(analysed(texts, rows))])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 from omnigraph.engine.read.advance import Origin, advance
 from omnigraph.engine.read.cache import ByteCache
@@ -30,21 +30,23 @@ def topology_at_hand(ends: Ends) -> Topology | None:
     return held
 
 
-def topology(ends: Ends) -> Topology:
-    """The topology of these exact versions, made if need be."""
-    return topology_at_hand(ends) or TOPOLOGIES.get_or_build(ends.key, lambda: _make(ends))
+def topology(ends: Ends, build: Callable[[Ends], Topology] | None = None) -> Topology:
+    """The topology of these exact versions, made if need be; `build` makes and keeps one that has no predecessor."""
+    return topology_at_hand(ends) or TOPOLOGIES.get_or_build(ends.key, lambda: _make(ends, build))
 
 
-def _make(ends: Ends) -> Topology:
+def _make(ends: Ends, build: Callable[[Ends], Topology] | None) -> Topology:
     if ends.edges.row_count < WORTH_KEEPING:
         return build_topology(ends)
     made = _advanced(ends)
     if made is not None and not made.stands_alone:
         return made  # the next version is advanced from the same older one again
-    if made is None:
-        made = build_topology(ends)
-    if ends.keep:
-        ends.shelf.save("out", made.out, Origin.of(ends).text())
+    if made is None and build is not None:
+        made = build(ends)
+    else:
+        made = made or build_topology(ends)
+        if ends.keep:
+            ends.shelf.save("out", made.out, Origin.of(ends).text())
     _LINEAGES.remember(ends)
     return made
 

@@ -15,6 +15,7 @@ Matrix = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 # Vectors are widened to double in blocks of about this many numbers.
 _BLOCK_NUMBERS = 1 << 20
+_GATHERED_NUMBERS = 1 << 17
 # Below this many vectors one pass in double precision is as fast as two.
 _FEW_VECTORS = 4_096
 _SINGLE_STEP = float(np.finfo(np.float32).eps)
@@ -32,12 +33,17 @@ def distances(vectors: pa.FixedSizeListArray, query: Sequence[float], metric: st
     return result
 
 
-def closest(vectors: pa.FixedSizeListArray, query: Sequence[float], metric: str, most: int) -> tuple[Rows, Scores]:
+def closest(
+    vectors: pa.FixedSizeListArray, query: Sequence[float], metric: str, most: int, among: Rows | None = None
+) -> tuple[Rows, Scores]:
     """(positions, distances) of the vectors that can be among the nearest `most`, all that tie with the last included.
 
-    A pass in single precision with an error bound rules nearly all vectors out; only the rest is measured exactly.
+    Only those at the positions `among` count, or all. A pass in single precision with an error bound rules nearly all
+    vectors out; only the rest is measured exactly.
     """
-    present = np.flatnonzero(vectors.is_valid().to_numpy(zero_copy_only=False))
+    present = np.arange(len(vectors)) if among is None else among
+    if vectors.null_count:
+        present = present[vectors.is_valid().to_numpy(zero_copy_only=False)[present]]
     if len(present) > max(most, _FEW_VECTORS):
         present = present[_promising(_matrix(vectors), _target(query), metric, present, most)]
     exact = distances(vectors.take(pa.array(present)), query, metric)
@@ -62,9 +68,13 @@ def _target(query: Sequence[float]) -> Singles:
 
 def _promising(matrix: Singles, target: Singles, metric: str, present: Rows, most: int) -> npt.NDArray[np.bool_]:
     """Which of the present vectors cannot be ruled out."""
+    # In pieces that stay in the processor's cache between being gathered and being multiplied.
+    step = max(1, _GATHERED_NUMBERS // max(matrix.shape[1], 1))
+    value, error = np.empty(len(present)), np.empty(len(present))
     with np.errstate(all="ignore"):
-        value, error = _roughly(matrix, target, metric)
-    value, error = value[present], error[present]
+        for begin in range(0, len(present), step):
+            piece = slice(begin, begin + step)
+            value[piece], error[piece] = _roughly(matrix[present[piece]], target, metric)
     if not np.isfinite(value).all() or not np.isfinite(error).all():
         return np.ones(len(present), np.bool_)  # beyond single precision nothing can be ruled out
     bound = np.partition(value + error, max(most, 1) - 1)[max(most, 1) - 1]
@@ -74,7 +84,8 @@ def _promising(matrix: Singles, target: Singles, metric: str, present: Rows, mos
 
 def _roughly(matrix: Singles, target: Singles, metric: str) -> tuple[Scores, Scores]:
     """A value per vector that grows with its distance, and how far off it may be."""
-    dots = (matrix @ target).astype(np.float64)
+    # Not by BLAS: it would wake a thread per core for every piece, and wait for all of them on a busy machine.
+    dots = np.einsum("ij,j->i", matrix, target).astype(np.float64)
     squares = np.einsum("ij,ij->i", matrix, matrix).astype(np.float64)
     square = float(target.astype(np.float64) @ target.astype(np.float64))
     lengths = np.sqrt(squares * square)

@@ -215,7 +215,7 @@ def _is_list(source: pa.DataType) -> bool:
 
 def _are_cells(source: pa.DataType) -> bool:
     """Whether this is how Parquet files and Spark frames of ours hold blobs that may be references."""
-    return pa.types.is_struct(source) and [field.name for field in source] == BLOB_CELL.names
+    return bool(pa.types.is_struct(source)) and [field.name for field in source] == BLOB_CELL.names
 
 
 def _cell_value(cell: Mapping[str, Any] | None) -> Any:

@@ -22,6 +22,8 @@ def read_secret(secret_id: str, environ: Mapping[str, str]) -> str:
         value = _ask(secret_id, environ).get("SecretString")
     except NotAnswered as error:
         raise StartRefused(f"{SECRET}: the secret '{secret_id}' cannot be read: {error}") from None
+    except ValueError:
+        raise StartRefused(f"{SECRET}: one of the AWS settings is no address") from None
     if not isinstance(value, str):
         raise StartRefused(f"{SECRET}: the secret '{secret_id}' holds no text")
     return value

@@ -48,7 +48,8 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     stored = await _found(exchange, body)
     kind = "mutation" if stored.is_mutation else "read"
     if body.expect_mutation is not None and body.expect_mutation != stored.is_mutation:
-        raise bad_request(f"stored query '{stored.name}' is a {kind}")
+        command = "mutate" if stored.is_mutation else "query"
+        raise bad_request(f"stored query '{stored.name}' is a {kind}; run it with `omnigraph {command} {stored.name}`")
     if stored.is_mutation and body.snapshot is not None:
         raise bad_request(f"stored query '{stored.name}' is a mutation; it cannot run on a snapshot")
     if not stored.is_mutation and expected is not None:

@@ -53,6 +53,9 @@ def test_exactly_the_ids_that_are_there_are_found(colliding: bool, monkeypatch: 
     for text, row in zip(texts, rows, strict=True):
         assert index.find([text]).tolist() == [row]
     assert index.find(["nobody"]).tolist() == []
+    asked = pa.array(["nobody", *texts, texts[0]])
+    assert index.base.rows_of(asked).tolist() == [-1, *rows.tolist(), rows[0]]
+    assert index.base.rows_of(asked[:0]).tolist() == []
 
 
 @pytest.fixture

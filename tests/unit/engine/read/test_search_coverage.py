@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.read import scan as scan_module
 from omnigraph.engine.read import search_neighbours
+from omnigraph.engine.read.entities import HOT_COLUMNS
 from omnigraph.engine.vector_index import partitions
 from omnigraph.ids import now_micros
 from omnigraph.testing.coverage import COVERAGES, indexes_are_used, load_covered
@@ -112,6 +115,32 @@ def test_the_index_finds_what_an_exact_pass_finds(
             assert found.rows() == exact.rows()
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("where", ["", "$s.part < 7"], ids=["all", "filtered"])
+def test_columns_that_have_come_to_be_held_in_memory_change_no_answer(
+    spots: dict[str, og.Graph], monkeypatch: pytest.MonkeyPatch, metric: str, where: str
+) -> None:
+    monkeypatch.setattr("omnigraph.engine.read.entities.SMALL_TABLE", 0)
+    monkeypatch.setattr(search_neighbours, "EXACT_COLD", 0)
+    monkeypatch.setattr(search_neighbours, "EXACT_HOT", 0)
+    query = np.random.default_rng(7).standard_normal(DIM).tolist()
+    for coverage in ("partial", "full"):
+        HOT_COLUMNS.clear()
+        ask = partial(spots[coverage].query, nearest(metric, where), params={"v": query})
+        before = ask()
+        with monkeypatch.context() as cheap:
+            cheap.setattr(search_neighbours, "_SCAN_SECONDS_PER_BYTE", -1.0)
+            cheap.setattr(scan_module, "SCAN_SECONDS_PER_ROW", -1.0)
+            held = ask()
+            assert f"index {metric}_vec" in str(held.explanation)
+            assert held.rows() == before.rows()
+            cheap.setattr(search_neighbours, "EXACT_HOT", COUNT)
+            exact = ask()
+        assert f"{metric}: exact" in str(exact.explanation)
+        assert exact.rows() == before.rows()
+        assert {(reads.table, reads.rows) for reads in exact.explanation.reads} == {("node:Spot", 0)}
+
+
 def test_few_candidates_are_measured_one_by_one(spots: dict[str, og.Graph]) -> None:
     found = spots["full"].query(nearest("l2", "$s.part = 3"), params={"v": [0.0] * DIM})
     assert "l2: exact, 300 rows" in str(found.explanation)
@@ -161,7 +190,8 @@ def test_vectors_without_a_direction_train_no_cosine_index(tmp_path: Path, monke
 
 def test_an_explanation_names_the_index_and_what_it_covers(spots: dict[str, og.Graph]) -> None:
     lines = {coverage: str(graph.explain(nearest("l2"))).splitlines()[-1] for coverage, graph in spots.items()}
-    assert lines["none"] == "nearest Spot.l2: exact, there is no index"
+    missing = f"; {COUNT // 50} of {COUNT} rows have no vector"
+    assert lines["none"] == f"nearest Spot.l2: exact, there is no index{missing}"
     assert lines["full"].startswith(f"nearest Spot.l2: index l2_vec covers {COUNT} of {COUNT} rows")
     assert lines["partial"].startswith(f"nearest Spot.l2: index l2_vec covers {COUNT // 2 - 100} of {COUNT} rows")
     told = spots["full"].explain('query q() { match { $s: Spot search($s.code, "x") } return { $s.code } }').to_dict()

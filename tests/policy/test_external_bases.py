@@ -79,7 +79,13 @@ def test_a_link_does_not_lead_out_of_a_directory(tmp_path: Path) -> None:
 
 def test_bases_are_checked_and_none_means_none(tmp_path: Path) -> None:
     assert policy_of([]) is None
-    for wrong in (["s3://bucket"], ["https://x/y"], [(tmp_path / "absent").as_uri()], ["s3://b/x", "s3://b/x/y"]):
+    for wrong in (
+        ["s3://bucket"],
+        ["s3://[b/x"],
+        ["https://x/y"],
+        [(tmp_path / "absent").as_uri()],
+        ["s3://b/x", "s3://b/x/y"],
+    ):
         with pytest.raises(BadRequest):
             policy_of(wrong)
     with pytest.raises(BadRequest, match="list of bases"):

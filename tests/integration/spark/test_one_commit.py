@@ -1,0 +1,35 @@
+"""One commit at a small size: a reader in another process sees a Spark load of every mode happen at once.
+
+`python -m omnigraph.testing.one_commit` is the same with millions of rows, and kills drivers and workers on the way.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.write.load import LoadMode
+from omnigraph.testing.one_commit import Report, Trial, judge, tidy, watching
+from omnigraph.testing.one_commit_child import ACTOR
+from omnigraph.testing.one_commit_data import MODES, Sizes, write_base, write_input
+
+SIZES = Sizes(200, 2_000)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_reader_sees_the_old_state_or_the_new_one(tmp_path: Path, spark: Any, mode: LoadMode) -> None:
+    root, trial = tmp_path / "graph", Trial(mode, "undisturbed", "", "", "new")
+    report = Report(trial)
+    mapping = write_input(tmp_path / "input", SIZES)
+    write_base(root, SIZES, mode)
+    with og.open(root, actor=ACTOR) as graph:
+        known = graph.commits.head()
+        with watching(root, tmp_path, report, SIZES.before(), SIZES.after(mode)):
+            graph.load(mapping=mapping, mode=mode, runner="spark", spark=spark)
+    judge(trial, root, known, SIZES, report)
+    tidy(root, report)
+    assert report.problems == []
+    assert report.seen == ["old", "new"]

@@ -1,0 +1,97 @@
+"""Topologies that are built piece by piece are those that one build makes, whoever runs the pieces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.read.adjacency import Adjacency
+from omnigraph.engine.read.entities import Entities
+from omnigraph.engine.read.spread_lists import build_spread
+from omnigraph.engine.read.topology import Ends, Topology, build_topology
+from omnigraph.storage.derived import DERIVED_DIR
+
+SCHEMA = """
+node Person { handle: String @key }
+node Place { name: String @key }
+edge Knows: Person -> Person
+edge Visits: Person -> Place
+"""
+PEOPLE, PLACES, EDGES = 3_000, 40, 110_000
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    """Two edge types, in several fragments, with parallel edges and loops, and with nodes and edges deleted."""
+    made = og.init(tmp_path_factory.mktemp("topologies") / "graph", SCHEMA)
+    people, places = _named("p", PEOPLE), _named("at", PLACES)
+    made.load(pa.table({"handle": people}), type="Person", runner="inline")
+    made.load(pa.table({"name": places}), type="Place", runner="inline")
+    generator = np.random.default_rng(11)
+    for _ in range(2):
+        for edge, heads in (("Knows", people), ("Visits", places)):
+            ends = [(people, PEOPLE), (heads, len(heads))]
+            picked = [names.take(pa.array(generator.integers(0, count, EDGES // 2))) for names, count in ends]
+            made.load(pa.table(dict(zip(("from", "to"), picked, strict=True))), edge=edge, runner="inline")
+    made.mutate('query gone() { delete Person where handle = "p7" }')
+    return made
+
+
+def _named(letter: str, count: int) -> pa.Array:
+    return pc.binary_join_element_wise(letter, pa.array(np.arange(count)).cast(pa.utf8()), "")
+
+
+def _ends(graph: og.Graph, edge: str) -> Ends:
+    view = graph.view()
+    info = view.catalog.edges[edge]
+    tails, heads = (Entities(view, view.catalog.nodes[name]) for name in (info.from_type, info.to_type))
+    return Ends(Entities(view, info), tails, heads, keep=True)
+
+
+def _same(one: Adjacency | None, other: Adjacency) -> None:
+    assert one is not None
+    for name in ("offsets", "neighbours", "edges"):
+        left, right = getattr(one, name), getattr(other, name)
+        assert left.dtype == right.dtype
+        assert np.array_equal(left, right)
+    assert np.array_equal(one.keys, other.keys)
+    assert one.facts == other.facts
+
+
+def _forgotten(graph: og.Graph) -> Topology:
+    ends = _ends(graph, "Knows")
+    for place in (Path(graph.uri) / DERIVED_DIR / "topology").rglob("*.npy"):
+        place.unlink()
+    assert ends.shelf.load("out") is None
+    return build_topology(ends)
+
+
+@pytest.mark.parametrize("edge", ["Knows", "Visits"])
+def test_pieces_join_to_what_one_build_makes(graph: og.Graph, tmp_path: Path, edge: str) -> None:
+    _forgotten(graph)
+    ends = _ends(graph, edge)
+    expected = build_topology(ends)
+    build_spread(ends, lambda work, items: [work(item) for item in items], str(tmp_path), range_edges=9_000)
+    _same(ends.shelf.load("out"), expected.out)
+    _same(ends.shelf.load("in"), expected.lists("in"))
+
+
+def test_indexing_on_spark_leaves_the_topologies_built(graph: og.Graph, spark: Any) -> None:
+    expected = _forgotten(graph)
+    graph.ensure_indices(runner="spark")
+    _same(_ends(graph, "Knows").shelf.load("out"), expected.out)
+    assert list((Path(graph.uri) / "__loads").glob("*")) == []
+
+
+def test_a_large_load_leaves_its_topology_built(graph: og.Graph) -> None:
+    _forgotten(graph)
+    ends = [_named("p", PEOPLE).take(pa.array(np.arange(EDGES) % 1_000 + offset)) for offset in (10, 20)]
+    graph.load(pa.table(dict(zip(("from", "to"), ends, strict=True))), edge="Knows", runner="inline")
+    kept = _ends(graph, "Knows").shelf.load("out")
+    _same(kept, build_topology(_ends(graph, "Knows")).out)

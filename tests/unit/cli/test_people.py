@@ -1,0 +1,255 @@
+"""What the command line tells people: values in diffs and conflicts, names for commits, hints where a word goes astray."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from tests.cli_runner import GET_PERSON, SCHEMA, Desk, desk, template  # noqa: F401  fixtures
+
+SET_AGE = "query q($name: String, $age: I32) { update Person set { age: $age } where name = $name }"
+
+
+def aged(desk: Desk, name: str, age: int, branch: str = "main") -> str:  # noqa: F811
+    done = desk.run(
+        "mutate", "--store", "g", "--branch", branch, "-e", SET_AGE, "-p", f"name={name}", "-p", f"age={age}"
+    )
+    assert done.code == 0, done.stderr
+    return done.stderr.removeprefix("commit ").strip()
+
+
+@pytest.fixture
+def forked(desk: Desk) -> Desk:  # noqa: F811
+    """`feature` and `main` disagree about Alice; `feature` also has Eve and lacks Diana."""
+    desk.graph()
+    desk.run("branch", "create", "feature", "--uri", "g")
+    for change in ('insert Person { name: "Eve", age: 5 }', 'delete Person where name = "Diana"'):
+        text = f"query q() {{ {change} }}"
+        assert desk.run("mutate", "--store", "g", "--branch", "feature", "-e", text).code == 0
+    aged(desk, "Alice", 31, "feature")
+    aged(desk, "Alice", 32)
+    return desk
+
+
+def test_a_diff_shows_values(forked: Desk) -> None:
+    done = forked.run("diff", "main", "feature", "--uri", "g", "--kind", "node")
+    assert done.stdout == (
+        "~ node Person Alice\n"
+        "    age: 32 -> 31\n"
+        "- node Person Diana  age: 28\n"
+        "+ node Person Eve  age: 5\n"
+        "1 inserted, 1 updated, 1 deleted\n"
+    )
+    edges = forked.run("diff", "main", "feature", "--uri", "g", "--kind", "edge").stdout
+    assert edges.endswith("  Bob -> Diana\n0 inserted, 0 updated, 1 deleted\n")
+    change = forked.run("diff", "main", "feature", "--uri", "g", "--json").json["changes"][-1]
+    assert set(change) == {"kind", "type_name", "id", "op", "published_dataset_version"}
+
+
+def test_a_value_in_a_diff_is_cut_to_a_line(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    desk.write("bio.pg", SCHEMA.replace("age: I32?", "age: I32?\n  bio: String?"))
+    assert desk.run("schema", "apply", "g", "--schema", "bio.pg").code == 0
+    text = 'query q($bio: String) { update Person set { bio: $bio } where name = "Bob" }'
+    assert desk.run("mutate", "--store", "g", "-e", text, "-p", f"bio=one\n{'x' * 500}").code == 0
+    done = desk.run("diff", "HEAD~1", "HEAD", "--uri", "g")
+    assert done.stdout.splitlines()[1] == f"    bio: <null> -> one\\n{'x' * 42}…"
+
+
+def test_a_conflict_shows_the_base(forked: Desk) -> None:
+    refused = forked.run("branch", "merge", "feature", "--uri", "g")
+    assert (refused.code, refused.stdout) == (1, "")
+    assert "\n      age: base 30, ours 32, theirs 31\n" in refused.stderr
+    preview = forked.run("branch", "merge", "feature", "--uri", "g", "--preview")
+    assert "would stop at 1 conflict\n" in preview.stdout
+    assert "\n    age: base 30, ours 32, theirs 31\n" in preview.stdout
+    found = forked.run("branch", "merge", "feature", "--uri", "g", "--preview", "--json").json["conflicts"][0]
+    assert (found["base"], found["ours"], found["theirs"]) == ({"age": 30}, {"age": 32}, {"age": 31})
+
+
+def test_a_merge_says_which_commit_it_became(forked: Desk) -> None:
+    done = forked.run("branch", "merge", "feature", "--uri", "g", "--strategy", "theirs")
+    assert done.stdout == "merged feature into main: merged\n"
+    assert done.stderr.splitlines()[-1] == f"commit {forked.head()}"
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "other"),
+    [
+        ("query", "query q() { insert Person { age: 3 } }", "mutate"),
+        ("mutate", "query q() { match { $p: Person } return { $p.nme } }", "query"),
+    ],
+)
+def test_the_wrong_command_names_the_right_one(desk: Desk, command: str, text: str, other: str) -> None:  # noqa: F811
+    desk.graph()
+    done = desk.run(command, "--store", "g", "-e", text)
+    assert (done.code, done.stdout) == (1, "")
+    assert "R002: query 'q' is a " in done.stderr
+    assert f"`omnigraph {other}`" in done.stderr
+
+
+def test_commits_have_short_names(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    first, second = aged(desk, "Bob", 1), aged(desk, "Bob", 2)
+
+    def shown(name: str) -> str:
+        return str(desk.run("commit", "show", name, "--uri", "g", "--json").json["graph_commit_id"])
+
+    assert [shown(name) for name in ("HEAD", "main", "HEAD~0", second[:-1], second.lower())] == [second] * 5
+    assert [shown(name) for name in ("HEAD~1", "HEAD~", f"{second}~1", "main~1", first[:25])] == [first] * 5
+    assert desk.run("tag", "create", "then", "HEAD~1", "--uri", "g").stdout == f"created tag then at {first}\n"
+    assert shown("then") == first
+    listed = desk.run("commit", "list", "g", "--limit", "2", "--json").json["commits"]
+    assert [each["graph_commit_id"] for each in listed] == [second, first]
+    args = ("--store", "g", "-e", GET_PERSON, "-p", "name=Bob", "--format", "csv")
+    assert desk.run("query", *args, "--snapshot", "HEAD~1").stdout == "p.name,p.age\nBob,1\n"
+    assert "Bob\n    age: 1 -> 2\n" in desk.run("diff", "then", "HEAD", "--uri", "g").stdout
+    assert f"reverted {second} on main" in desk.run("commit", "revert", "HEAD", "--uri", "g").stdout
+    polled = desk.run("changes", "poll", "--start", "after:HEAD~1", "--uri", "g", "--json").json
+    assert [block["cause"]["graph_commit_id"] for block in polled["blocks"]] == [desk.head()]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("HEAD~99", "commit 'HEAD~99' not found: history begins with "),
+        ("HEAD~x", "commit 'HEAD~x' not found"),
+        ("nope~1", "commit 'nope~1' not found"),
+        ("~1", "commit '~1' not found"),
+        ("7ZZZZZ", "commit '7ZZZZZ' not found on any live branch"),
+        ("", "commit '' not found"),
+    ],
+)
+def test_what_names_no_commit_is_refused(desk: Desk, name: str, told: str) -> None:  # noqa: F811
+    desk.graph()
+    done = desk.run("commit", "show", name, "--uri", "g")
+    assert (done.code, done.stdout) == (1, "")
+    assert told in done.stderr
+
+
+def test_a_beginning_that_several_commits_share_lists_them(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    older, newer = aged(desk, "Bob", 1), aged(desk, "Bob", 2)
+    while older[:6] != newer[:6]:  # an id begins with its time, which may just have turned over
+        older, newer = newer, aged(desk, "Bob", 3)
+    done = desk.run("commit", "show", newer[:6], "--uri", "g", "--json")
+    assert done.code == 1
+    assert f"commits begin like this ({newer}, {older}" in done.stderr
+    assert '"code":"ambiguous_commit"' in done.stderr
+
+
+def test_head_is_the_head_of_the_named_branch(forked: Desk) -> None:
+    branch = forked.run("commit", "list", "g", "--branch", "feature", "--json").json["commits"][0]["graph_commit_id"]
+    done = forked.run("commit", "revert", "HEAD", "--uri", "g", "--branch", "feature")
+    assert f"reverted {branch} on feature" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "bound"),
+    [
+        ("String", "7", "7"),
+        ("String", "true", "true"),
+        ("String", "null", "null"),
+        ("String", '"7"', "7"),
+        ("String", "[1]", "[1]"),
+        ("String?", "7", "7"),
+    ],
+)
+def test_a_parameter_declared_as_text_is_text(desk: Desk, kind: str, given: str, bound: str) -> None:  # noqa: F811
+    desk.graph()
+    text = f"query q($n: {kind}) {{ match {{ $p: Company }} return {{ $n as n }} limit 1 }}"
+    done = desk.run("query", "--store", "g", "-e", text, "-p", f"n={given}", "--json")
+    assert done.code == 0, done.stderr
+    assert done.json["rows"] == [{"n": bound}]
+
+
+def test_a_missing_parameter_says_how_to_give_it(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    done = desk.run("query", "--store", "g", "-e", GET_PERSON)
+    assert "param 'name':" in done.stderr
+    assert "-p name=VALUE" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("query", "g", "-e", GET_PERSON), "'g' was taken as NAME; say which graph with --store g"),
+        (("query", "-e", GET_PERSON), "no graph addressed: pass --store <URI>, --server <name|url>"),
+        (("log",), "no graph addressed: pass its URI as the last argument, --store <URI>"),
+        (("serve", "--graph", "g"), "a path or URI goes to --store"),
+        (("branch", "list", "g"), "this command takes its graph with --store <URI>"),
+        (("diff", "g", "main", "feature"), "this command takes its graph with --store <URI>"),
+        (("get", "Person", "Alice", "--at", "HEAD"), "use --snapshot <COMMIT_ID>"),
+        (("query", "--profile"), "`--analyze` measures a query"),
+        (("log", "--graph"), "`log` always draws"),
+        (("merge", "feature"), "try `omnigraph branch merge`"),
+    ],
+)
+def test_a_word_in_the_wrong_place_gets_a_hint(desk: Desk, args: tuple[str, ...], told: str) -> None:  # noqa: F811
+    desk.graph()
+    done = desk.run(*args)
+    assert done.code in (1, 2)
+    assert told in done.stderr
+
+
+def test_lint_shows_the_place(desk: Desk) -> None:  # noqa: F811
+    desk.write("q.gq", "query q() { match { $p: Person } return { $p.nam } }\n")
+    done = desk.run("lint", "--query", "q.gq", "--schema", "F.pg")
+    assert done.code == 1
+    assert "     --> q.gq:1:43\n" in done.stdout
+    assert "^^^^^^" in done.stdout
+    assert set(desk.run("lint", "--query", "q.gq", "--schema", "F.pg", "--json").json["results"][0]) == {
+        "name",
+        "kind",
+        "status",
+        "error",
+    }
+
+
+def test_lines_of_a_csv_file_are_those_of_an_editor(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    desk.write("m.yaml", "sources: {p: {path: p.csv}}\nnodes: {Person: {from: p}}\n")
+    desk.write("p.csv", '\n\nname,age\r\n"Ann\n\n\nB",3\r\n\r\n\nEve,x\n')
+    done = desk.run("load", "--store", "g", "--mapping", "m.yaml", "--mode", "append", "--runner", "inline")
+    assert "Person 'Eve'" in done.stderr
+    assert "(line 10)" in done.stderr
+
+
+def test_a_broken_record_has_one_line_and_one_column(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    desk.write("d.jsonl", '\n{"type":"Person","data":{"name":"Q",}}\n')
+    done = desk.run("load", "--store", "g", "--data", "d.jsonl", "--mode", "append")
+    assert "line 2: " in done.stderr
+    assert done.stderr.rstrip().endswith("(column 37)")
+
+
+class Terminal(io.StringIO):
+    """A stderr that a person watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_cleanup_draws_the_one_bar(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    from omnigraph.cli.main import main
+
+    desk.graph()
+    screen = Terminal()
+    with monkeypatch.context() as patch:
+        patch.chdir(desk.place)
+        patch.setattr(sys, "stderr", screen)
+        patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+        assert main(["cleanup", "g", "--keep", "1", "--confirm"]) == 0
+    assert "4/4 datasets" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_baseline_leaves_no_residue(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    assert desk.run("changes", "baseline", "--uri", "g", "--out", "b.jsonl").code == 0
+    before = (desk.place / "b.jsonl").read_bytes()
+    failed = desk.run("changes", "baseline", "--uri", "g", "--out", "b.jsonl", "--branch", "gone")
+    assert failed.code == 1
+    assert (desk.place / "b.jsonl").read_bytes() == before
+    assert sorted(path.name for path in desk.place.glob("*b.jsonl*")) == ["b.jsonl", "b.jsonl.lock"]
