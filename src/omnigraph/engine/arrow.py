@@ -93,4 +93,3 @@ def _row_field(info: TableType, name: str) -> pa.Field:
 
 def _identity(info: TableType, name: str) -> dict[str, str]:
     return {PROPERTY_ID: str(info.property_ids.get(name, 0))}
-

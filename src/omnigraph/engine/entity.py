@@ -37,7 +37,7 @@ def _rows(view: View, info: TableType, filter: str | None) -> pa.Table:
     """Stored rows under their current names; properties that did not exist yet are null."""
     physical = view.columns(info)
     present = [column for column in physical.values() if column is not None]
-    rows = view.table(info).scan(present, filter, blobs="cells")
+    rows = view.table(info).scan(present, filter, blobs="cells" if info.blobs else None)
     schema = row_schema(info)
     arrays = [
         rows[column].cast(field.type) if (column := physical[field.name]) is not None else _absent(rows, field)

@@ -179,7 +179,8 @@ class Graph(Upkeep):
     def _resolve(self, commit: str | GraphCommit | None, time: str | datetime | None) -> GraphCommit:
         if time is not None:
             return commit_at_time(self._core, self._branch, time)
-        return commit_named(self._core, _given(commit), self._branch)
+        assert commit is not None
+        return commit_named(self._core, commit, self._branch)
 
     def view(self, branch: str | None = None) -> View:
         """The newest view of this handle's branch, or of another one."""
@@ -396,8 +397,3 @@ class Graph(Upkeep):
         # Forking is a right of its own, but only for a branch that is not there yet.
         if self.policy is not None and base is not None and (branch or "main") not in self.branches.list():
             self._core.require_allowed(self.actor, Action.BRANCH_CREATE, normalize_branch(base) or "main", branch)
-
-
-def _given(commit: str | GraphCommit | None) -> str | GraphCommit:
-    assert commit is not None
-    return commit

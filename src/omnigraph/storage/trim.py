@@ -7,13 +7,9 @@ trimming loses nothing: no commit, no time travel, no branch point.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection
-
 from omnigraph.storage import tables
 from omnigraph.storage.layout import Root
 from omnigraph.storage.manifest_past import schema_boundaries
-from omnigraph.storage.manifest_scan import CREATED_AT
 from omnigraph.storage.reclaim import Reclaimed, existing_versions, reclaim_versions
 from omnigraph.storage.tables import TableHandle
 
@@ -29,25 +25,7 @@ def trim_manifest(root: Root, branch: str | None = None, *, keep: int, at_least:
     if len(old) < at_least:
         return Reclaimed()
     needed = schema_boundaries(newest, versions) | _branch_points(newest, branch)
-    needed |= _witnesses(newest, needed.intersection(old))
     return reclaim_versions(newest, [version for version in old if version not in needed])
-
-
-def _witnesses(newest: TableHandle, kept: Collection[int]) -> set[int]:
-    """What refuses a writer that has slept since a kept version and publishes on it: all up to the next commit.
-
-    Lance compares a commit with the versions that came after its base, as far as they are still there. Every commit
-    moves the head, so the first one after the base is enough to tell that the head has moved.
-    """
-    if not kept:
-        return set()
-    rows = newest.scan([CREATED_AT], f"object_type = 'graph_commit' AND {CREATED_AT} > {min(kept)}")
-    commits = sorted(rows[CREATED_AT].to_pylist())
-    found: set[int] = set()
-    for version in kept:
-        place = bisect_right(commits, version)
-        found.update(range(version + 1, (commits[place] if place < len(commits) else newest.version) + 1))
-    return found
 
 
 def _branch_points(newest: TableHandle, branch: str | None) -> set[int]:

@@ -8,11 +8,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed
-from omnigraph.ids import new_ulid
-from omnigraph.storage import manifest, tables
-from omnigraph.storage.manifest import Loaded, ManifestState
+from omnigraph.storage import manifest
+from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.reclaim import existing_versions
-from omnigraph.storage.rows import HeadRow
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.trim import trim_manifest
 
@@ -128,17 +126,3 @@ def test_a_version_that_nothing_can_tell_any_more_was_reclaimed(lived: og.Graph)
     manifest.forget_decoded()
     with pytest.raises(HistoricalVersionReclaimed):
         manifest.load_version(root, None, 2)
-
-
-def test_a_writer_that_slept_on_a_kept_version_is_refused_after_trimming(lived: og.Graph) -> None:
-    root = lived._core.store.root
-    newest = manifest.load(root)
-    (point,) = [ref.parent_version for ref in tables.list_refs(newest.handle).values()]
-    asleep = Loaded(tables.open_table(root.manifest(), point), manifest.load_version(root, None, point))
-    trim_manifest(root, keep=1)
-    assert point in existing_versions(newest.handle)
-    head = asleep.state.effective_head
-    outcome = manifest.publish_rows(asleep, [HeadRow(None, new_ulid(), head)])
-    assert isinstance(outcome, tables.Refused)
-    manifest.forget_decoded()
-    assert told(manifest.load(root).state) == told(newest.state)

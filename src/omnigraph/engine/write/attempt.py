@@ -94,7 +94,7 @@ class Attempt:
         self.hooks.before_publish()
         self._effects = True  # from here on only a scan of the manifest can tell what happened
         publication = recovery.publication_of(intent, versions)
-        published = self._published = self._publish(self.store, publication, self._captured)
+        published = self._published = self._confirmed(self._publish(self.store, publication, self._captured))
         self.hooks.after_publish()
         self._retire()
         maintenance.after_commit(self.store, published, self._handles)
@@ -184,6 +184,19 @@ class Attempt:
         if found != staged.slot:
             raise ReadSetChanged(member, expected=staged.slot, actual=found) from outcome.cause
         return tables.open_table(staged.address, found)
+
+    def _confirmed(self, published: Published) -> Published:
+        """What was published, looked at once more if this process may have slept while it was.
+
+        Lance compares a commit with the versions since its base that still exist. After a long sleep they may have been
+        trimmed, and a commit that was given up by others meanwhile may seem to land where nobody will ever read it.
+        """
+        if self._heartbeat is None or not self._heartbeat.lapsed():
+            return published
+        state = manifest.load(self.store.root, self.txn.branch).state
+        if state.decision(self.operation_id) != "published":
+            raise ReadSetChanged(f"lease:{self.operation_id}", expected="held", actual="lapsed")
+        return published
 
     # --- endings -------------------------------------------------------------------------------
 

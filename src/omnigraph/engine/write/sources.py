@@ -30,9 +30,7 @@ def decoder_of(
         if is_paths(data):
             shape = FrameShape(type, edge, columns)
             return _tables([(file, shape) for file in input_files(data, TABLE_SUFFIXES)])
-        return lambda catalog, intake: decode_frame(
-            data, catalog, type=type, edge=edge, columns=columns, intake=intake
-        )
+        return lambda catalog, intake: decode_frame(data, catalog, type=type, edge=edge, columns=columns, intake=intake)
     if columns is not None:
         raise BadRequest("columns= belongs to a frame; say type= or edge= as well")
     data = given(data)

@@ -126,7 +126,7 @@ class Staging:
 
 def stored_rows(view: View, info: TableType, columns: list[str], filter: str | None) -> pa.Table:
     """Committed rows in the row schema."""
-    rows = view.table(info).scan(columns, filter, blobs="cells")
+    rows = view.table(info).scan(columns, filter, blobs="cells" if info.blobs else None)
     wanted = pa.schema([row_schema(info).field(name) for name in columns])
     return rows.cast(wanted)
 
