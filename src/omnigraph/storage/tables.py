@@ -1,9 +1,9 @@
 """The only door to lance: open datasets at exact versions, stage transactions on them, commit them strictly.
 
 A staged transaction is inert data files plus a description; nothing is visible in the dataset until `commit`.
-Every staged transaction touches the smallest fragment of the version it was staged on (a sentinel), so lance itself
-refuses the second of two transactions staged on one version. Writers outside this module do not carry the sentinel,
-so `commit` also reports whether it landed in the exact slot `base + 1` under the planned uuid.
+Lance refuses the second of two transactions staged on one version, because both touch a sentinel (`transactions`).
+Writers elsewhere do not carry one, so `commit` also reports whether it landed in the exact slot `base + 1` under the
+planned uuid.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ import omnigraph.storage.pandas_later  # noqa: F401  # before lance makes its fi
 import lance
 import numpy as np
 import pyarrow as pa
-from lance import Index, LanceDataset, LanceOperation, Transaction
+from lance import LanceDataset, LanceOperation, Transaction
 from lance.fragment import FragmentMetadata
-from lance.fragment import write_fragments as lance_write_fragments
 from lance.optimize import Compaction
 
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
 from omnigraph.storage import segments
 from omnigraph.storage.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.failpoints import hit
-from omnigraph.storage.fragments import dominant_fragments, row_total, same_content, smallest_fragment
+from omnigraph.storage.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
 from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, lacks_version_file, translate, translated
@@ -39,6 +38,7 @@ from omnigraph.storage.patch import Places, numbered
 from omnigraph.storage.refs import Identifier, Ref, clone, create_ref, delete_ref, list_refs
 from omnigraph.storage.spread import dated
 from omnigraph.storage.staged import CommitOutcome, Date, IndexSpec, Landed, Refused, Staged, Unknown
+from omnigraph.storage.transactions import address_of, change_rows, parse_fragments, segments_named, write_data
 from omnigraph.storage.version_files import newest_local_version
 
 __all__ = [
@@ -50,8 +50,6 @@ __all__ = [
     "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update",
     "stage_upsert", "write_fragments",
 ]  # fmt: skip
-
-STORAGE_VERSION = "2.2"
 
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _TABLE_INDEX_CACHE = 1 << 30
@@ -125,7 +123,7 @@ def stage_create(address: Address, schema: pa.Schema, rows: pa.Table | None = No
     with translated(address.uri):
         fragments: list[FragmentMetadata] = []
         if rows is not None and rows.num_rows:
-            fragments = _write(rows, schema, address, mode="create")
+            fragments = write_data(rows, schema, address, mode="create")
         transaction = Transaction(read_version=0, operation=LanceOperation.Overwrite(schema, fragments))
     return Staged(address, 0, transaction, address.uri, inserted=0 if rows is None else rows.num_rows)
 
@@ -169,9 +167,9 @@ def stage_overwrite(
 ) -> Staged:
     """Replace the whole content and schema by rows, or by fragments written elsewhere; neither means truncate."""
     with translated(base.address.uri):
-        written = _parse_fragments(fragments)
+        written = parse_fragments(fragments)
         if rows is not None:
-            written = _write(rows, schema, base.address, mode="overwrite")
+            written = write_data(rows, schema, base.address, mode="overwrite")
         transaction = Transaction(read_version=base.version, operation=LanceOperation.Overwrite(schema, written))
     return Staged(base.address, base.version, transaction, base.dataset, inserted=row_total(written))
 
@@ -193,7 +191,8 @@ def stage_carried(base: TableHandle, fragments: Iterable[FragmentMetadata]) -> S
 def stage_dates(base: TableHandle, step: Date) -> Staged:
     """State in which versions the rows of fragments were created that `stage_carried` has added."""
     with translated(base.address.uri):
-        return _staged_update(base, dated(base, step))
+        transaction = change_rows(base, dated(base, step))
+    return Staged(base.address, base.version, transaction, base.dataset)
 
 
 def stage_restore(base: TableHandle, version: int) -> Staged:
@@ -206,7 +205,7 @@ def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
     """Build indexes, or further segments of them, as one transaction; no specs at all make an empty version."""
     with translated(base.address.uri):
         built = [segment for spec in specs for segment in segments.built(base.dataset, spec)]
-        removed = _replaced(base.dataset, {spec.name for spec in specs if spec.fragments is None})
+        removed = segments_named(base.dataset, {spec.name for spec in specs if spec.fragments is None})
         transaction = Transaction(read_version=base.version, operation=LanceOperation.CreateIndex(built, removed))
     return Staged(base.address, base.version, transaction, base.dataset)
 
@@ -234,8 +233,8 @@ def write_fragments(
 
     An open table as the target spares lance from looking for its newest version, which means listing them all.
     """
-    with translated(_address(target).uri):
-        return [json.dumps(fragment.to_json()) for fragment in _write(rows, schema, target, mode=mode)]
+    with translated(address_of(target).uri):
+        return [json.dumps(fragment.to_json()) for fragment in write_data(rows, schema, target, mode=mode)]
 
 
 # --- committing --------------------------------------------------------------------------------------
@@ -343,23 +342,6 @@ def _reopen(base: TableHandle) -> LanceDataset:
     return _open(base.address, base.version, base.dataset.session())
 
 
-def _address(target: Address | TableHandle) -> Address:
-    return target.address if isinstance(target, TableHandle) else target
-
-
-def _write(rows: Any, schema: pa.Schema, target: Address | TableHandle, *, mode: str) -> list[FragmentMetadata]:
-    return lance_write_fragments(
-        rows,
-        target.dataset if isinstance(target, TableHandle) else target.uri,
-        schema=schema,
-        mode=mode,
-        data_storage_version=STORAGE_VERSION,
-        enable_stable_row_ids=True,
-        storage_options=_address(target).root.storage_options,
-        allow_external_blob_outside_bases=True,  # what may come in was decided before; storing it opens nothing
-    )
-
-
 def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
     """Put rows in the place of those found; what was found and has no successor is removed."""
     written, row_ids = [], np.zeros(0, np.uint64)
@@ -373,45 +355,11 @@ def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
 
 def _stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
     with translated(base.address.uri):
-        created = _parse_fragments(fragments)
+        created = parse_fragments(fragments)
         shrunk, emptied = ([], []) if over is None else over.withdrawn()
     counts = row_total(created) - replaced, replaced, 0 if over is None else len(over.ids) - replaced
-    return _staged_update(base, shrunk, emptied, created, counts)
-
-
-def _staged_update(
-    base: TableHandle,
-    changed: Sequence[FragmentMetadata],
-    emptied: Sequence[int] = (),
-    created: Sequence[FragmentMetadata] = (),
-    counts: tuple[int, int, int] = (0, 0, 0),
-) -> Staged:
-    operation = LanceOperation.Update(
-        removed_fragment_ids=list(emptied),
-        updated_fragments=list(changed),
-        new_fragments=list(created),
-        fields_modified=[],
-        fields_for_preserving_frag_bitmap=[field.id() for field in base.dataset.lance_schema.fields()],
-        update_mode="rewrite_rows",
-    )
-    transaction = _with_sentinel(base, Transaction(read_version=base.version, operation=operation))
+    transaction = change_rows(base, shrunk, emptied, created)
     return Staged(base.address, base.version, transaction, base.dataset, *counts)
-
-
-def _with_sentinel(base: TableHandle, transaction: Transaction) -> Transaction:
-    operation: Any = transaction.operation
-    sentinel = smallest_fragment(base.dataset)
-    if sentinel is None:
-        # Nothing to touch in an empty table; a Merge of the new fragments is the strict form there.
-        created = list(operation.new_fragments)
-        for position, fragment in enumerate(created):
-            fragment.id, fragment.row_id_meta = position, None
-        transaction.operation = LanceOperation.Merge(created, base.dataset.lance_schema)
-        return transaction
-    touched = {fragment.id for fragment in operation.updated_fragments} | set(operation.removed_fragment_ids)
-    if sentinel.id not in touched:
-        operation.updated_fragments = [*operation.updated_fragments, sentinel]
-    return transaction
 
 
 def _failed_commit(staged: Staged, error: Exception) -> CommitOutcome:
@@ -425,23 +373,3 @@ def _failed_commit(staged: Staged, error: Exception) -> CommitOutcome:
 def _is_exact(staged: Staged, dataset: LanceDataset) -> bool:
     handle = TableHandle(staged.address, dataset)
     return handle.version == staged.slot == handle.find_transaction(staged.uuid, after=staged.base_version)
-
-
-def _parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:
-    return [FragmentMetadata.from_json(text) for text in fragments]
-
-
-def _replaced(dataset: LanceDataset, names: set[str]) -> list[Index]:
-    return [
-        Index(
-            uuid=segment.uuid,
-            name=found.name,
-            fields=list(found.fields),
-            dataset_version=segment.dataset_version_at_last_update,
-            fragment_ids=segment.fragment_ids,
-            index_version=segment.index_version,
-        )
-        for found in dataset.describe_indices()
-        if found.name in names
-        for segment in found.segments
-    ]
