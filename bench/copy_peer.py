@@ -8,12 +8,13 @@ Two of these libraries in one process crash it, so each run imports one. Prints 
 from __future__ import annotations
 
 import json
-import resource
 import shutil
 import sys
 import time
 from importlib import import_module
 from pathlib import Path
+
+from bench.measure import peak_mib
 
 
 def main(peer: str, directory: Path) -> None:
@@ -30,7 +31,7 @@ def main(peer: str, directory: Path) -> None:
     connection.execute(f'COPY Person FROM "{directory / "people.parquet"}"')
     connection.execute(f'COPY Knows FROM "{directory / "knows.parquet"}"')
     taken = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    peak = round(peak_mib())
     count = connection.execute("MATCH ()-[r:Knows]->() RETURN count(r)").get_next()[0]
     print(json.dumps({"seconds": taken, "peak_mib": peak, "edges": count}))
     for left in directory.glob(f"{peer}.db*"):

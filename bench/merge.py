@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import shutil
 import statistics
 import tempfile
@@ -22,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import omnigraph as og
-from bench.measure import Measurement
+from bench.measure import Measurement, peak_mib
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  note: String? }
@@ -175,16 +174,7 @@ def _apart(step: Callable[[Path, int], float], place: Path, count: int) -> dict[
 
 def _report(sender: Any, step: Callable[[Path, int], float], place: Path, count: int) -> None:
     took = step(place, count)
-    sender.send({"ms": took, "peak_mib": _peak_mib()})
-
-
-def _peak_mib() -> float:
-    """What this process needed at most; getrusage would also count what its parent held when it was started."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        high = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(high.split()[1]) / 1_024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_048_576
+    sender.send({"ms": took, "peak_mib": peak_mib()})
 
 
 def _timed(step: Callable[[], object]) -> float:

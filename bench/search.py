@@ -7,7 +7,6 @@ case for an approximate index. Recall is measured against exact distances in dou
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.measure import Measurement, median_ms
+from bench.measure import Measurement, median_ms, peak_mib
 
 COUNT = 100_000
 DIM = 128
@@ -255,7 +254,7 @@ def measure(engine: str, folder: Path) -> dict[str, float]:
     kind, place = (_Ours, "docs.omni") if engine == "omnigraph" else (_Lancedb, "docs.lancedb")
     fresh = not (folder / place).exists()
     store = kind(folder)
-    before = _megabytes()
+    before = peak_mib()
     begin = time.perf_counter()
     if fresh:
         store.build()
@@ -275,7 +274,7 @@ def measure(engine: str, folder: Path) -> dict[str, float]:
         "recall random": _recall(lambda q: store.vector("wild", q), queries.random, queries.random_truth),
         "recall filtered": _recall(store.filtered, queries.clustered, queries.filtered_truth),
         "MB before": before,
-        "peak MB": _megabytes(),
+        "peak MB": peak_mib(),
     }
     plain = (queries.clustered, queries.clustered_truth, found["recall clustered"])
     some = (queries.clustered, queries.filtered_truth, found["recall filtered"])
@@ -309,10 +308,6 @@ def _recall(search: Callable[[Any], list[str]], queries: Any, truth: list[list[i
         for query, exact in zip(queries, truth, strict=True)
     ]
     return float(np.mean(shares))
-
-
-def _megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

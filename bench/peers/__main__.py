@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from bench.measure import peak_mib
 from bench.peers.engine import CASES, Engine
 from bench.peers.registry import engine_class
 
@@ -32,7 +32,7 @@ def main(verb: str, name: str, store: str, *rest: str) -> None:
         return
     seeds = json.loads(Path(rest[0]).read_text(encoding="utf-8"))
     found = {case: _measured(engine, case, seeds) for case in CASES if case not in engine.lacks}
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mib()
     print(json.dumps({"cases": found, "peak_mb": peak, "lacks": engine.lacks, "remarks": engine.remarks}))
 
 
