@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import BadRequest, BranchNotFound, Conflict
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged
 from omnigraph.storage import failpoints, manifest, recovery, sidecar, tables
 from omnigraph.storage.branches import branch_name, create_branch, delete_branch, list_branches
 from omnigraph.storage.control import hold_control
@@ -17,7 +17,7 @@ from omnigraph.storage.settings import Settings
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store, store_for
 from omnigraph.testing.invariants import violations
-from omnigraph.testing.processes import WritingChild, children
+from omnigraph.testing.processes import Child, WritingChild, children
 from omnigraph.testing.tiny import A, B, K, contents, create_tiny, deleting, inserting, updating, write
 
 SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=8_000)
@@ -309,6 +309,34 @@ def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> No
     with hold_control(store, "cleanup"), pytest.raises(Conflict, match="another cleanup"):
         create_branch(impatient, "feature")
     create_branch(impatient, "feature")
+
+
+def _delete(place: tuple[str, str]) -> None:
+    root, results = place
+    slept = replace(SETTINGS, control_ttl_ms=300)
+    try:
+        with failpoints.armed("branch_delete.pre_seal=stop"):
+            delete_branch(store_for(root, slept), "feature")
+        answer = "deleted"
+    except ReadSetChanged as error:
+        answer = f"refused {error}"
+    Path(results).write_text(answer)
+
+
+def test_a_deleter_that_slept_through_its_claim_cannot_seal_the_branch_that_others_kept(
+    store: Store, tmp_path: Path
+) -> None:
+    create_branch(store, "feature")
+    deleter = Child(_delete, (store.root.uri, str(tmp_path / "answer")), tmp_path / "none")
+    deleter.wait_stopped()
+    create_branch(store, "another")  # waits for the claim to lapse, takes over, and finds a delete without its seal
+    deleter.resume()
+    assert (tmp_path / "answer").read_text().startswith("refused")
+    write(store, inserting(["x"], A), "feature")
+    recovery.sweep(store)
+    assert violations(store) == []
+    delete_branch(store, "feature")
+    assert list_branches(store) == ["main", "another"]
 
 
 def test_a_schema_change_that_lasts_is_waited_for_and_then_refuses_writes(store: Store) -> None:

@@ -15,7 +15,7 @@ from omnigraph.storage.forks import owned_refs
 from omnigraph.storage.layout import MANIFEST, SCHEMA_LOCK_REF, normalize_branch
 from omnigraph.storage.manifest import Loaded
 from omnigraph.storage.refs import Identifier, Ref
-from omnigraph.storage.retire import forget_refs, is_sealed, reclaim, seal
+from omnigraph.storage.retire import forget_refs, is_sealed, keep, reclaim, seal
 from omnigraph.storage.rows import BranchRow
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import CommitOutcome, Landed, Unknown
@@ -88,7 +88,7 @@ def complete_delete(store: Store, branch: str, identifier: Identifier, control: 
     control.retired[branch] = now_micros()
     control.save()
     owned = _owned_table_refs(store, branch)
-    seal(store, branch, identifier, operation_id=control.operation_id)
+    seal(store, branch, identifier, control)
     hit("branch_delete.post_seal")
     _remove_authority(store, branch, identifier, control)
     hit("branch_delete.post_native")
@@ -116,11 +116,11 @@ def _finish_interrupted(store: Store, control: Control) -> list[str]:
     for branch, ref in manifest.refs(store.root).items():
         if branch not in control.retired:
             continue
-        if is_sealed(store, branch):
+        if keep(store, branch):
+            control.retired.pop(branch)  # interrupted before the seal: the branch lives
+        else:
             complete_delete(store, branch, ref.identifier, control)
             finished.append(branch)
-        else:
-            control.retired.pop(branch)  # interrupted before the seal: the branch lives
     return finished
 
 

@@ -35,18 +35,26 @@ class Control:
         """Store `retired` now, still holding control."""
         while True:
             loaded = manifest.load(self.store.root)
-            current = loaded.state.control or ControlRow()
-            if current.holder is None or current.holder.operation_id != self.operation_id:
-                actual = None if current.holder is None else current.holder.operation_id
-                raise ReadSetChanged("graph_control", expected=self.operation_id, actual=actual)
+            current = self._own_row(loaded)
             if _swap(loaded, replace(current, epoch=current.epoch + 1, retired=dict(self.retired))):
                 return
+
+    def confirm(self) -> None:
+        """Raise unless this operation is the holder now; what it read before may be acted on if nobody touched it."""
+        self._own_row(manifest.load(self.store.root))
 
     def require(self) -> None:
         """Raise unless enough of the lease is left to issue a destructive request."""
         left = self.ttl_ms - (time.monotonic() - self.acquired) * 1_000
         if left < min(_SAFE_MARGIN_MS, self.ttl_ms / 3):
             raise ReadSetChanged("graph_control", expected=self.operation_id, actual="lease about to expire")
+
+    def _own_row(self, loaded: Loaded) -> ControlRow:
+        current = loaded.state.control or ControlRow()
+        if current.holder is None or current.holder.operation_id != self.operation_id:
+            actual = None if current.holder is None else current.holder.operation_id
+            raise ReadSetChanged("graph_control", expected=self.operation_id, actual=actual)
+        return current
 
 
 @contextmanager

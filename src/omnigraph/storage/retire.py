@@ -5,46 +5,64 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from omnigraph.errors import ReadSetChanged
+from omnigraph.errors import OmnigraphError, ReadSetChanged
 from omnigraph.ids import now_micros
 from omnigraph.storage import manifest, tables
 from omnigraph.storage.capture import branch_row_of
 from omnigraph.storage.control import Control
+from omnigraph.storage.failpoints import hit
 from omnigraph.storage.forks import owned_refs
 from omnigraph.storage.layout import MANIFEST, ref_file
-from omnigraph.storage.manifest import ManifestState
+from omnigraph.storage.manifest import Loaded, ManifestState
 from omnigraph.storage.refs import Identifier
 from omnigraph.storage.rows import HeadRow, ManifestRow, Seal
 from omnigraph.storage.store import Store
 from omnigraph.storage.tables import CommitOutcome, Landed, Unknown
 
-_SEAL_ATTEMPTS = 32
+_ATTEMPTS = 32
 
 
-def seal(store: Store, branch: str, identifier: Identifier, *, operation_id: str) -> None:
+def seal(store: Store, branch: str, identifier: Identifier, control: Control) -> None:
     """Close a branch for publication: a publish and the seal rewrite the same row, so they are totally ordered."""
     outcome: CommitOutcome | None = None
-    for _ in range(_SEAL_ATTEMPTS):
+    for _ in range(_ATTEMPTS):
         loaded = manifest.peek(store.root, branch)
-        if loaded is None:
+        if loaded is None or _seal_of(loaded) is not None:
             return
         state = loaded.state
-        if state.branch_row is not None and state.branch_row.sealed is not None:
-            return
         if state.identifier != identifier:
             raise ReadSetChanged(f"branch_identifier:{branch}", expected=identifier, actual=state.identifier)
-        outcome = manifest.publish_rows(loaded, _seal_rows(store, state, operation_id))
+        # After the look: whoever takes control from here on keeps the branch by rewriting the row that was read.
+        control.confirm()
+        hit("branch_delete.pre_seal")
+        outcome = manifest.publish_rows(loaded, _seal_rows(store, state, control.operation_id))
         if isinstance(outcome, Landed):
             return
-    if isinstance(outcome, Unknown):
-        raise outcome.cause
-    raise ReadSetChanged(f"graph_branch:{branch}", expected="sealed", actual="contended")
+    raise _unsettled(branch, outcome)
+
+
+def keep(store: Store, branch: str) -> bool:
+    """Take a branch back from a delete that stopped before its seal; False when the seal was there first.
+
+    The deleter may only have slept: rewriting the row makes a seal that is based on an earlier look fail.
+    """
+    outcome: CommitOutcome | None = None
+    for _ in range(_ATTEMPTS):
+        loaded = manifest.peek(store.root, branch)
+        if loaded is None or _seal_of(loaded) is not None:
+            return False
+        row = branch_row_of(store, loaded.state)
+        assert row is not None
+        outcome = manifest.publish_rows(loaded, [row])
+        if isinstance(outcome, Landed):
+            return True
+    raise _unsettled(branch, outcome)
 
 
 def is_sealed(store: Store, branch: str) -> bool:
     """Whether a branch is closed; looks into its tree even when its ref is gone."""
     found = manifest.peek(store.root, branch)
-    return found is not None and found.state.branch_row is not None and found.state.branch_row.sealed is not None
+    return found is not None and _seal_of(found) is not None
 
 
 def forget_refs(store: Store, location: str, names: Iterable[str], control: Control) -> None:
@@ -86,6 +104,17 @@ def _delete_tree(store: Store, location: str, name: str) -> None:
     # A fork's older files live in its parent's tree.
     if not any(ref.parent == name for ref in refs.values()):
         store.objects.delete_prefix(f"{location}/tree/{name}")
+
+
+def _seal_of(loaded: Loaded) -> Seal | None:
+    row = loaded.state.branch_row
+    return None if row is None else row.sealed
+
+
+def _unsettled(branch: str, outcome: CommitOutcome | None) -> OmnigraphError:
+    if isinstance(outcome, Unknown):
+        return outcome.cause
+    return ReadSetChanged(f"graph_branch:{branch}", expected="settled", actual="contended")
 
 
 def _seal_rows(store: Store, state: ManifestState, operation_id: str) -> list[ManifestRow]:

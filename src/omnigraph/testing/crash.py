@@ -158,6 +158,7 @@ _LIVE_POINTS = ("recovery.post_marker", "recovery.post_rollback_publish", "fence
 _BRANCH_POINTS = (
     ("create", "branch_create.post_native"),
     ("create", "branch_create.post_registry"),
+    ("delete", "branch_delete.pre_seal"),
     ("delete", "branch_delete.post_seal"),
     ("delete", "branch_delete.post_native"),
     ("delete", "branch_delete.before_table_cleanup"),

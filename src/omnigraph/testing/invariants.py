@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow.compute as pc
 
+from omnigraph.errors import BranchNotFound
 from omnigraph.storage import audit, manifest, sidecar, tables
 from omnigraph.storage.branches import list_branches
 from omnigraph.storage.capture import control_is_held
@@ -22,7 +23,12 @@ from omnigraph.storage.tables import TableHandle
 def violations(store: Store) -> list[str]:
     """Every broken promise found in the graph, in words; empty when all is well. Call it after a sweep."""
     found = [f"sidecar {operation} is still there" for operation in sidecar.pending(store.objects)]
-    states = [manifest.load(store.root, normalize_branch(name)).state for name in list_branches(store)]
+    states = []
+    for name in list_branches(store):
+        try:
+            states.append(manifest.load(store.root, normalize_branch(name)).state)
+        except BranchNotFound:
+            found.append(f"{name}: the branch is sealed, but its deletion was never finished")
     for state in states:
         found += _of_branch(store, state)
     return found + list(_of_audit(store, states))
