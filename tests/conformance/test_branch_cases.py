@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged
-from omnigraph.storage import failpoints, manifest, recovery, sidecar, tables
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged, StorageError
+from omnigraph.storage import branches, failpoints, manifest, recovery, sidecar, tables
 from omnigraph.storage.branches import branch_name, create_branch, delete_branch, list_branches
 from omnigraph.storage.control import hold_control
 from omnigraph.storage.layout import MANIFEST
@@ -220,6 +221,21 @@ def test_a_writer_suspended_across_the_delete_cannot_publish(store: Store, case:
     assert violations(store) == []
 
 
+def test_an_intent_for_a_deleted_branch_does_not_concern_its_namesake(store: Store) -> None:
+    create_branch(store, "feature")
+    write(store, inserting(["f"], A), "feature")
+    spec = "table_commit.ack_lost=kill@1"
+    dead = WritingChild(Path(store.root.uri), SETTINGS, spec, ("late",), (A, B), branch="feature").finish()
+    assert dead.exit_code == -signal.SIGKILL
+    delete_branch(store, "feature")
+    create_branch(replace(store, settings=replace(SETTINGS, retire_grace_ms=0)), "feature")
+    (recovered,) = recovery.sweep(store)
+    assert recovered.kind == "OrphanedBranchDiscarded"
+    write(store, inserting(["new"], A, B), "feature")
+    assert set(contents(store, A, "feature")) == {"seed", "new"}
+    assert violations(store) == []
+
+
 @case("V15")
 def test_the_first_write_forks_only_the_table_it_touches(store: Store, case: str) -> None:
     create_branch(store, "feature")
@@ -311,13 +327,14 @@ def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> No
     create_branch(impatient, "feature")
 
 
-def _delete(place: tuple[str, str]) -> None:
-    root, results = place
-    slept = replace(SETTINGS, control_ttl_ms=300)
+def _sleep_in(place: tuple[str, str, str]) -> None:
+    """Create or delete a branch in a process that stops at a failpoint while its short claim runs out."""
+    root, results, point = place
+    slept = store_for(root, replace(SETTINGS, control_ttl_ms=300))
     try:
-        with failpoints.armed("branch_delete.pre_seal=stop"):
-            delete_branch(store_for(root, slept), "feature")
-        answer = "deleted"
+        with failpoints.armed(f"{point}=stop"):
+            (create_branch if point.startswith("branch_create") else delete_branch)(slept, "feature")
+        answer = "done"
     except ReadSetChanged as error:
         answer = f"refused {error}"
     Path(results).write_text(answer)
@@ -327,7 +344,8 @@ def test_a_deleter_that_slept_through_its_claim_cannot_seal_the_branch_that_othe
     store: Store, tmp_path: Path
 ) -> None:
     create_branch(store, "feature")
-    deleter = Child(_delete, (store.root.uri, str(tmp_path / "answer")), tmp_path / "none")
+    place = store.root.uri, str(tmp_path / "answer"), "branch_delete.pre_seal"
+    deleter = Child(_sleep_in, place, tmp_path / "none")
     deleter.wait_stopped()
     create_branch(store, "another")  # waits for the claim to lapse, takes over, and finds a delete without its seal
     deleter.resume()
@@ -337,6 +355,43 @@ def test_a_deleter_that_slept_through_its_claim_cannot_seal_the_branch_that_othe
     assert violations(store) == []
     delete_branch(store, "feature")
     assert list_branches(store) == ["main", "another"]
+
+
+def test_a_creator_that_slept_through_its_claim_takes_its_branch_back(store: Store, tmp_path: Path) -> None:
+    """Whoever took control meanwhile was told that there is no such branch, and may have removed what it needs."""
+    place = store.root.uri, str(tmp_path / "answer"), "branch_create.pre_native"
+    creator = Child(_sleep_in, place, tmp_path / "none")
+    creator.wait_stopped()
+    with hold_control(store, "cleanup"):
+        pass
+    creator.resume()
+    assert (tmp_path / "answer").read_text().startswith("refused")
+    recovery.sweep(store)
+    assert list_branches(store) == ["main"]
+    assert violations(store) == []
+
+
+def test_deletes_left_unfinished_keep_nobody_from_opening(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_branch(store, "feature")
+    with failpoints.armed("branch_delete.post_seal=raise"), pytest.raises(StorageError):
+        delete_branch(store, "feature")
+    impatient = replace(store, settings=replace(SETTINGS, writer_wait_ms=50))
+    # Control is free at a first look and taken by somebody else before it can be taken.
+    monkeypatch.setattr(branches, "control_is_held", lambda _store, _holder: False)
+    with hold_control(store, "cleanup"):
+        assert recovery.sweep(impatient) == []
+        assert list_branches(store) == ["main", "feature"]
+    recovery.sweep(store)
+    assert list_branches(store) == ["main"]
+
+
+def test_every_delete_that_is_finished_has_a_whole_claim_to_itself(store: Store) -> None:
+    with hold_control(store, "branch_delete") as control:
+        control.acquired -= control.ttl_ms / 1_000
+        with pytest.raises(ReadSetChanged, match="about to expire"):
+            control.require()
+        control.save()
+        control.require()
 
 
 def test_a_schema_change_that_lasts_is_waited_for_and_then_refuses_writes(store: Store) -> None:

@@ -320,7 +320,8 @@ def test_append_refuses_an_existing_id(g: Core, number: int) -> None:
     before = export_text(g)
     with pytest.raises(KeyConflict, match="already has this id") as refused:
         load_lines(g, ndjson([person("Zoe"), person("Alice", age=1)]), "append")
-    assert refused.value.entity_id == "Alice"
+    assert (refused.value.entity_id, refused.value.line) == ("Alice", 2)
+    assert refused.value.message.endswith("(line 2)")
     assert export_text(g) == before
 
 

@@ -59,7 +59,7 @@ def guarded_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """Tokens and policies, as in a cluster."""
     places = copies(template, tmp_path_factory.mktemp("guarded"), ["default", "other"])
     graphs = {name: {"uri": uri, "queries": STORED, "policy": POLICY} for name, uri in places.items()}
-    caps = {"OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "2"}
+    caps = {"OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "2", "OMNIGRAPH_PER_ACTOR_STREAMS_MAX": "2"}
     description = {"graphs": graphs, "server_policy": SERVER_POLICY, "tokens": TOKENS, "cluster": True}
     with serving(description, caps) as server:
         yield server

@@ -116,7 +116,7 @@ ODD_PATHS = [
 
 @pytest.mark.parametrize("path", ODD_PATHS)
 def test_an_odd_path_finds_nothing(open_server: ServerProcess, path: str) -> None:
-    status, body = raw(open_server, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    status, body = raw(open_server, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
     assert status in (400, 404, 405), body
     assert "error" in json.loads(body)
     assert not any(word in body for word in STORAGE_WORDS)
@@ -142,7 +142,7 @@ def test_query_text_is_never_taken_for_a_path(open_server: ServerProcess, tmp_pa
 
 
 def test_a_bomb_of_headers_is_refused_in_an_envelope(open_server: ServerProcess) -> None:
-    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X-Bomb: " + b"x" * 200_000 + b"\r\n\r\n"
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X-Bomb: " + b"x" * 200_000 + b"\r\n\r\n"
     status, body = raw(open_server, request)
     assert (status, json.loads(body)["code"]) == (400, "bad_request")
 
@@ -155,11 +155,11 @@ def test_what_is_no_http_is_refused(open_server: ServerProcess, request_line: by
     assert status in (0, 400, 404), body
 
 
-SECOND = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+SECOND = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def test_a_smuggled_length_is_refused(open_server: ServerProcess) -> None:
-    head = b"POST /graphs/default/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /graphs/default/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     both = b"Content-Length: 4\r\nContent-Length: 5\r\n\r\n{}"
     assert raw(open_server, head + both)[0] == 400
     assert raw(open_server, head + b"Content-Length: -1\r\n\r\n")[0] == 400
@@ -190,7 +190,7 @@ def test_a_bomb_in_a_batch_is_refused(open_server: ServerProcess, line: bytes) -
 
 
 def test_an_endless_body_is_cut_off(open_server: ServerProcess) -> None:
-    head = b"POST /graphs/default/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST /graphs/default/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     status, _ = raw(open_server, head + chunk * 40)
     assert status == 413
@@ -269,6 +269,30 @@ def test_a_page_of_another_site_cannot_use_its_visitors_to_write_to_an_open_serv
         assert api.head() == before
         own = {"Origin": open_server.url}
         assert client.post(api.path("/query"), json={"query": COUNT}, headers=own).status_code == 200
+
+
+NAMES = ["evil.example", "evil.example:{port}", "localhost.evil.example", "127.0.0.1.evil.example:{port}", "x", ""]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_cannot_reach_an_open_server_under_a_name_of_its_own(open_server: ServerProcess, name: str) -> None:
+    """DNS rebinding: to the browser the page and the server are one site, so that nothing but the name tells them apart."""
+    host = name.format(port=open_server.address.rpartition(":")[2])
+    with open_server.client() as client:
+        client.headers.update({"Host": host, "Origin": f"http://{host}"})
+        api = Api(client, "default")
+        doors = [
+            api.query(COUNT),
+            api.post("/export", {}),
+            api.get("/schema"),
+            api.get("/changes/stream"),
+            api.mutate(ADD, params={"name": "Mallory"}),
+            api.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+            client.get("/metrics"),
+        ]
+        assert client.get("/healthz").status_code == 200, "a probe may use any name"
+    assert {(answer.status_code, answer.json()["code"]) for answer in doors} == {(403, "forbidden")}
+    assert all("OMNIGRAPH_ALLOWED_HOSTS" in answer.json()["error"] for answer in doors)
 
 
 # --- side doors -----------------------------------------------------------------------------

@@ -158,7 +158,8 @@ def test_graphs_are_listed_for_those_who_may(desk: Desk, guarded: ServerProcess)
     assert listed == "".join(f"{each['graph_id']}\t{each['uri']}\n" for each in found)
     desk.env["OMNIGRAPH_BEARER_TOKEN"] = "wrong"
     refused = desk.run("graphs", "list", "--server", guarded.url)
-    assert (refused.code, refused.stderr) == (1, "error: invalid bearer token\n")
+    help_text = "  = help: set OMNIGRAPH_BEARER_TOKEN, or store a token with `omnigraph login`"
+    assert (refused.code, refused.stderr) == (1, f"error: invalid bearer token\n{help_text}\n")
 
 
 @pytest.mark.parametrize("case", [pytest.param(None, id="cli-63")])
@@ -270,3 +271,50 @@ def test_a_reference_is_shown_and_never_followed(desk: Desk) -> None:
     assert "blob stat" in refused.stderr
     assert [line.split("?")[0] for line in asked] == ["HEAD /graphs/k/blob"] * 2
     assert "id=a+b" in asked[0] or "id=a%20b" in asked[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "match { $p: Person { name: $who } } return { $p.name }",
+        "match {\n\n\n\n\n\n\n\n  $p: Persn } return { $p.name }",  # with its head, a line whose number has one more digit
+        "match { $p: Person }\nreturn { $p.nam }",
+    ],
+)
+def test_a_server_corrects_a_body_alone_as_an_embedded_graph_does(
+    desk: Desk, at: list[str], template: Path, text: str
+) -> None:
+    served, embedded = desk.run("query", *at, "-e", text), desk.run("query", "--store", str(template), "-e", text)
+    assert (served.code, embedded.code) == (1, 1)
+    assert served.stderr.split() == embedded.stderr.split()
+    assert text.splitlines()[-1] in served.stderr
+
+
+def test_the_shell_and_pictures_work_on_a_served_graph(desk: Desk, at: list[str]) -> None:
+    script = """\
+:schema
+insert Person { name: "Eve" }
+match { $p: Person } return { count($p) as n }
+match { $p: Persn } return { $p }
+:branch nope
+"""
+    done = desk.run("shell", *at, "--format", "csv", stdin=script)
+    assert done.code == 0
+    assert done.stdout.endswith("changed main: 1 node, 0 edges\nn\n5\n")
+    assert "<string>:1:13" in done.stderr
+    assert "branch 'nope' not found" in done.stderr
+    assert "Person" in desk.run("schema", "draw", *at).stdout
+    assert desk.run("draw", *at, "--from", "Person:Eve").stdout == "Person Eve\n"
+    before = desk.run("draw", *at, "--from", "Person:Eve", "--snapshot", "HEAD~1")
+    assert before.stderr == "error: Person 'Eve' not found\n"
+    lost = desk.run("draw", *at, "--from", "Persn:Eve")
+    assert lost.stderr == "error: the schema has no node type 'Persn'; did you mean 'Person'?\n"
+    drawn = desk.run("draw", *at, "-e", 'match { $p: Person { name: "Eve" } } return { $p }')
+    assert drawn.stdout == "Person Eve\n"
+
+
+def test_a_body_alone_is_run_by_a_server(desk: Desk, at: list[str]) -> None:
+    done = desk.run("mutate", *at, "-e", 'insert Person { name: "Eve" }')
+    assert done.stdout.startswith("changed main via unnamed: 1 nodes"), done.stderr
+    found = desk.run("query", *at, "-e", 'match { $p: Person { name: "Eve" } } return { $p.name }', "--json")
+    assert found.json["rows"] == [{"p.name": "Eve"}]

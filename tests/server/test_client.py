@@ -60,8 +60,9 @@ def test_records_are_loaded_in_one_commit_or_not_at_all(served: og.RemoteGraph) 
     people = [{"type": "Person", "data": {"name": name}} for name in ("Gil", "Hal")]
     done = served.load(people, mode="append")
     assert (done.nodes, done.edges, done.runner) == ({"Person": 2}, {}, "server")
-    with pytest.raises(errors.KeyConflict):
+    with pytest.raises(errors.KeyConflict, match=r"\(line 1\)") as refused:
         served.load(people, mode="append")
+    assert (refused.value.entity_id, refused.value.line) == ("Gil", 1)
     with pytest.raises(errors.BadRequest, match="line 1"):
         served.load('{"type":"Person","data":{"name":"Ida","planet":"Mars"}}\n')
     with pytest.raises(errors.BadRequest, match="more than a server takes at once"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 
 import httpx
 import pytest
@@ -66,7 +68,7 @@ def test_a_request_without_a_token_is_unauthorized(guarded_server: ServerProcess
 def test_a_refused_batch_is_never_asked_for(guarded_server: ServerProcess, case: int) -> None:
     host, _, port = guarded_server.address.rpartition(":")
     head = (
-        "POST /graphs/default/load/ndjson HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+        "POST /graphs/default/load/ndjson HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
         f"Authorization: Bearer {TOKENS['bob']}\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n"
     )
     with socket.create_connection((host, int(port)), timeout=10) as connection:
@@ -123,6 +125,27 @@ def test_an_actor_over_its_limit_is_told_to_wait(as_: Actors) -> None:
     assert {answer.status_code for answer in answers} == {200, 429}
     assert refused[0].headers["retry-after"] == "60"
     assert refused[0].json()["code"] == "too_many_requests"
+
+
+def test_an_actor_listens_to_so_many_feeds_and_to_others_when_it_has_left_one(as_: Actors) -> None:
+    def listening(actor: str) -> AbstractContextManager[httpx.Response]:
+        api = as_(actor)
+        return api.client.stream("GET", api.path("/changes/stream"))
+
+    with ExitStack() as others:
+        with listening("root") as first, listening("root") as second:
+            assert (first.status_code, second.status_code) == (200, 200)
+            refused = as_("root").get("/changes/stream")
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+            assert refused.headers["retry-after"] == "60"
+            assert as_("eve").get("/changes/stream").status_code == 403, "who may not read learns nothing of limits"
+            assert others.enter_context(listening("bob")).status_code == 200
+            assert as_("root").get("/changes").status_code == 200
+        # The server notices a reader that has left a little later than the reader.
+        deadline = time.monotonic() + 60
+        while others.enter_context(listening("root")).status_code == 429 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert others.enter_context(listening("root")).status_code == 200
 
 
 def test_no_log_line_holds_a_token_or_a_body(guarded_server: ServerProcess, as_: Actors) -> None:

@@ -372,7 +372,7 @@ def test_a_batch_of_another_content_type_is_refused(shared: Api, case: int) -> N
 
 @case(37)
 def test_a_batch_that_declares_too_much_is_refused_at_once(shared: Api, open_server: ServerProcess, case: int) -> None:
-    head = "POST /graphs/default/load/ndjson HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+    head = "POST /graphs/default/load/ndjson HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
     answer = raw_exchange(open_server, f"{head}Content-Length: 33554433\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 413")
     limit = json.loads(answer.partition(b"\r\n\r\n")[2])["resource_limit"]

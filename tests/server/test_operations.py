@@ -114,7 +114,7 @@ def test_browsers_are_answered_for_the_origins_that_are_allowed(api: Api) -> Non
 
 def test_a_slow_body_is_not_waited_for(server: ServerProcess) -> None:
     host, _, port = server.address.rpartition(":")
-    head = "POST /graphs/default/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = "POST /graphs/default/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
         answer = connection.recv(65536)

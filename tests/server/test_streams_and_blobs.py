@@ -113,7 +113,7 @@ def held_export(server: ServerProcess, graph: str) -> Iterator[None]:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(20)
         connection.connect((host, int(port)))
-        head = f"POST /graphs/{graph}/export HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head = f"POST /graphs/{graph}/export HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(f"{head}Content-Length: 2\r\n\r\n{{}}".encode())
         assert connection.recv(12) == b"HTTP/1.1 200"
         yield

@@ -17,6 +17,7 @@ from omnigraph.errors import (
     OmnigraphError,
     ParameterError,
     PreconditionFailed,
+    Unauthenticated,
 )
 
 CONFLICT_ADVICE = "decide with --resolve TYPE/ID=ours|theirs|{…}, --strategy ours|theirs, or --disjoint"
@@ -54,6 +55,8 @@ def message_of(error: Exception) -> str:
         case ParameterError() if error.parameter is not None:
             hint = f"\n= help: pass it with -p {error.parameter}=VALUE, or in --params" if error.code == "P006" else ""
             return f"param '{error.parameter}': {error.message}{hint}"
+        case Unauthenticated():
+            return f"{error.message}\n= help: set OMNIGRAPH_BEARER_TOKEN, or store a token with `omnigraph login`"
         case ChangeFeedGap():
             return f"change feed gap: {error.message}"
         case ChangeSchemaBoundary():

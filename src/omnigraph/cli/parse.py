@@ -204,10 +204,8 @@ def _checked(parsed: Parsed) -> Parsed:
 
 
 def _nearest_option(name: str, command: Command) -> str | None:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, [option.name for option in (*command.options, *GLOBAL_OPTIONS)], n=1)
-    return f"did you mean `{near[0]}`?" if near else None
+    near = _near(name, [option.name for option in (*command.options, *GLOBAL_OPTIONS)])
+    return f"did you mean `{near}`?" if near else None
 
 
 def _nearest(path: tuple[str, ...]) -> str | None:
@@ -215,9 +213,19 @@ def _nearest(path: tuple[str, ...]) -> str | None:
         return f"`{path[0]}` is now `omnigraph {FORMER_COMMANDS[path[0]]}`"
     if len(path) == 1 and path[0] in ELSEWHERE_COMMANDS:
         return f"try `omnigraph {ELSEWHERE_COMMANDS[path[0]]}`"
-    from difflib import get_close_matches
-
     level = len(path) - 1
     known = {command.path[level] for command in COMMANDS if command.path[:level] == path[:level]}
-    near = get_close_matches(path[-1], sorted(known), n=1)
-    return f"did you mean `{' '.join((*path[:-1], near[0]))}`?" if near else None
+    near = _near(path[-1], sorted(known))
+    return f"did you mean `{' '.join((*path[:-1], near))}`?" if near else None
+
+
+def _near(word: str, known: Sequence[str]) -> str | None:
+    """The word that was probably meant: one with the same letters in another order before any other.
+
+    >>> _near("inti", ["init", "lint"]), _near("lnit", ["lint", "init"]), _near("x", ["init"])
+    ('init', 'lint', None)
+    """
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, known, n=3)
+    return next((each for each in found if sorted(each) == sorted(word)), found[0] if found else None)

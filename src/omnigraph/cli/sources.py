@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -16,19 +18,32 @@ if TYPE_CHECKING:
     from omnigraph.compiler.query.ast import Query
 
 
-def source_of(call: Call) -> str | Path | None:
-    """Query text or the path of a query file; None asks for a stored query."""
+@contextmanager
+def source_of(call: Call) -> Iterator[str | Path | None]:
+    """Query text or the path of a query file; None asks for a stored query.
+
+    A body alone is text as well, and errors that leave the block point into it.
+    """
+    from omnigraph.cli.bare import runnable
+
+    given = _given(call)
+    if not isinstance(given, str):
+        yield given
+        return
+    with runnable(given) as text:
+        if "{" not in text:
+            _refuse_text(text)
+        yield text
+
+
+def _given(call: Call) -> str | Path | None:
     path, text = call.text("--query"), call.text("--query-string")
     if path == "-":
         text = read_stdin().decode("utf-8", "surrogateescape")
     elif path is not None:
         return source_file(path)
-    if text is None:
-        return None
-    if not text.strip():
+    if text is not None and not text.strip():
         raise BadRequest("the query text must not be empty")
-    if "{" not in text:
-        _refuse_text(text)
     return text
 
 

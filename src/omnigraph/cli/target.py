@@ -133,10 +133,12 @@ def _graph_ids(server: ServedTarget) -> list[str]:
 def server_url(call: Call, scope: ServerScope) -> str:
     """The base URL of a scope, with its graph when one is selected."""
     from omnigraph.client.request import segment
+    from omnigraph.client.transport import server_address
 
     base = scope.server if "://" in scope.server else call.config.servers.get(scope.server)
     if base is None:
         known = ", ".join(sorted(call.config.servers)) or "none"
-        raise BadRequest(f"unknown server '{scope.server}' (defined: {known})")
-    base = base.rstrip("/")
+        hint = "= help: a server that the operator config does not name is given by its URL: http://host:port"
+        raise BadRequest(f"unknown server '{scope.server}' (defined: {known})\n{hint}")
+    base = server_address(base)
     return base if scope.graph is None else f"{base}/graphs/{segment(scope.graph)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ _KINDS: dict[int, type[OmnigraphError]] = {
     412: errors.Conflict,
     429: errors.TooManyRequests,
 }
+# The place of a conflict in the input; the detail of the envelope has no member for it.
+_LINE = re.compile(r" \(line (\d+)\)$")
 
 
 def failure(status: int, content: bytes) -> OmnigraphError:
@@ -40,7 +43,9 @@ def _detailed(status: int, message: str, body: Mapping[str, Any]) -> OmnigraphEr
             branch = message.split("'")[1] if message.count("'") >= 2 else "main"
             return errors.PreconditionFailed(branch, expected=detail["expected"], actual=detail.get("actual"))
         case {"key_conflict": detail}:
-            return errors.KeyConflict(f"{detail['entity_kind']}:{detail['type_name']}", detail.get("entity_id"))
+            table = f"{detail['entity_kind']}:{detail['type_name']}"
+            line = _LINE.search(message)
+            return errors.KeyConflict(table, detail.get("entity_id"), line=None if line is None else int(line[1]))
         case {"read_set_conflict": detail}:
             return errors.ReadSetChanged(detail["member"], expected=detail["expected"], actual=detail["actual"])
         case {"published_dataset_version_conflict": detail}:

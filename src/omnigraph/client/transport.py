@@ -24,9 +24,15 @@ _ATTEMPTS = 3
 
 def base_url(url: str, graph: str) -> str:
     """Where the routes of a graph begin."""
-    if not url.startswith(("http://", "https://")):
+    return f"{server_address(url)}/graphs/{segment(graph)}"
+
+
+def server_address(url: str) -> str:
+    """The URL of a server without a slash behind it; BadRequest when it is none."""
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() not in ("http", "https") or not rest.strip("/") or any(each.isspace() for each in url):
         raise BadRequest(f"'{url}' is not the address of a server; write http://host:port or https://host")
-    return f"{url.rstrip('/')}/graphs/{segment(graph)}"
+    return url.rstrip("/")
 
 
 def _options(token: str | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.drawing.picture import Arrow, Box, Picture
 from omnigraph.errors import NotFound
 
@@ -25,8 +26,11 @@ def draw_neighbourhood(
     graph: Readable, catalog: Catalog, type_name: str, entity_id: str, *, depth: int, limit: int
 ) -> Picture:
     """Everything within `depth` hops of an entity, at most `limit` boxes; NotFound when it does not exist."""
-    if type_name not in catalog.nodes or graph.get(type_name, entity_id) is None:
-        raise NotFound(f"{type_name} '{entity_id}' does not exist")
+    if type_name not in catalog.nodes:
+        near = did_you_mean(type_name, catalog.nodes)
+        raise NotFound(f"the schema has no node type '{type_name}'{f'; {near}' if near else ''}")
+    if graph.get(type_name, entity_id) is None:
+        raise NotFound(f"{type_name} '{entity_id}' not found")
     seen: dict[tuple[str, str], None] = {(type_name, entity_id): None}
     arrows: dict[Arrow, None] = {}
     frontier, cut = [(type_name, entity_id)], False

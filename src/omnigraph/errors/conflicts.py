@@ -17,18 +17,24 @@ class Conflict(OmnigraphError):
 
 
 class KeyConflict(Conflict):
-    """A strict insert met an id that exists already."""
+    """A strict insert met an id that exists already; `line` and `file` say where it stands in the input."""
 
     code = "key_conflict"
 
-    def __init__(self, type_key: str, entity_id: str | None) -> None:
+    def __init__(
+        self, type_key: str, entity_id: str | None, *, line: int | None = None, file: str | None = None
+    ) -> None:
         named = f" '{entity_id}'" if entity_id is not None else ""
-        super().__init__(f"W015: {type_key} already has this id{named}; use merge mode to replace it")
+        message = f"{type_key} already has this id{named}; use merge mode to replace it"
+        source, place = "" if file is None else f"{file}: ", "" if line is None else f" (line {line})"
+        super().__init__(f"W015: {source}{message}{place}")
         self.type_key = type_key
         self.entity_id = entity_id
+        self.line = line
+        self.file = file
 
     def details(self) -> dict[str, Any]:
-        return {"type_key": self.type_key, "id": self.entity_id}
+        return {"type_key": self.type_key, "id": self.entity_id, "line": self.line, "file": self.file}
 
 
 class PreconditionFailed(Conflict):

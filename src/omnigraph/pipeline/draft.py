@@ -11,8 +11,11 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.types import INTEGER, PropType
+from omnigraph.engine.json_values import BASE64_PREFIX
 from omnigraph.engine.write.tabular import from_text
-from omnigraph.engine.write.values import column_from_arrow
+from omnigraph.engine.write.values import are_cells, column_from_arrow
+from omnigraph.errors import BadRequest
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 _TEXT = PropType("String")
 _WORD = "^[A-Za-z_][A-Za-z0-9_-]*$"
@@ -147,7 +150,7 @@ def _candidates(values: pa.ChunkedArray, *, text: bool, enums: bool) -> list[Pro
         return [PropType("Date"), PropType("DateTime")]
     if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
         return [PropType("DateTime")]
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or are_cells(kind):
         return [PropType("Blob")]
     if pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type):
         return [PropType("Vector", dim=kind.list_size)]
@@ -163,6 +166,8 @@ def _text_candidates(values: pa.ChunkedArray, *, text: bool, enums: bool) -> lis
     if values.null_count == len(values):
         return [_TEXT]
     found: list[PropType] = []
+    if pc.all(pc.starts_with(values, BASE64_PREFIX)).as_py():
+        found.append(PropType("Blob"))
     # A code such as 007 is no number.
     if text and not pc.any(pc.match_substring_regex(values, "^[-+]?0[0-9]")).as_py():
         if pc.all(pc.match_substring_regex(values, "(?i)^(true|false)$")).as_py():
@@ -201,12 +206,33 @@ def _takes(kind: PropType, values: pa.Array, *, text: bool) -> bool:
         plain = typed
     elif kind.scalar in INTEGER and pa.types.is_string(plain.type):
         return False
-    return not column_from_arrow("value", replace(kind, nullable=True), plain)[1]
+    return not column_from_arrow("value", replace(kind, nullable=True), plain, _ANYWHERE)[1]
+
+
+class _Anywhere(ExternalBlobPolicy):
+    """What a value is does not depend on what a handle will let in."""
+
+    __slots__ = ()
+
+    def reference(self, text: str) -> str:
+        if not text.startswith(("s3://", "file:///")):
+            raise BadRequest("it is neither an s3:// nor a file:/// URI")
+        return text
+
+
+_ANYWHERE = _Anywhere(())
 
 
 def texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Ids as they will be stored: text as it is, whole numbers in decimal."""
     return values if pa.types.is_string(values.type) else values.cast(pa.utf8())
+
+
+def holds_references(values: pa.ChunkedArray) -> bool:
+    """Whether some blobs of a column are URIs."""
+    if not are_cells(values.type) or values.type.get_field_index("uri") < 0:
+        return False
+    return bool(pc.struct_field(values, "uri").null_count < len(values))
 
 
 def unique_ends(tails: pa.ChunkedArray, heads: pa.ChunkedArray) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from omnigraph.pipeline.draft import (
     DraftProperty,
     DraftType,
     distinct_name,
+    holds_references,
     kind_of,
     property_name,
     schema_text,
@@ -134,8 +135,10 @@ def _read(path: str, relative_to: str | os.PathLike[str] | None, *, enums: bool,
         kind = kind_of(table[column], text=text, enums=enums)
         if kind is None:
             notes.append(f"{name}.{column} is left out: no property type holds {table[column].type}")
-        else:
-            kinds[column] = kind
+            continue
+        kinds[column] = kind
+        if holds_references(table[column]):
+            notes.append(f"{name}.{column} refers to objects outside; the graph must be opened with external_blobs")
     return _Table(name, described, {column: table[column] for column in kinds}, kinds)
 
 

@@ -1,8 +1,9 @@
-"""Per-actor admission: how many writes, and how many bytes of them, one actor may have in flight in this process."""
+"""Admission: how many writes, bytes of them and endless streams one actor may hold in this process, at once."""
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,24 +12,35 @@ from omnigraph.server.refusal import RETRY_AFTER, refuse
 
 INFLIGHT = "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX"
 BYTES = "OMNIGRAPH_PER_ACTOR_BYTES_MAX"
+STREAMS = "OMNIGRAPH_PER_ACTOR_STREAMS_MAX"
+ALL_STREAMS = "OMNIGRAPH_STREAMS_MAX"
 ANONYMOUS = "anonymous"
 
 _DEFAULT_INFLIGHT = 16
 _DEFAULT_BYTES = 4 << 30
+_DEFAULT_STREAMS = 32
+_DEFAULT_ALL_STREAMS = 512
 _LOG = logging.getLogger("omnigraph.server")
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What one actor may hold at once."""
+    """What one actor may hold at once, and how many streams all of them together."""
 
     inflight: int = _DEFAULT_INFLIGHT
     bytes: int = _DEFAULT_BYTES
+    streams: int = _DEFAULT_STREAMS
+    all_streams: int = _DEFAULT_ALL_STREAMS
 
 
 def caps_from(environ: Mapping[str, str]) -> Caps:
     """The caps of the environment; a value that is no number is replaced by the default, with a warning."""
-    return Caps(_number(environ, INFLIGHT, _DEFAULT_INFLIGHT), _number(environ, BYTES, _DEFAULT_BYTES))
+    return Caps(
+        _number(environ, INFLIGHT, _DEFAULT_INFLIGHT),
+        _number(environ, BYTES, _DEFAULT_BYTES),
+        _number(environ, STREAMS, _DEFAULT_STREAMS),
+        _number(environ, ALL_STREAMS, _DEFAULT_ALL_STREAMS),
+    )
 
 
 class Admission:
@@ -37,20 +49,41 @@ class Admission:
     def __init__(self, caps: Caps) -> None:
         self.caps = caps
         self._held: dict[str, tuple[int, int]] = {}
+        self._listening: Counter[str] = Counter()
 
     @contextmanager
     def admit(self, actor: str | None, estimate: int) -> Iterator[None]:
         """Hold a place for the block, or refuse with 429; nobody ever waits."""
-        name = ANONYMOUS if actor is None else actor
+        name = _name(actor)
         self._take(name, estimate)
         try:
             yield
         finally:
             self._release(name, estimate)
 
+    @contextmanager
+    def listen(self, actor: str | None) -> Iterator[None]:
+        """Hold one of the streams that stay open until their reader leaves, or refuse with 429."""
+        name = _name(actor)
+        if self._listening[name] >= self.caps.streams:
+            raise _rejected(f"{self.caps.streams} streams of this actor are open, which is its limit")
+        if self._listening.total() >= self.caps.all_streams:
+            raise _rejected(f"{self.caps.all_streams} streams are open, which is the limit of this server")
+        self._listening[name] += 1
+        try:
+            yield
+        finally:
+            self._listening[name] -= 1
+            if not self._listening[name]:
+                del self._listening[name]
+
     def held(self, actor: str | None) -> tuple[int, int]:
         """Requests and bytes an actor holds right now."""
-        return self._held.get(ANONYMOUS if actor is None else actor, (0, 0))
+        return self._held.get(_name(actor), (0, 0))
+
+    def listening(self, actor: str | None) -> int:
+        """Streams an actor holds right now."""
+        return self._listening.get(_name(actor), 0)
 
     def _take(self, name: str, estimate: int) -> None:
         count, size = self._held.get(name, (0, 0))
@@ -66,6 +99,10 @@ class Admission:
             del self._held[name]
         else:
             self._held[name] = (count - 1, size - estimate)
+
+
+def _name(actor: str | None) -> str:
+    return ANONYMOUS if actor is None else actor
 
 
 def _rejected(why: str) -> Exception:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -20,6 +20,7 @@ from omnigraph.server.answers import refused
 from omnigraph.server.authentication import authenticate
 from omnigraph.server.deployment import Deployment, ServedGraph
 from omnigraph.server.exchange import Exchange
+from omnigraph.server.hosts import ALLOWED, is_own
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse
 from omnigraph.server.routes.table import ROUTES
@@ -110,6 +111,8 @@ class Server:
     def _admit_sender(self, route: Route, exchange: Exchange) -> None:
         """Authentication comes before anything that could tell which graphs exist."""
         if not exchange.deployment.requires_authentication:
+            if route.authenticated:
+                _refuse_foreign_name(exchange.request, self.settings.allowed_hosts)
             _refuse_foreign_page(exchange.request, self.settings.cors_origins)
         elif route.authenticated:
             exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
@@ -153,6 +156,14 @@ def _ambiguous(request: Request) -> Refusal | None:
     if "transfer-encoding" in request.headers and "content-length" in request.headers:
         return refuse(400, "a request has a Content-Length or a Transfer-Encoding, not both", Connection="close")
     return None
+
+
+def _refuse_foreign_name(request: Request, allowed: Collection[str]) -> None:
+    """Where nobody needs a token, 403 for what is sent to a name that any page could have given to this machine."""
+    host = request.headers.get("host")
+    if not is_own(host, allowed):
+        message = f"a server without tokens does not answer to the name '{host}'; add it to {ALLOWED} if it is yours"
+        raise refuse(403, message)
 
 
 def _refuse_foreign_page(request: Request, allowed: Sequence[str]) -> None:

@@ -133,6 +133,10 @@ class Exchange:
         """A place among the sender's writes for the block, or 429."""
         return self.server.admission.admit(self.actor, estimate)
 
+    def listen(self) -> AbstractContextManager[None]:
+        """A place among the sender's endless streams for the block, or 429."""
+        return self.server.admission.listen(self.actor)
+
     # --- engine calls ------------------------------------------------------------------------
 
     async def read(self, call: Callable[[threading.Event], _T]) -> _T:

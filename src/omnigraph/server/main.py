@@ -88,8 +88,8 @@ def _run(options: Options, environ: Mapping[str, str]) -> None:
     from omnigraph.server.settings import settings_from
     from omnigraph.server.workers import serve_with
 
-    settings = settings_from(environ)
     bind = parse_bind(options.bind)
+    settings = settings_from(environ, bind.host)
 
     def deploy() -> Deployment:
         return cluster_deployment(

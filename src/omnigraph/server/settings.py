@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from omnigraph.engine.read.budget import Limits, limits_from
 from omnigraph.errors import StartRefused
 from omnigraph.server.admission import Caps, caps_from
+from omnigraph.server.hosts import ALLOWED, without_port
 from omnigraph.storage.settings import DEFAULTS
 from omnigraph.storage.settings import Settings as WriteSettings
 
@@ -34,15 +35,15 @@ class Settings:
     slow_ms: int = _SLOW_MS
     reload_seconds: float = 2.0
     cors_origins: tuple[str, ...] = ()
+    allowed_hosts: frozenset[str] = frozenset()
     metrics_bind: str | None = None
 
 
-def settings_from(environ: Mapping[str, str]) -> Settings:
-    """The settings of the environment."""
+def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
+    """The settings of the environment, for a server that listens at this host."""
     limits = limits_from(environ)
     if limits.seconds is None and "OMNIGRAPH_QUERY_TIMEOUT_MS" not in environ:
         limits = replace(limits, seconds=_QUERY_SECONDS)
-    origins = environ.get(CORS_ORIGINS, "").split(",")
     return Settings(
         caps=caps_from(environ),
         limits=limits,
@@ -51,7 +52,8 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
         write_threads=_number(environ, "OMNIGRAPH_WRITE_THREADS", Settings().write_threads),
         slow_ms=_number(environ, "OMNIGRAPH_SLOW_QUERY_MS", _SLOW_MS),
         reload_seconds=_number(environ, "OMNIGRAPH_RELOAD_MS", 2_000) / 1000,
-        cors_origins=tuple(origin.strip() for origin in origins if origin.strip()),
+        cors_origins=_names(environ, CORS_ORIGINS),
+        allowed_hosts=frozenset(without_port(name) for name in (*_names(environ, ALLOWED), host) if name),
         metrics_bind=environ.get(METRICS_BIND, "").strip() or None,
     )
 
@@ -59,6 +61,10 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
 def write_settings(environ: Mapping[str, str]) -> WriteSettings:
     """How the graphs of a server write; a request can wait longer for a schema change than a program would."""
     return WriteSettings(writer_wait_ms=_number(environ, "OMNIGRAPH_WRITER_WAIT_MS", DEFAULTS.writer_wait_ms))
+
+
+def _names(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in environ.get(name, "").split(",") if each.strip())
 
 
 def _number(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -14,7 +14,7 @@ from omnigraph.errors import RowLevelCasContention, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage import tables
 from omnigraph.storage.layout import RECOVERY_AUDIT, Root
-from omnigraph.storage.tables import Landed, Refused, TableHandle, Unknown
+from omnigraph.storage.tables import CommitOutcome, Landed, TableHandle, Unknown
 
 RecoveryKind = Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
 
@@ -76,15 +76,14 @@ def record(
         "created_at": now_micros(),
     }
     rows = pa.Table.from_pylist([row], schema=AUDIT_SCHEMA)
+    outcome: CommitOutcome | None = None
     for _ in range(_ATTEMPTS):
+        # Ours may be among the rows of the next attempt, which then adds nothing.
         outcome = tables.merge_rows(_open_or_create(root), rows, key="operation_id", update=False)
-        match outcome:
-            case Landed():
-                return
-            case Refused():
-                continue  # A concurrent row: ours may be among the rows of the next attempt, which then adds nothing.
-            case Unknown(cause):
-                raise cause
+        if isinstance(outcome, Landed):
+            return
+    if isinstance(outcome, Unknown):
+        raise outcome.cause
     raise RowLevelCasContention(_ATTEMPTS)
 
 

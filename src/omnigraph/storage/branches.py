@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, ReadSetChanged, StorageError
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, ReadSetChanged, Retry, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage import manifest, sidecar, tables
 from omnigraph.storage.capture import control_is_held
@@ -59,8 +59,10 @@ def create_branch(store: Store, name: str, *, source: str | None = None) -> None
         _finish_interrupted(store, control)
         _make_room(store, branch, control)
         captured = manifest.load(store.root, origin)
+        hit("branch_create.pre_native")
         created = _fork_manifest(store, branch, captured, control)
         hit("branch_create.post_native")
+        _refuse_if_overtaken(store, created, control)
         _register(store, created)
         hit("branch_create.post_registry")
 
@@ -107,8 +109,11 @@ def finish_deletes(store: Store) -> list[str]:
         return []
     if control.holder is not None and control_is_held(store, control.holder):
         return []  # its deleter may be at work
-    with store.gates.hold([None, *control.retired]), hold_control(store, "branch_delete") as held:
-        return _finish_interrupted(store, held)
+    try:
+        with store.gates.hold([None, *control.retired]), hold_control(store, "branch_delete") as held:
+            return _finish_interrupted(store, held)
+    except (Conflict, Retry):
+        return []  # somebody else was faster, and whoever holds control next to change branches finishes them first
 
 
 def _finish_interrupted(store: Store, control: Control) -> list[str]:
@@ -185,6 +190,18 @@ def _fork_manifest(store: Store, branch: str, captured: Loaded, control: Control
         actual = None if found is None else found.identifier
         raise ReadSetChanged(f"branch_identifier:{branch}", expected=state.identifier, actual=actual)
     raise AssertionError("unreachable")
+
+
+def _refuse_if_overtaken(store: Store, created: Ref, control: Control) -> None:
+    """Undo a creation whose claim ran out before it: a cleanup, or a change of schema, took it to be the only one."""
+    try:
+        control.confirm()
+    except ReadSetChanged:
+        with hold_control(store, "branch_delete", target=created.name) as again:
+            found = manifest.refs(store.root).get(created.name)
+            if found is not None and found.identifier == created.identifier:
+                complete_delete(store, created.name, created.identifier, again)
+        raise
 
 
 def _descends(ref: Ref, captured: Loaded) -> bool:

@@ -32,11 +32,16 @@ class Control:
     retired: dict[str, int] = field(default_factory=dict)
 
     def save(self) -> None:
-        """Store `retired` now, still holding control."""
+        """Store `retired` now, still holding control, from here on for another full lease."""
         while True:
+            started = time.monotonic()
             loaded = manifest.load(self.store.root)
             current = self._own_row(loaded)
-            if _swap(loaded, replace(current, epoch=current.epoch + 1, retired=dict(self.retired))):
+            assert current.holder is not None
+            beat = current.holder.heartbeat_seq + 1
+            holder = replace(current.holder, heartbeat_seq=beat, heartbeat_at=now_micros())
+            if _swap(loaded, ControlRow(current.epoch + 1, holder, dict(self.retired))):
+                self.acquired = started
                 return
 
     def confirm(self) -> None:
@@ -134,8 +139,11 @@ def _swap(loaded: Loaded, row: ControlRow) -> bool:
         case Refused():
             return False
         case Unknown(cause):
-            if manifest.load(loaded.handle.address.root).state.control == row:
+            now = manifest.load(loaded.handle.address.root).state.control or ControlRow()
+            if now == row:
                 return True  # only the answer was lost
+            if now.epoch != row.epoch - 1:
+                return False
             raise cause  # a disk that is full or read-only stays so: whoever tried again would try for ever
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,6 +28,7 @@ from omnigraph.storage.row_codec import (
 )
 from omnigraph.storage.rows import (
     BRANCH_PREFIX,
+    VERSION_DIGITS,
     AbortRow,
     BranchRow,
     CommitRow,
@@ -204,16 +206,12 @@ class _DecidingRows:
     """
 
     def __init__(self, scan: Scan) -> None:
-        keys = scan.keys
-        types = keys["object_type"]
+        types = scan.keys["object_type"]
         is_commit, is_version = pc.equal(types, "graph_commit"), pc.equal(types, "table_version")
         self.commits: int = pc.sum(is_commit).as_py() or 0
-        newest = _newest_versions(keys.select(["table_key", "table_version"]).filter(is_version))
-        is_newest = pc.is_in(keys["object_id"], value_set=newest)
-        wanted = pc.or_(pc.invert(pc.or_(is_commit, is_version)), is_newest)
-        self._rows = scan.rows_at(pc.indices_nonzero(wanted)).combine_chunks()
-        if self.of("table_version").num_rows != len(newest):
-            raise Corrupt("manifest corrupt: a version row's object_id does not match its key and version")
+        decisive = pc.indices_nonzero(pc.invert(pc.or_(is_commit, is_version)))
+        newest = _newest_versions(scan.keys.select(["object_id", "table_version"]), pc.indices_nonzero(is_version))
+        self._rows = scan.rows_at(pa.concat_arrays([decisive, newest])).combine_chunks()
 
     def of(self, object_type: str, *columns: str) -> pa.Table:
         found = self._rows.filter(pc.equal(self._rows["object_type"], object_type))
@@ -223,10 +221,18 @@ class _DecidingRows:
         return list(self.of(object_type)["metadata"].to_pylist())
 
 
-def _newest_versions(keyed: pa.Table) -> pa.Array:
-    """The object ids of the greatest version row of each key."""
-    _require(keyed, "table_version", "table_version")
-    return pa.array([f"{key}${version:020d}" for key, version in _greatest(keyed).items()], pa.utf8())
+def _newest_versions(keys: pa.Table, at: pa.Array) -> pa.Array:
+    """Of the places of version rows, those with the greatest version of each key; an id is a key and a version."""
+    rows = keys.take(at).combine_chunks()
+    _require(rows, "table_version", "table_version")
+    if not rows.num_rows:
+        return at
+    named = pc.binary_slice(rows["object_id"].chunk(0).cast(pa.binary()), 0, -1 - VERSION_DIGITS)
+    codes = named.dictionary_encode().indices.to_numpy()
+    versions = rows["table_version"].chunk(0).to_numpy()
+    greatest = np.zeros(codes.max() + 1, versions.dtype)
+    np.maximum.at(greatest, codes, versions)
+    return at.filter(pa.array(versions == greatest[codes]))
 
 
 def _refuse_duplicates(object_ids: pa.ChunkedArray) -> None:
@@ -245,12 +251,14 @@ def _registrations(rows: pa.Table) -> dict[str, TableRow]:
 
 def _versions(rows: pa.Table) -> dict[str, VersionRow]:
     _require(rows, "table_version", "row_count", "metadata")
-    return {
-        row["table_key"]: parse_version(
-            row["table_key"], row["table_version"], row["table_branch"], row["row_count"], row["metadata"]
-        )
-        for row in rows.to_pylist()
-    }
+    found = {}
+    for row in rows.to_pylist():
+        key, version = row["table_key"], row["table_version"]
+        parsed = parse_version(key, version, row["table_branch"], row["row_count"], row["metadata"])
+        if row["object_id"] != parsed.object_id:
+            raise Corrupt(f"manifest corrupt: the row of '{key}' at {version} has the object_id '{row['object_id']}'")
+        found[key] = parsed
+    return found
 
 
 def _tombstones(rows: pa.Table) -> dict[str, int]:

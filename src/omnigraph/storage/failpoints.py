@@ -40,8 +40,8 @@ _DECLARED = """
     schema_apply.post_lock schema_apply.post_sidecar_pre_effect schema_apply.post_table_commit
     schema_apply.before_staging_write schema_apply.after_staging_write schema_apply.after_publish
     schema_apply.mid_promotion
-    branch_create.post_native branch_create.post_registry branch_delete.pre_seal branch_delete.post_seal
-    branch_delete.post_native branch_delete.before_table_cleanup
+    branch_create.pre_native branch_create.post_native branch_create.post_registry
+    branch_delete.pre_seal branch_delete.post_seal branch_delete.post_native branch_delete.before_table_cleanup
     load.split_staged_at_first load.post_stage load.post_checks load.pre_discard
     stream.post_load stream.post_merge stream.post_mark
     change_feed.post_capture change_feed.pre_table_open cleanup.table_gc

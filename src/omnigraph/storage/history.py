@@ -11,6 +11,7 @@ BRANCH = "omnigraph.branch"
 EFFECT = "omnigraph.effect"
 NEUTRALIZE = "neutralize"
 MAINTAIN = "maintain"
+BARRIER = "barrier"
 
 _PRESERVING = frozenset({"Rewrite", "CreateIndex", "UpdateConfig"})
 
@@ -42,8 +43,8 @@ class TransactionInfo:
 
     @property
     def never_changes_rows(self) -> bool:
-        """Compaction, index builds and configuration; unmapped operations need `preserves_content` instead."""
-        return self.operation in _PRESERVING
+        """Compaction, index builds, configuration, barriers; unmapped operations need `preserves_content` instead."""
+        return self.operation in _PRESERVING or self.properties.get(EFFECT) == BARRIER
 
     @property
     def is_unmapped(self) -> bool:

@@ -26,9 +26,9 @@ from omnigraph.storage.tables import CommitOutcome, Landed, Staged, TableHandle
 from omnigraph.storage.tips import forget_tips, open_tip
 
 __all__ = [
-    "CACHED_STATES", "Decision", "Loaded", "ManifestState", "advance", "cached_states", "compact_manifest",
-    "compaction_due", "decode_state", "fold", "forget_decoded", "load", "load_version", "newest", "peek",
-    "publish_rows", "refresh", "refs", "stage_genesis",
+    "CACHED_STATES", "Decision", "Loaded", "ManifestState", "advance", "cached_states", "carry_over",
+    "compact_manifest", "compaction_due", "decode_state", "fold", "forget_decoded", "load", "load_version", "newest",
+    "peek", "publish_rows", "refresh", "refs", "stage_genesis",
 ]  # fmt: skip
 
 _log = logging.getLogger("omnigraph.storage")
@@ -162,14 +162,15 @@ def compact_manifest(
     try:
         compacted = tables.compact(handle, tiered=not whole)
         if state is not None and state.version == handle.version:
-            _carry_over(state, compacted)
+            carry_over(state, compacted)
     except StorageError as error:
         _log.debug("the manifest was not compacted: %s", error)
         return False
     return True
 
 
-def _carry_over(state: ManifestState, compacted: TableHandle) -> None:
+def carry_over(state: ManifestState, compacted: TableHandle) -> None:
+    """Remember that a later version says the same, if only maintenance separates the two."""
     for version in range(state.version + 1, compacted.version + 1):
         info = compacted.transaction(version)
         if info is None or not tables.preserves_content(compacted.address, info):

@@ -1,9 +1,9 @@
 """One manifest version, read as far as it is looked at.
 
 Nearly every row of a long history is a commit or an old version, and most bytes of both are metadata that opening a
-graph never reads. So the short columns of every row are scanned at once, whole rows are fetched only for the few that
-decide the state, and commits only when somebody asks for history. An exact version never changes, so what is fetched
-later belongs to the same moment.
+graph never reads. So id, type and version of every row are scanned at once, whole rows are fetched only for the few
+that decide the state, and commits only when somebody asks for history. An exact version never changes, so what is
+fetched later belongs to the same moment.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SCAN_COLUMNS = (
 )
 COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
 _IS_COMMIT = "object_type = 'graph_commit'"
-_KEY_COLUMNS = ("object_id", "object_type", "table_key", "table_version")
+_KEY_COLUMNS = ("object_id", "object_type", "table_version")
 _ROW_COLUMNS = tuple(name for name in SCAN_COLUMNS if name != CREATED_AT)
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The rows of one manifest version: short columns of all, and the rest on demand."""
+    """The rows of one manifest version: id, type and version of all, and the rest on demand."""
 
     keys: pa.Table
     rows_at: Callable[[pa.Array], pa.Table]

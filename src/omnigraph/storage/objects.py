@@ -19,10 +19,11 @@ _PROBE_ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """Size and, on object stores, the entity tag of one object."""
+    """Size, entity tag (on object stores) and time of the last change, in seconds since 1970, of one object."""
 
     size: int
     e_tag: str | None
+    modified_at: float
 
 
 class Objects(Protocol):
@@ -57,7 +58,7 @@ class Objects(Protocol):
         ...
 
     def stat(self, name: str) -> ObjectInfo | None:
-        """Size and e-tag of one object, or None when absent."""
+        """What is known of one object, or None when absent."""
         ...
 
     def delete(self, name: str) -> None:

@@ -77,7 +77,8 @@ class LocalObjects:
     def stat(self, name: str) -> ObjectInfo | None:
         with self._translated(name):
             try:
-                return ObjectInfo(os.stat(self._path(name)).st_size, None)
+                found = os.stat(self._path(name))
+                return ObjectInfo(found.st_size, None, found.st_mtime)
             except OSError as error:
                 if error.errno in _ABSENT:
                     return None

@@ -94,7 +94,7 @@ class S3Objects:
                 found = obstore.head(self._store, name)
             except (exceptions.NotFoundError, FileNotFoundError):
                 return None
-            return ObjectInfo(found["size"], found["e_tag"])
+            return ObjectInfo(found["size"], found["e_tag"], found["last_modified"].timestamp())
 
     def delete(self, name: str) -> None:
         with self._translated(name):

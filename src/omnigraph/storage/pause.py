@@ -36,7 +36,8 @@ def paused_writers(store: Store) -> Iterator[Callable[[], None]]:
             yield lambda: _wait_for_older(store, intent)
         finally:
             heartbeat.stop()
-            sidecar.remove(store.objects, intent.operation_id)
+            if not heartbeat.lapsed():  # else a recovery may be at it, which is finished by whoever finds the intent
+                sidecar.remove(store.objects, intent.operation_id)
 
 
 def _intent(store: Store) -> Sidecar:

@@ -113,6 +113,8 @@ def _recover(store: Store, intent: Sidecar, *, eager_restore: bool) -> Recovered
         state = manifest.load(store.root, intent.branch).state
     except BranchNotFound:
         return _discard_orphan(store, intent)
+    if state.identifier != intent.authority.branch_identifier:
+        return _discard_orphan(store, intent)  # its branch was deleted, and another one has the name now
     decision = state.decision(intent.operation_id)
     if decision == "published":
         return _finish_forward(store, intent)

@@ -32,6 +32,7 @@ MANIFEST_SCHEMA = pa.schema(
 
 HEAD_PREFIX = "graph_head:"
 BRANCH_PREFIX = "graph_branch:"
+VERSION_DIGITS = 20
 SCHEMA_ID = "graph_schema"
 CONTROL_ID = "graph_control"
 
@@ -64,7 +65,7 @@ class VersionRow:
 
     @property
     def object_id(self) -> str:
-        return f"{self.table_key}${self.version:020d}"
+        return f"{self.table_key}${self.version:0{VERSION_DIGITS}d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class TombstoneRow:
 
     @property
     def object_id(self) -> str:
-        return f"{self.table_key}$tombstone${self.version:020d}"
+        return f"{self.table_key}$tombstone${self.version:0{VERSION_DIGITS}d}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ planned uuid.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -22,6 +23,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation, Transaction
+from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction
 
@@ -31,24 +33,24 @@ from omnigraph.storage.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.failpoints import hit
 from omnigraph.storage.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
-from omnigraph.storage.history import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
+from omnigraph.storage.history import BARRIER, BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
 from omnigraph.storage.lance_errors import brief, is_conflict, kind_of, lacks_version_file, translate, translated
 from omnigraph.storage.layout import Address
 from omnigraph.storage.patch import Places, numbered
 from omnigraph.storage.refs import Identifier, Ref, clone, create_ref, delete_ref, list_refs
 from omnigraph.storage.spread import dated
 from omnigraph.storage.staged import CommitOutcome, Date, IndexSpec, Landed, Refused, Staged, Unknown
-from omnigraph.storage.transactions import address_of, change_rows, parse_fragments, segments_named, write_data
-from omnigraph.storage.version_files import newest_local_version
+from omnigraph.storage.transactions import address_of, change_rows, parse_fragments, repeat, segments_named, write_data
+from omnigraph.storage.version_files import newest_local_version, slept
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle",
     "TransactionInfo", "Unknown", "blob_array", "blob_field", "build_segment", "can_compact", "clone", "commit",
     "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "join_segments", "key_field",
-    "latest_version", "list_refs", "locate", "merge_rows", "open_table", "preserves_content", "quote", "stage_append",
-    "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore", "stage_update",
-    "stage_upsert", "write_fragments",
+    "latest_version", "list_refs", "locate", "merge_rows", "open_data_file", "open_table", "preserves_content", "quote", "stage_append",
+    "stage_barrier", "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore",
+    "stage_update", "stage_upsert", "write_fragments",
 ]  # fmt: skip
 
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
@@ -80,6 +82,12 @@ def open_table(address: Address, version: int | None = None, *, control: bool = 
             if not remaining or not lacks_version_file(error):
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def open_data_file(path: str, columns: Sequence[str] | None = None) -> Any:
+    """A reader of some columns of one data file on this machine, for `ColumnFile`; it knows nothing of versions."""
+    with translated(path):
+        return LanceFileReader(path, columns=None if columns is None else list(columns))
 
 
 def forget_cached() -> None:
@@ -210,6 +218,12 @@ def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
     return Staged(base.address, base.version, transaction, base.dataset)
 
 
+def stage_barrier(base: TableHandle) -> Staged:
+    """The same content once more; nothing that was staged on an earlier version can be committed after it."""
+    with translated(base.address.uri):
+        return Staged(base.address, base.version, repeat(base), base.dataset, properties={EFFECT: BARRIER})
+
+
 def build_segment(base: TableHandle, spec: IndexSpec) -> Any:
     """Build one index over the fragments of a spec, for `join_segments` on this version; runs on any worker."""
     with translated(base.address.uri):
@@ -245,6 +259,7 @@ def commit(staged: Staged) -> CommitOutcome:
     staged.transaction.uuid = staged.uuid
     staged.transaction.transaction_properties = dict(staged.properties)
     hit("table_commit.pre")
+    started = time.monotonic()
     try:
         dataset = LanceDataset.commit(
             staged.target,
@@ -256,6 +271,8 @@ def commit(staged: Staged) -> CommitOutcome:
         hit("table_commit.ack_lost")
     except Exception as error:
         return _failed_commit(staged, error)
+    finally:
+        slept(staged.address, started)
     return Landed(dataset.version, _is_exact(staged, dataset), TableHandle(staged.address, dataset))
 
 
@@ -268,8 +285,10 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
     """Insert rows by key in one step with lance's key filter: of two concurrent inserts of one key one is refused.
 
     `Landed.exact` says that nothing else landed between base and this commit. Only for datasets whose key column
-    carries the primary-key annotation and no index; never for graph tables.
+    carries the primary-key annotation and no index; never for graph tables. A commit that took so long that versions
+    since its base may have been removed is Unknown: it can have landed among them, where nobody will ever read it.
     """
+    started = time.monotonic()
     try:
         # A private dataset object: lance moves it to the committed version in place.
         dataset = _reopen(base)
@@ -281,6 +300,8 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         if is_conflict(error):
             return Refused(brief(error))
         return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
+    if slept(base.address, started):
+        return Unknown(StorageError(f"{base.address.uri}: a commit took too long to be believed", kind="Unknown"))
     return Landed(dataset.version, dataset.version == base.version + 1, TableHandle(base.address, dataset))
 
 

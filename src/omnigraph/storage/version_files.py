@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.layout import Address
-from omnigraph.storage.objects import Objects
+from omnigraph.storage.objects import ObjectInfo, Objects
 from omnigraph.storage.snapshot import VersionEvidence
 
 _MAX_VERSION = (1 << 64) - 1
 _HINT = "latest_version_hint.json"
 _LONGEST_HINT = 4_096
+# Lance writes the hint milliseconds after the version it names. One that came later may be the work of a process that
+# slept in between, while newer versions landed and those right above the named one were removed.
+_LATE_HINT_NS = 500_000_000
+# Versions that others may be committing on stay for twice as long (`trim`).
+LONG_COMMIT_SECONDS = 2.5
 
 # The newest version this process has seen per directory: a hint that says less is not believed.
 _seen: dict[tuple[str, int], int] = {}
@@ -24,11 +32,21 @@ _seen_lock = threading.Lock()
 
 def version_evidence(objects: Objects, address: Address, version: int) -> VersionEvidence:
     """What identifies a version's file: its store path, size and, on object stores, its e-tag."""
+    scheme, path, info = _version_file(objects, address, version)
+    return VersionEvidence(_store_path(address, path), info.size, info.e_tag, scheme)
+
+
+def version_modified_at(objects: Objects, address: Address, version: int) -> float:
+    """When a version was committed, by the clock of the store, in seconds since 1970."""
+    return _version_file(objects, address, version)[2].modified_at
+
+
+def _version_file(objects: Objects, address: Address, version: int) -> tuple[str, str, ObjectInfo]:
     for scheme, name in (("V2", _v2_name(version)), ("V1", f"{version}.manifest")):
         path = f"{address.path}/_versions/{name}"
         info = objects.stat(path)
         if info is not None:
-            return VersionEvidence(_store_path(address, path), info.size, info.e_tag, scheme)
+            return scheme, path, info
     raise StorageError(f"{address.uri}: version {version} has no version file", kind="NotFound")
 
 
@@ -58,9 +76,12 @@ def newest_local_version(directory: str) -> int | None:
     top, so it is enough to start from the hint that lance leaves beside them and to walk up while files exist.
     """
     versions = f"{directory}/_versions"
-    start = hinted_version(directory)
-    here = _stat(versions)
-    if here is None or start is None or not _exists(versions, start):
+    hint, here = _read_hint(directory), _stat(versions)
+    start = None if hint is None else _version_in(hint.text)
+    named = None if start is None else _stat(f"{versions}/{_v2_name(start)}")
+    if here is None or hint is None or start is None or named is None:
+        return None
+    if hint.written_ns - named.st_mtime_ns > _LATE_HINT_NS:
         return None
     newest = _climb(versions, start)
     place = (directory, here.st_ino)
@@ -73,16 +94,35 @@ def newest_local_version(directory: str) -> int | None:
 
 def hinted_version(directory: str) -> int | None:
     """The version that lance noted down after committing it; a later one may exist, but this one did."""
+    hint = _read_hint(directory)
+    return None if hint is None else _version_in(hint.text)
+
+
+def slept(address: Address, started: float) -> bool:
+    """Whether a commit took so long that others may have gone far ahead; the hint it has left is then taken away."""
+    if time.monotonic() - started < LONG_COMMIT_SECONDS:
+        return False
+    if address.root.is_local:
+        with suppress(OSError):
+            os.unlink(f"{address.uri}/_versions/{_HINT}")  # until the next commit everybody lists
+    return True
+
+
+class _Hint(NamedTuple):
+    text: bytes
+    written_ns: int
+
+
+def _read_hint(directory: str) -> _Hint | None:
     try:
         # Asked before every read: a buffered text file would cost more than all the rest of the question.
         file = os.open(f"{directory}/_versions/{_HINT}", os.O_RDONLY)
         try:
-            text = os.read(file, _LONGEST_HINT)
+            return _Hint(os.read(file, _LONGEST_HINT), os.fstat(file).st_mtime_ns)
         finally:
             os.close(file)
     except OSError:
         return None
-    return _version_in(text)
 
 
 @lru_cache(maxsize=256)

@@ -156,6 +156,7 @@ _ROLL_FORWARD_POINTS = (
 )
 _LIVE_POINTS = ("recovery.post_marker", "recovery.post_rollback_publish", "fence.neutralize_pre_commit")
 _BRANCH_POINTS = (
+    ("create", "branch_create.pre_native"),
     ("create", "branch_create.post_native"),
     ("create", "branch_create.post_registry"),
     ("delete", "branch_delete.pre_seal"),

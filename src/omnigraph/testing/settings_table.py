@@ -56,6 +56,8 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         "OMNIGRAPH_REQUIRE_ALL_GRAPHS": ("off", "do not start while a graph cannot be served"),
         "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": ("16", "writes that one actor may have under way, in each process"),
         "OMNIGRAPH_PER_ACTOR_BYTES_MAX": ("4294967296", "bytes of them"),
+        "OMNIGRAPH_PER_ACTOR_STREAMS_MAX": ("32", "change feeds that one actor may listen to, in each process"),
+        "OMNIGRAPH_STREAMS_MAX": ("512", "change feeds that all actors together may listen to, in each process"),
         "OMNIGRAPH_BODY_TIMEOUT_MS": ("120000", "how long a body may take to arrive"),
         "OMNIGRAPH_READ_THREADS": ("two per core, at least 8", "reads that run at once"),
         "OMNIGRAPH_WRITE_THREADS": ("32", "writes that run at once"),
@@ -63,6 +65,11 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         "OMNIGRAPH_SLOW_QUERY_MS": ("1000", "reads that take longer are logged and counted"),
         "OMNIGRAPH_RELOAD_MS": ("2000", "how often the applied revision and the token file are looked at"),
         "OMNIGRAPH_CORS_ORIGINS": ("none", "origins of browsers that may call, separated by commas"),
+        "OMNIGRAPH_ALLOWED_HOSTS": (
+            "none",
+            "names besides `localhost`, addresses and `--bind` that a server without tokens answers to, "
+            "separated by commas; `*` for any",
+        ),
         "OMNIGRAPH_METRICS_BIND": ("none", "an address of its own for `/metrics`, without tokens"),
         "OMNIGRAPH_LOG": ("`info`", "the level of the log, which is JSON lines on standard error"),
     },
@@ -146,5 +153,6 @@ SERVER = {
     "slow_ms": "reads that take longer are logged and counted",
     "reload_seconds": "how often the applied revision is looked at",
     "cors_origins": "origins of browsers that may call",
+    "allowed_hosts": "names besides `localhost` and addresses that a server without tokens answers to",
     "metrics_bind": "an address of its own for `/metrics`",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 import pytest
@@ -253,3 +254,29 @@ def test_a_baseline_leaves_no_residue(desk: Desk) -> None:  # noqa: F811
     assert failed.code == 1
     assert (desk.place / "b.jsonl").read_bytes() == before
     assert sorted(path.name for path in desk.place.glob("*b.jsonl*")) == ["b.jsonl", "b.jsonl.lock"]
+
+
+def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None:  # noqa: F811
+    desk.graph()
+    found = desk.run("query", "--store", "g", "-e", "match { $p: Person } return { count($p) as n }", "--json")
+    assert (found.json["query_name"], found.json["rows"]) == ("unnamed", [{"n": 4}])
+    gone = desk.run("mutate", "--store", "g", "-e", '// no braces\ndelete Person where name = "Bob"')
+    assert gone.stdout == "changed main via unnamed: 1 nodes, 3 edges\n"
+
+    wrong = desk.run("query", "--store", "g", "--json", "-e", "match { $p: Person }\nreturn { $p.nam }")
+    *_, below, hint, details = wrong.stderr.splitlines()
+    assert "  2 | return { $p.nam }" in wrong.stderr
+    assert (below, hint) == ("    |          ^^^^^^", "    = help: did you mean 'name'?")
+    assert json.loads(details).items() >= {"line": 2, "column": 10, "span": [30, 36]}.items()
+
+    for text, place in (
+        ("match { $p: Person }", "<string>:1:21"),
+        (" match { $p: Person } return { $p } }", "<string>:1:37"),
+    ):
+        done = desk.run("query", "--store", "g", "-e", text)
+        assert f"--> {place}" in done.stderr, done.stderr
+    needy = desk.run(
+        "query", "--store", "g", "-p", "who=Bob", "-e", "match { $p: Person { name: $who } } return { $p }"
+    )
+    assert "<string>:1:28" in needy.stderr
+    assert "a head that declares them: query name($who: String) { … }" in needy.stderr

@@ -115,6 +115,8 @@ def test_progress_is_drawn_for_people_only(desk: Desk, monkeypatch: pytest.Monke
         ("match { $p: P }", True),
         ("match { $p: P } // return { }", True),
         ('insert P { a: "x" }', False),
+        ("match { $p: P } delete $p", False),
+        ("match { $p: P } update $p set", True),
     ],
 )
 def test_an_entry_is_complete_when_its_braces_are(text: str, expected: bool) -> None:

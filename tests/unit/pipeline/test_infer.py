@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, ValueViolation
 from omnigraph.pipeline.infer import Inference
 
 PEOPLE = """id,full name,age,joined,zip,company_id,manager_id,active
@@ -78,6 +78,36 @@ def test_every_format_and_column_type_is_understood(tmp_path: Path) -> None:
     nodes, edges = loaded(found, tmp_path)
     assert nodes == {"Box": 2, "Item": 2, "Shop": 2}
     assert sum(edges.values()) == 2
+
+
+def test_blobs_are_found_in_every_form_that_loads(tmp_path: Path) -> None:
+    held, empty, outside = {"data": "base64:aGk="}, {"uri": None, "data": "base64:"}, tmp_path / "scan.pdf"
+    outside.write_bytes(b"%PDF")
+    papers = [
+        {"title": "a", "scan": held, "cover": "base64:aGk=", "odd": {"data": "hi"}, "both": {"data": 1}},
+        {"title": "b", "scan": None, "cover": "base64:", "odd": None, "both": {"data": 2, "uri": "s3://a/b"}},
+        {"title": "c", "scan": empty, "cover": None},
+        {"title": "d", "scan": {"uri": outside.as_uri()}},
+    ]
+    (tmp_path / "papers.jsonl").write_text("".join(json.dumps(paper) + "\n" for paper in papers))
+    found = og.infer(tmp_path / "papers.jsonl")
+    assert "scan: Blob?" in found.schema
+    assert "cover: Blob?" in found.schema
+    assert [note.partition(":")[0] for note in found.notes] == [
+        "papers.scan refers to objects outside; the graph must be opened with external_blobs",
+        "papers.odd is left out",
+        "papers.both is left out",
+    ]
+    with pytest.raises(ValueViolation, match="is not allowed"):
+        loaded(found, tmp_path)
+    with og.init(tmp_path / "h.omni", found.schema, external_blobs=[tmp_path.as_uri()]) as graph:
+        graph.load(mapping=found.mapping, runner="inline")
+        scans = [graph.blob("Paper", title, "scan") for title in ("a", "c", "d")]
+        assert [scan.read() for scan in scans[:2]] == [b"hi", b""]
+        assert scans[2].uri == outside.as_uri()
+        assert graph.blob("Paper", "a", "cover").read() == b"hi"
+        with pytest.raises(ValueViolation, match="expects Blob"):
+            graph.load(pa.table({"title": ["e"], "scan": [{"data": "base64:", "uri": outside.as_uri()}]}), type="Paper")
 
 
 def test_words_that_repeat_become_an_enum(tmp_path: Path) -> None:

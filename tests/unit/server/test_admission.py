@@ -46,6 +46,22 @@ def test_a_place_is_given_back_when_the_work_fails() -> None:
     assert admission.held("ada") == (0, 0)
 
 
+def test_streams_are_counted_by_themselves_per_actor_and_in_all() -> None:
+    admission = Admission(Caps(inflight=1, streams=2, all_streams=3))
+    with ExitStack() as held:
+        held.enter_context(admission.admit("ada", 1))
+        for actor in ("ada", "ada", None):
+            held.enter_context(admission.listen(actor))
+        for actor, why in (("ada", "streams of this actor"), ("bob", "limit of this server")):
+            with pytest.raises(Refusal, match=why) as caught:
+                held.enter_context(admission.listen(actor))
+            assert (caught.value.status, caught.value.headers["Retry-After"]) == (429, "60")
+        assert [admission.listening(actor) for actor in ("ada", None, "bob")] == [2, 1, 0]
+    assert admission.listening("ada") == 0
+    with admission.listen("bob"):
+        assert admission.listening("bob") == 1
+
+
 def test_a_cap_that_is_no_number_is_replaced_by_the_default() -> None:
     given = {"OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "many", "OMNIGRAPH_PER_ACTOR_BYTES_MAX": " 7 "}
     assert caps_from(given) == Caps(16, 7)

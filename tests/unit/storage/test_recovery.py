@@ -15,7 +15,7 @@ from omnigraph.storage.recovery import RECOVERY_ACTOR
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.store import Store, store_for
 from omnigraph.testing.invariants import violations
-from omnigraph.testing.processes import WritingChild, children
+from omnigraph.testing.processes import Child, WritingChild, children
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, write
 
 SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=8_000)
@@ -88,6 +88,26 @@ def test_a_lasting_writer_keeps_its_lease_by_heartbeats_and_others_wait(store: S
     assert parked.finish().commit is not None
     assert audit.records(store.root) == []
     assert set(contents(store, A)) == {"seed", "child", "mine"} == set(contents(store, B))
+
+
+def _sweep_and_die(root: str) -> None:
+    with failpoints.armed("recovery.record_audit=kill"):
+        recovery.sweep(store_for(root, SETTINGS))
+
+
+def test_a_writer_that_was_given_up_leaves_the_audit_to_recovery(store: Store) -> None:
+    slept = child(store, "mutation.post_table_commit=stop@1")
+    slept.wait_stopped()
+    (operation_id,) = sidecar.pending(store.objects)
+    while sidecar.pending(store.objects) and not manifest.load(store.root).state.abort_row(operation_id):
+        recoverer = Child(_sweep_and_die, store.root.uri, Path(store.root.uri) / "none")  # until the lease has run out
+        recoverer.finish()
+    assert slept.resume().commit is not None  # by another attempt
+    recovery.sweep(store)
+    assert [(record.operation_id, record.kind) for record in audit.records(store.root)] == [
+        (operation_id, "RolledBack")
+    ]
+    assert violations(store) == []
 
 
 def test_a_rolled_back_fork_is_neutralized_but_not_published(store: Store) -> None:

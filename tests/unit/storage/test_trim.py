@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed
-from omnigraph.storage import manifest
+from omnigraph.storage import manifest, tables, version_files
+from omnigraph.storage.control import hold_control
 from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.reclaim import existing_versions
+from omnigraph.storage.reclaim import Reclaimed, existing_versions
+from omnigraph.storage.row_codec import encode_rows
+from omnigraph.storage.rows import HeadRow
 from omnigraph.storage.settings import Settings
+from omnigraph.storage.tables import Refused, Staged
 from omnigraph.storage.trim import trim_manifest
+from omnigraph.testing.invariants import violations
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nnode Note { text: String }"
 MORE = SCHEMA + "\nnode Place { name: String @key }"
@@ -33,6 +39,12 @@ def every_state(graph: og.Graph, branch: str | None, start: int = 1) -> dict[int
     root = graph._core.store.root
     newest, _ = manifest.newest(root, branch)
     return {number: told(manifest.load_version(root, branch, number)) for number in range(start, newest + 1)}
+
+
+def and_barrier(states: dict[int, tuple[object, ...]]) -> dict[int, tuple[object, ...]]:
+    """The same with one version more, which says what the newest one says."""
+    newest = max(states)
+    return states | {newest + 1: states[newest]}
 
 
 @pytest.fixture
@@ -61,7 +73,7 @@ def test_every_version_of_main_reads_the_same_after_trimming(lived: og.Graph) ->
     gone = trim_manifest(root, keep=1)
     manifest.forget_decoded()
     assert gone.versions > len(before) // 2
-    assert every_state(lived, None) == before
+    assert every_state(lived, None) == and_barrier(before)
 
 
 def test_every_version_of_a_branch_reads_the_same_after_trimming(lived: og.Graph) -> None:
@@ -70,7 +82,7 @@ def test_every_version_of_a_branch_reads_the_same_after_trimming(lived: og.Graph
     assert trim_manifest(root, "feature", keep=1).versions
     trim_manifest(root, keep=1)
     manifest.forget_decoded()
-    assert every_state(lived, "feature") == before
+    assert every_state(lived, "feature") == and_barrier(before)
 
 
 def test_trimming_between_schema_changes_loses_none_of_them(tmp_path: Path) -> None:
@@ -83,6 +95,7 @@ def test_trimming_between_schema_changes_loses_none_of_them(tmp_path: Path) -> N
         expected |= every_state(graph, None, max(expected, default=0) + 1)
         trim_manifest(root, keep=1)
         manifest.forget_decoded()
+        expected = and_barrier(expected)
         assert every_state(graph, None) == expected
 
 
@@ -126,3 +139,43 @@ def test_a_version_that_nothing_can_tell_any_more_was_reclaimed(lived: og.Graph)
     manifest.forget_decoded()
     with pytest.raises(HistoricalVersionReclaimed):
         manifest.load_version(root, None, 2)
+
+
+@pytest.mark.parametrize("branch", [None, "feature"])
+def test_a_commit_that_slept_while_versions_were_trimmed_is_refused(lived: og.Graph, branch: str | None) -> None:
+    """Lance compares with existing versions only: without a barrier the head would be there twice, for ever."""
+    root = lived._core.store.root
+    slept = manifest.load(root, branch)
+    rows = encode_rows([HeadRow(branch, "somebody-else")])
+    merge = tables.open_table(slept.handle.address, slept.state.version).dataset.merge_insert("object_id")
+    inside, _ = merge.when_matched_update_all().conflict_retries(0).use_index(False).execute_uncommitted(rows)
+    lived.mutate(PUT, params={"n": "meanwhile"}, branch=branch)
+    assert trim_manifest(root, branch, keep=1).versions
+    assert slept.state.version + 1 not in existing_versions(manifest.load(root, branch).handle)
+    staged = Staged(slept.handle.address, slept.state.version, inside, slept.handle.dataset)
+    assert isinstance(tables.commit(staged), Refused)
+    lived.mutate(PUT, params={"n": "afterwards"}, branch=branch)
+
+
+def test_while_somebody_is_at_work_the_versions_of_the_last_seconds_stay(lived: og.Graph) -> None:
+    store = lived._core.store
+    with hold_control(store, "branch_create"):
+        before = existing_versions(manifest.load(store.root).handle)
+        assert trim_manifest(store.root, keep=1) == Reclaimed()
+        for file in (Path(lived.uri) / "__manifest" / "_versions").glob("*.manifest"):
+            os.utime(file, (0, 0))
+        newest = manifest.load(store.root).state.version
+        assert trim_manifest(store.root, keep=1).versions > len(before) // 2
+        assert manifest.load(store.root).state.version == newest + 1
+
+
+def test_a_commit_that_took_long_is_looked_for_and_leaves_no_hint(
+    lived: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(version_files, "LONG_COMMIT_SECONDS", 0)
+    before = len(lived.commits.list())
+    lived.mutate(PUT, params={"n": "slowly"})
+    assert len(lived.commits.list()) == before + 1
+    assert lived.get("Person", "slowly") is not None
+    assert version_files.hinted_version(f"{lived.uri}/__manifest") is None
+    assert violations(lived._core.store) == []

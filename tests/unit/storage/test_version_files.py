@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,18 @@ def address(tmp_path: Path) -> Address:
     return created
 
 
-def hint(address: Address, text: str) -> None:
-    Path(address.uri, "_versions/latest_version_hint.json").write_text(text)
+def hint(address: Address, text: str, *, late: float = 0.0) -> None:
+    """A hint that was written so many seconds after every version."""
+    file = Path(address.uri, "_versions/latest_version_hint.json")
+    file.write_text(text)
+    for version in file.parent.glob("*.manifest"):
+        os.utime(version, (1_000_000, 1_000_000))
+    os.utime(file, (1_000_000, 1_000_000 + late))
+
+
+def remove(address: Address, *versions: int) -> None:
+    for version in versions:
+        Path(address.uri, f"_versions/{(1 << 64) - 1 - version:020d}.manifest").unlink()
 
 
 @pytest.mark.parametrize("start", range(1, 9))
@@ -45,9 +56,15 @@ def test_a_useless_hint_is_ignored_and_opening_still_works(address: Address, tex
 
 def test_a_hint_below_what_this_process_has_seen_is_not_believed(address: Address) -> None:
     assert newest_local_version(address.uri) == 8
-    for version in (6, 7):  # a cleanup that keeps version 5, and a delayed writer that puts an old hint back
-        Path(address.uri, f"_versions/{(1 << 64) - 1 - version:020d}.manifest").unlink()
+    remove(address, 6, 7)  # a cleanup that keeps version 5, and a delayed writer that puts an old hint back
     hint(address, '{"version": 5}')
+    assert newest_local_version(address.uri) is None
+    assert tables.open_table(address).version == 8
+
+
+def test_a_hint_that_came_late_is_not_believed_by_a_new_process(address: Address) -> None:
+    remove(address, 6, 7)
+    hint(address, '{"version": 5}', late=60)
     assert newest_local_version(address.uri) is None
     assert tables.open_table(address).version == 8
 

@@ -122,7 +122,7 @@ READS = (
         Capability.DATA,
         "Draw the node types and the edges between them",
         "draw.draw_types",
-        STORED_READ_SCOPE,
+        READ_SCOPE,
         (URI,),
         (shared.PICTURE,),
     ),
@@ -131,7 +131,7 @@ READS = (
         Capability.DATA,
         "Draw the surroundings of an entity, or the nodes that a query returns",
         "draw.draw",
-        STORED_READ_SCOPE,
+        READ_SCOPE,
         (Argument("NAME", "which query of the source"),),
         (
             Option("--from", "the entity in the middle", "TYPE:ID"),

@@ -34,7 +34,7 @@ PROGRESS = Option(
 
 SOURCE_OPTIONS = (
     Option("--query", "a file of queries", "FILE"),
-    Option("--query-string", "query text", "GQ", short="-e"),
+    Option("--query-string", "query text; a body alone will do", "GQ", short="-e"),
 )
 PARAMS_OPTIONS = (
     Option("--params", "parameters as a JSON object", "JSON"),

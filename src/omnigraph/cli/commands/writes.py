@@ -48,7 +48,7 @@ WRITES = (
         Capability.DATA,
         "Type queries at a prompt",
         "shell.shell",
-        STORED_WRITE_SCOPE,
+        WRITE_SCOPE,
         (URI,),
         (BRANCH, shared.FORMAT),
         notes="Entries are also taken from standard input when it is not a terminal.",

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 def query(call: Call) -> None:
     """Rows of a read, its plan, or its plan with measurements."""
-    source = source_of(call)
-    if source is None:
-        _stored_read(call)
-        return
+    with source_of(call) as source:
+        if source is None:
+            _stored_read(call)
+        else:
+            _read(call, source)
+
+
+def _read(call: Call, source: str | Path) -> None:
     declared = declared_query(source, call.argument("NAME"))
     params = params_of(call, lambda: text_params(declared))
     target = read_target(call)
@@ -64,21 +68,26 @@ def _print_result(call: Call, result: Result) -> None:
 
 def mutate(call: Call) -> None:
     """One mutation, one commit."""
-    source = source_of(call)
-    if source is None:
-        with _stored_graph(call, write=True) as served:
-            params = params_of(call, lambda: _stored_texts(served, call.required("NAME")))
-            bound = served.branch(call.value("--branch"))
-            done = bound.queries.mutate(call.required("NAME"), params or None, if_commit=call.text("--if-commit"))
-        _print_mutation(call, done)
-        return
+    with source_of(call) as source:
+        done = _stored_write(call) if source is None else _write(call, source)
+    _print_mutation(call, done)
+
+
+def _stored_write(call: Call) -> MutationResult:
+    with _stored_graph(call, write=True) as served:
+        params = params_of(call, lambda: _stored_texts(served, call.required("NAME")))
+        bound = served.branch(call.value("--branch"))
+        return bound.queries.mutate(call.required("NAME"), params or None, if_commit=call.text("--if-commit"))
+
+
+def _write(call: Call, source: str | Path) -> MutationResult:
     declared = declared_query(source, call.argument("NAME"))
     params = params_of(call, lambda: text_params(declared))
     target = write_target(call)
     require_kind(declared, mutation=True)
     with target.writer() as graph:
         try:
-            done = graph.mutate(
+            return graph.mutate(
                 source,
                 call.argument("NAME"),
                 params,
@@ -88,7 +97,6 @@ def mutate(call: Call) -> None:
             )
         except QueryNotFound as error:
             raise _ambiguous(error) from error
-    _print_mutation(call, done)
 
 
 def _print_mutation(call: Call, done: MutationResult) -> None:

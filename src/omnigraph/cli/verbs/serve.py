@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from socket import socket
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
@@ -23,13 +24,18 @@ def serve(call: Call) -> None:
     logs.configure(call.env)
     uri = read_target(call).uri
     token = None if call.given("--unauthenticated") else development.new_token()
-    if token is not None:
-        # The name under which the command line looks for a token, so that the line can be exported as it is.
-        output.line(f"OMNIGRAPH_BEARER_TOKEN={token}")
+
+    def listen() -> socket:
+        listening = bound_socket(bind)
+        if token is not None:
+            # The name under which the command line looks for a token, so that the line can be exported as it is.
+            output.line(f"OMNIGRAPH_BEARER_TOKEN={token}")
+        return listening
+
     queries, writing = call.many("--queries"), write_settings(os.environ)
     workers.serve_with(
         lambda: development.development_deployment(uri, queries=queries, token=token, settings=writing),
-        settings_from(os.environ),
-        lambda: bound_socket(bind),
+        settings_from(os.environ, bind.host),
+        listen,
         workers=call.number("--workers") or 1,
     )

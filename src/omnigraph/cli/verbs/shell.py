@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
+from omnigraph.cli.bare import runnable
 from omnigraph.cli.call import Call
 from omnigraph.cli.commands.shared import FORMATS
 from omnigraph.cli.failure import report
@@ -14,14 +16,16 @@ from omnigraph.cli.params import parse_json
 from omnigraph.cli.prompt import KEYWORDS, ReadLine, line_reader
 from omnigraph.cli.rows import Envelope, Layout, render
 from omnigraph.cli.target import write_target
+from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.query.parse import parse_queries
-from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.errors import BadRequest, BranchNotFound, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
 
+_DELETES = re.compile(r"}\s*delete\s+\$\w+\s*$")
 _HELP = """\
-Type a query; it runs when its braces are closed. A body without a head is a read: match { … } return { … }
+Type a query; it runs when its braces are closed. A body alone will do: match { … } return { … }
   :branch [NAME]    show or change the branch
   :params [JSON]    show or set the parameters
   :format [FORMAT]  show or set how rows are printed
@@ -54,6 +58,7 @@ class Session:
     def __init__(self, graph: Graph, call: Call) -> None:
         self.graph = graph
         self.left = False
+        self._source: str | None = None
         self._params: dict[str, Any] = {}
         self._format = call.text("--format") or call.config.defaults.output or "table"
         self._explains = False
@@ -64,7 +69,7 @@ class Session:
             "params": self._set_params,
             "format": self._set_format,
             "explain": self._toggle_explain,
-            "schema": lambda _: output.line(self.graph.schema.source),
+            "schema": lambda _: self._show_schema(),
             "help": lambda _: output.write(_HELP),
             "quit": lambda _: setattr(self, "left", True),
         }
@@ -84,7 +89,9 @@ class Session:
 
     def words(self) -> list[str]:
         """What completion may offer: keywords, names of the schema, commands."""
-        catalog = self.graph.schema.catalog
+        if self._source is None:  # a server is not asked at every Tab
+            self._source = self.graph.schema.source
+        catalog = compile_schema(self._source)
         types = [*catalog.nodes.values(), *catalog.edges.values()]
         names = {name for info in types for name in (info.name, *info.properties)}
         return sorted({*KEYWORDS, *names, *(f":{name}" for name in self._commands)})
@@ -97,7 +104,10 @@ class Session:
         found(value.strip())
 
     def _query(self, text: str) -> None:
-        source = f"query shell() {{ {text} }}" if text.startswith(("match", "insert", "update", "delete")) else text
+        with runnable(text) as source:
+            self._answer(source)
+
+    def _answer(self, source: str) -> None:
         queries = parse_queries(source).queries
         if len(queries) != 1:
             raise BadRequest("one query at a time")
@@ -116,8 +126,14 @@ class Session:
 
     def _branch(self, name: str) -> None:
         if name:
+            if name not in self.graph.branches.list():
+                raise BranchNotFound(name)
             self.graph = self.graph.branch(name)
         output.line(f"branch {self.graph.branch_name}")
+
+    def _show_schema(self) -> None:
+        self._source = self.graph.schema.source
+        output.line(self._source)
 
     def _set_params(self, text: str) -> None:
         if text:
@@ -196,5 +212,6 @@ def is_open(text: str) -> bool:
         elif letter == "}":
             depth -= 1
             blocks += depth == 0
-    unfinished_read = text.startswith("match") and blocks < 2
-    return depth > 0 or unfinished_read
+    # What a match is for is written in a second block, unless what it found is deleted.
+    unfinished = text.startswith("match") and blocks < 2 and _DELETES.search(text) is None
+    return depth > 0 or unfinished

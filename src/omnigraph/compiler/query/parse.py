@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.diagnostics import did_you_mean
@@ -29,13 +30,22 @@ def parse_queries(text: Source | str | bytes) -> QueryFile:
     return QueryFile(tuple(queries))
 
 
+def parse_body(text: Source | str | bytes) -> Read | tuple[Statement, ...]:
+    """What stands between the braces of a query, by itself."""
+    cur = QueryCursor(tokenize(to_source(text, code=SYNTAX)), SYNTAX, SYNTAX, hint)
+    body = _body(cur, cur.at_end)
+    if not cur.at_end():
+        cur.fail()
+    return body
+
+
 def _query(cur: QueryCursor) -> Query:
     start = cur.need_word("query")
     name, name_span = cur.need_lower("a query name (lower-case initial)")
     params = _params(cur)
     notes = _notes(cur)
     cur.need_punct("{")
-    body = _body(cur)
+    body = _body(cur, lambda: cur.at_punct("}"))
     cur.need_punct("}")
     return Query(
         name, params, body, notes.get("description"), notes.get("instruction"), cur.span_from(start), name_span
@@ -127,7 +137,7 @@ def _notes(cur: QueryCursor) -> dict[str, str]:
     return notes
 
 
-def _body(cur: QueryCursor) -> Read | tuple[Statement, ...]:
+def _body(cur: QueryCursor, ended: Callable[[], bool]) -> Read | tuple[Statement, ...]:
     start = cur.index
     if cur.take_word("match") is None:
         statements = [parse_statement(cur)]
@@ -137,6 +147,6 @@ def _body(cur: QueryCursor) -> Read | tuple[Statement, ...]:
         if cur.text not in WRITES:
             return parse_read(cur, clauses)
         statements = [parse_driven(cur, start, clauses)]
-    while not cur.at_punct("}"):
+    while not ended():
         statements.append(parse_statement(cur))
     return tuple(statements)

@@ -14,7 +14,8 @@ import pyarrow as pa
 from omnigraph.engine.arrow import TableType, row_schema
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.cache import ByteCache, Fetches
-from omnigraph.engine.read.rowindex import RowIndex, distinct, row_ids
+from omnigraph.engine.read.pages import PagedTable
+from omnigraph.engine.read.rowindex import RowIndex, distinct_rows, row_ids
 from omnigraph.engine.view import View
 from omnigraph.storage.layout import Root
 from omnigraph.storage.snapshot import TableEntry
@@ -30,6 +31,7 @@ _COLUMN_CACHE_BYTES = max(512 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC
 _NARROW_TEXT = 1 << 31
 SCAN_SECONDS_PER_ROW = 4e-8
 _SCAN_SECONDS_PER_BYTE = 2e-9
+_ASKED_AGAIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class Held:
 
     def take(self, rows: Rows) -> pa.Array:
         """The value of each row; every one must be present."""
+        if rows is self.index.rows:
+            return self.values
         if len(rows) == 1:
             return self.values.slice(int(self.index.positions(rows)[0]), 1)
         if len(rows) == len(self.index) and np.array_equal(rows, self.index.rows):
@@ -60,7 +64,7 @@ _FETCHES = Fetches()
 class Layout:
     """The columns of a type as the catalog has them, and the names they are stored under at one version."""
 
-    schema: pa.Schema
+    types: Mapping[str, pa.DataType]
     stored: Mapping[str, str | None]
     as_named: bool
 
@@ -70,7 +74,8 @@ class Layout:
         schema, found, stored = row_schema(info), view.table(info).schema, view.columns(info)
         plain = (field for field in schema if field.name not in info.blobs)
         same = all(stored[field.name] == field.name and found.field(field.name).type == field.type for field in plain)
-        return cls(schema, stored, same and not view.masks(info))
+        types = {field.name: field.type for field in schema}
+        return cls(types, stored, same and not view.masks(info))
 
 
 class VersionKey:
@@ -99,6 +104,8 @@ class _Facts:
     content_key: Hashable = None
     version_key: VersionKey | None = None
     layout: Layout | None = None
+    fetches: int = 0
+    pages: PagedTable | None = None
 
     @classmethod
     def of(cls, view: View, entry: TableEntry, info: TableType) -> _Facts:
@@ -188,18 +195,44 @@ class Entities:
         missing = [name for name in dict.fromkeys(names) if self._holder(name, rows) is None]
         if not missing:
             return
-        wanted, _ = distinct(rows)
-        if self._scan_is_cheaper(missing, len(wanted)):
+        wanted = distinct_rows(rows)
+        pages = self._pages() if len(wanted) else None
+        if pages is not None:
+            missing = self._hold_pages(pages, missing, wanted)
+        if missing and self._scan_is_cheaper(missing, len(wanted)):
             self._scan(missing)
-            return
+        elif missing:
+            self._fetch(missing, wanted, pages)
+
+    def _pages(self) -> PagedTable | None:
+        facts = self._facts
+        if facts.pages is None:
+            # A process that asks once gets what it asked for; who asks again is likely to go on.
+            facts.fetches += 1
+            if facts.fetches == _ASKED_AGAIN and self.row_count > SMALL_TABLE and self.as_named:
+                facts.pages = PagedTable.of(self.handle)
+        return facts.pages
+
+    def _hold_pages(self, pages: PagedTable, names: Iterable[str], rows: Rows) -> list[str]:
+        """Hold what is kept in pages; the names of the other columns."""
+        index, others = RowIndex(rows), []
+        for name in names:
+            values = pages.values(name, rows, self._layout.types[name])
+            if values is None:
+                others.append(name)
+            else:
+                self._held.setdefault(name, []).append(Held(index, values))
+        return others
+
+    def _fetch(self, names: list[str], rows: Rows, pages: PagedTable | None) -> None:
+        """Read columns of single rows; rows ascend, which keeps the reads sequential."""
         begin = time.perf_counter()
-        # Ascending order keeps the reads sequential.
-        stored = self.handle.take_rows(pa.array(wanted), [*self._stored_names(missing), ROW_ID])
-        self._hold(missing, stored)
-        seconds = (time.perf_counter() - begin) / len(missing)
-        for name in missing:
-            size = self._held[name][-1].values.nbytes
-            _FETCHES.add((self.version_key, name), len(wanted), size, seconds)
+        self._hold(names, self.handle.take_rows(pa.array(rows), [*self._stored_names(names), ROW_ID]))
+        seconds = (time.perf_counter() - begin) / len(names)
+        for name in names:
+            if pages is None or not pages.fetched(name, rows, seconds):
+                size = self._held[name][-1].values.nbytes
+                _FETCHES.add((self.version_key, name), len(rows), size, seconds)
 
     def scan(self, names: Iterable[str], filter: str | None = None) -> Rows:
         """Read columns of the rows that a filter over stored columns keeps, hold them, and return those rows."""
@@ -244,7 +277,7 @@ class Entities:
 
     def _column(self, name: str, table: pa.Table) -> pa.Array:
         """A column under its current name and type; null where it did not exist yet."""
-        kind, stored = self._layout.schema.field(name).type, self._layout.stored[name]
+        kind, stored = self._layout.types[name], self._layout.stored[name]
         if stored is None:
             return pa.nulls(table.num_rows, kind)
         column = one_chunk(table[stored])
@@ -279,7 +312,7 @@ class Entities:
         if not self.as_named or self.row_count > _LARGEST_IN_MEMORY:
             return
         wanted = [name for name in dict.fromkeys(names) if self._hot(name) is None]
-        numbers = all(pa.types.is_primitive(self._layout.schema.field(name).type) for name in wanted)
+        numbers = all(pa.types.is_primitive(self._layout.types[name]) for name in wanted)
         if wanted and numbers and HOT_COLUMNS.accepts(16 * self.row_count):
             self._scan(wanted)
 
@@ -299,14 +332,14 @@ class Entities:
     def _scan_is_cheaper(self, names: Sequence[str], wanted: int) -> bool:
         if self.row_count <= SMALL_TABLE:
             return True
-        wide = any(pa.types.is_nested(self._layout.schema.field(name).type) for name in names)
+        wide = any(pa.types.is_nested(self._layout.types[name]) for name in names)
         if wanted * (_WIDE_SCAN_RATIO if wide else _SCAN_RATIO) >= self.row_count:
             return True
         # Once fetching single rows has cost as much as reading the column would have, more of it is to be expected.
         return self.as_named and all(self._is_hot(name) for name in names)
 
     def _is_hot(self, name: str) -> bool:
-        if pa.types.is_nested(self._layout.schema.field(name).type):
+        if pa.types.is_nested(self._layout.types[name]):
             return False
         fetched = _FETCHES.of((self.version_key, name))
         size = self.row_count * (fetched.bytes / max(fetched.rows, 1) + 8)

@@ -29,6 +29,7 @@ from omnigraph.compiler.ir.ops import (
     Sort,
 )
 from omnigraph.engine.read.aggregate import aggregate
+from omnigraph.engine.read.allocation import reuse_freed_arrays
 from omnigraph.engine.read.expand import expand, expand_test
 from omnigraph.engine.read.frame import START, Bound, Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.negation import anti_join
@@ -39,6 +40,8 @@ from omnigraph.engine.read.outline import Outline, Stage, binds, outline, stages
 from omnigraph.engine.read.project import project, result_table
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.scan import scan
+
+reuse_freed_arrays()
 
 
 def execute(run: Run, plan: ReadPlan, known: Outline | None = None) -> pa.Table:

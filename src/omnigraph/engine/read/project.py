@@ -29,7 +29,10 @@ def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterabl
     evaluator = run.evaluator(frame)
     for output in outputs:
         expr = output.expr
-        if isinstance(expr, ir.Node):
+        if isinstance(expr, ir.Property) and frame.length:
+            bound = frame.bound[expr.var]
+            yield output.name, run.columns(bound.table_key).values(expr.name, bound.rows)
+        elif isinstance(expr, ir.Node):
             yield output.name, _objects(run, frame, expr)
         else:
             yield output.name, evaluator.column(expr, value_type(run, expr.type))
@@ -37,9 +40,8 @@ def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterabl
 
 def result_table(run: Run, frame: Frame, columns: tuple[ResultColumn, ...]) -> pa.Table:
     """The finished rows with exactly the promised names and types."""
-    fields = [pa.field(column.name, value_type(run, column.type), nullable=True) for column in columns]
-    arrays = [_as_promised(frame.outputs[field.name], field.type) for field in fields]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    arrays = [_as_promised(frame.outputs[column.name], value_type(run, column.type)) for column in columns]
+    return pa.Table.from_arrays(arrays, [column.name for column in columns])
 
 
 def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:

@@ -41,7 +41,7 @@ class RowIndex:
 
     def covers(self, rows: Rows) -> bool:
         """Whether every one of the rows is present."""
-        if not len(rows):
+        if rows is self.rows or not len(rows):
             return True
         if self._consecutive:
             if len(rows) == 1:

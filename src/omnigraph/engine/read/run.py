@@ -46,7 +46,9 @@ class Run:
     _filters: list[tuple[Rows, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.profile.bytes_read = lambda: sum(table.bytes_read for table in self._tables.values())
+        # Without itself inside: nothing of a run should wait for the garbage collector.
+        tables = self._tables
+        self.profile.bytes_read = lambda: sum([table.bytes_read for table in tables.values()])
 
     def entities(self, table_key: str) -> Entities:
         """One table's values as this execution has read them so far."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from omnigraph.errors import OmnigraphError, OperationAborted, ReadSetChanged, RecoveryRequired
+from omnigraph.errors import BranchNotFound, OmnigraphError, OperationAborted, ReadSetChanged, RecoveryRequired
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage import fence, lease, maintenance, manifest, recovery, sidecar, tables
 from omnigraph.storage.barrier import older_writer
@@ -225,12 +225,25 @@ class Attempt:
                 self._published = self._settle(error)
             if self._published is not None:
                 self.hooks.after_publish()
+            elif self._given_up_by_others(error):
+                return None  # the sidecar stays: it is how a recovery that died halfway is finished by the next one
             self._retire()
         except OmnigraphError as trouble:
             self._release()
             if self._published is None:
                 raise RecoveryRequired(self.operation_id, f"it could not be decided ({trouble})") from error
         return self._published
+
+    def _given_up_by_others(self, error: BaseException) -> bool:
+        """Whether a recovery took this process for dead; it owes history a commit and the audit a row."""
+        slept = self._heartbeat is not None and self._heartbeat.lapsed()
+        if not (slept or isinstance(error, OperationAborted)):
+            return False
+        try:
+            marker = manifest.load(self.store.root, self.txn.branch).state.abort_row(self.operation_id)
+        except BranchNotFound:
+            return True
+        return marker is not None and marker.aborted_by == "recovery"
 
     def _settle(self, error: BaseException) -> Published | None:
         abort = Abort(self.write.writer_kind, "writer", f"{type(error).__name__}: {error}")

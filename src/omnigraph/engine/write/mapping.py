@@ -16,6 +16,11 @@ from omnigraph.engine.write.tabular import FrameShape
 from omnigraph.errors import BadRequest, NotFound
 
 _MEMBERS = {"sources", "nodes", "edges"}
+_EXAMPLES = {
+    "sources": "sources: {people: {path: people.csv}}",
+    "nodes": "nodes: {Person: {from: people}}",
+    "edges": "edges: {Follows: {from: follows, src: who, dst: whom}}",
+}
 _FILE_MEMBERS = {"format", "path", "header", "names", "delimiter"}
 _SPARK_MEMBERS = {"format", "path", "options", "table"}
 _ENTRY_MEMBERS = {
@@ -156,7 +161,7 @@ def _read(path: Path) -> tuple[Any, Path]:
 def _member(described: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = described.get(name) or {}
     if not isinstance(value, Mapping):
-        raise BadRequest(f"'{name}' of a mapping is a table of names")
+        raise BadRequest(f"'{name}' of a mapping is a table of names, as in {_EXAMPLES[name]}")
     return value
 
 
@@ -194,8 +199,16 @@ def _source(name: str, given: Any, home: Path) -> AnySource:
         raise BadRequest(f"source '{name}': unknown format '{wanted}' (expected {known}; Spark's own need options:)")
     if not isinstance(given.get("path"), str):
         raise BadRequest(f"source '{name}' has a path")
-    path = given["path"] if is_remote(given["path"]) else str(home / given["path"])
+    path = given["path"] if is_remote(given["path"]) else _beside(home, given["path"])
     return FileSource(path, _form(name, given, wanted or format_of(path)))
+
+
+def _beside(home: Path, path: str) -> str:
+    """A path in the mapping's directory, without the detour through it where that leads to the same place."""
+    joined = str(home / path)
+    plain = os.path.normpath(joined)
+    same = os.path.realpath(os.path.dirname(joined)) == os.path.realpath(os.path.dirname(plain))
+    return plain if same else joined
 
 
 def _form(name: str, given: Mapping[str, Any], found: str) -> Form:

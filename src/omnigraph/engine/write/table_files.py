@@ -16,10 +16,13 @@ from omnigraph.engine.write.csv_lines import BlankLines, Watched
 from omnigraph.engine.write.files import open_input, open_stream
 from omnigraph.engine.write.forms import BY_NAME, Form
 from omnigraph.errors import BadRequest, StorageError
+from omnigraph.storage.blob_cells import BLOB_CELL
 from omnigraph.storage.layout import Address, normalize_root
 from omnigraph.storage.tables import open_table
 
 _BLOCK = 16 << 20
+_SNIFFED = 1 << 20
+_BLOB_TEXTS = pa.struct([(name, pa.utf8()) for name in BLOB_CELL.names])
 
 
 def _all(names: Sequence[str]) -> list[str] | None:
@@ -118,7 +121,8 @@ def _json(path: str, columns: Columns) -> Iterator[pa.Table]:
             return
     import pyarrow.json as pj
 
-    shape = pa.schema([(name, kind) for name, prop in columns.kinds.items() if (kind := _read_as(prop)) is not None])
+    objects = _names_of_objects(path) if any(kind.scalar == "Blob" for kind in columns.kinds.values()) else set()
+    shape = pa.schema([(name, _read_as(prop, in_object=name in objects)) for name, prop in columns.kinds.items()])
     parsing = pj.ParseOptions(explicit_schema=shape, unexpected_field_behavior="infer", newlines_in_values=False)
     with open_stream(path) as file:
         for batch in pj.open_json(file, pj.ReadOptions(block_size=_BLOCK), parsing):
@@ -139,8 +143,24 @@ def _whole_array(path: str) -> pa.Table:
     return pa.Table.from_pylist(found)
 
 
-def _read_as(kind: PropType) -> pa.DataType | None:
+def _names_of_objects(path: str) -> set[str]:
+    """The columns that hold an object in one of the first lines."""
+    with open_stream(path) as file:
+        lines = file.read(_SNIFFED).split(b"\n")
+    found: set[str] = set()
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # the last of them is cut; of others, whoever reads the file will tell
+        found |= {name for name, value in row.items() if isinstance(value, dict)} if isinstance(row, dict) else set()
+    return found
+
+
+def _read_as(kind: PropType, *, in_object: bool) -> pa.DataType:
     """The Arrow type to read JSON values as; without it Arrow would take any text that looks like a time for one."""
+    if kind.scalar == "Blob" and in_object:
+        return _BLOB_TEXTS
     if kind.dim is not None:
         return pa.list_(pa.float64())
     if kind.scalar in INTEGER:

@@ -51,7 +51,7 @@ def column_from_arrow(
     name: str, kind: PropType, values: pa.Array, allowed: ExternalBlobPolicy | None = None
 ) -> Converted:
     """An Arrow column of any fitting type (a data frame's, a parsed file's) as a column of the property's type."""
-    if kind.scalar == "Blob" and _are_cells(values.type):
+    if kind.scalar == "Blob" and are_cells(values.type):
         return _one_by_one(name, kind, [_cell_value(cell) for cell in values.to_pylist()], allowed)
     plain = _plain(kind, values)
     typed = _typed(kind, plain)
@@ -213,13 +213,19 @@ def _is_list(source: pa.DataType) -> bool:
 # --- foreign Arrow types to the ones JSON has -----------------------------------------------------------
 
 
-def _are_cells(source: pa.DataType) -> bool:
-    """Whether this is how Parquet files and Spark frames of ours hold blobs that may be references."""
-    return bool(pa.types.is_struct(source)) and [field.name for field in source] == BLOB_CELL.names
+def are_cells(source: pa.DataType) -> bool:
+    """Whether this is how Parquet files and Spark frames of ours hold blobs that may be references.
+
+    Where no value of a JSON file has one of the members, nothing tells that there is one.
+    """
+    names = {field.name for field in source} if pa.types.is_struct(source) else set()
+    return bool(names) and names <= set(BLOB_CELL.names)
 
 
 def _cell_value(cell: Mapping[str, Any] | None) -> Any:
-    return None if cell is None else cell["data"] if cell["uri"] is None else cell["uri"]
+    """Bytes or their text, or a URI; a cell with both is no value and stays what it is, to be refused."""
+    given = [] if cell is None else [value for value in cell.values() if value is not None]
+    return given[0] if len(given) == 1 else cell if given else None
 
 
 def _plain(kind: PropType, values: pa.Array) -> pa.Array:

@@ -34,7 +34,7 @@ class Violation:
     def error(self) -> OmnigraphError:
         """The exception a write surface raises for this finding."""
         if self.code == "W015":
-            return KeyConflict(self.table_key or "", self.entity_id)
+            return KeyConflict(self.table_key or "", self.entity_id, line=self.line, file=self.file)
         return ValueViolation(
             self.code,
             self.text(),

@@ -22,7 +22,9 @@ async def serve_agent(exchange: Exchange) -> Response:
     """Answer one message; sessions are not kept, so that any worker can answer the next."""
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=MAIN)
-    transport = AsyncTransport.inside(exchange.server, f"http://inside/graphs/{exchange.graph.id}", _identity(exchange))
+    transport = AsyncTransport.inside(
+        exchange.server, f"http://localhost/graphs/{exchange.graph.id}", _identity(exchange)
+    )
     return _Conversation(transport, tool_server(ServedSource(AsyncGraph(transport, branch)), version("omnigraph")))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import Any
 
 from starlette.responses import Response
@@ -37,8 +38,10 @@ async def stream(exchange: Exchange) -> Response:
     if resumed:
         position = Cursor(resumed)
     feed = _Feed(exchange, branch, change_filter(exchange))
-    first = await feed.poll(position)  # a bad position is refused before anything is promised
-    return _Events(feed, first, headers_only=exchange.request.method == "HEAD")
+    with ExitStack() as place:
+        place.enter_context(exchange.listen())
+        first = await feed.poll(position)  # a bad position is refused before anything is promised
+        return _Events(feed, first, place.pop_all(), headers_only=exchange.request.method == "HEAD")
 
 
 class _Feed:
@@ -75,20 +78,22 @@ class _Feed:
 
 
 class _Events(Response):
-    """A response without an end, unless only its headers are wanted."""
+    """A response without an end, unless only its headers are wanted; its place is free when its reader is gone."""
 
-    def __init__(self, feed: _Feed, first: FeedPage, *, headers_only: bool) -> None:
+    def __init__(self, feed: _Feed, first: FeedPage, place: ExitStack, *, headers_only: bool) -> None:
         super().__init__(None, headers={"Cache-Control": "no-store"}, media_type="text/event-stream")
         del self.headers["content-length"]
         self._feed = feed
         self._first = first
+        self._place = place
         self._headers_only = headers_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        if not self._headers_only:
-            await self._push(receive, send)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        with self._place:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            if not self._headers_only:
+                await self._push(receive, send)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _push(self, receive: Receive, send: Send) -> None:
         sending = asyncio.create_task(self._send(send))

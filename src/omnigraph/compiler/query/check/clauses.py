@@ -114,7 +114,7 @@ def _implementing(interface: str, scope: Scope) -> str:
 
 
 def _unknown_node_type(name: str, span: Span, scope: Scope) -> TypeCheckError:
-    help_text = scope.suggest(name, [*scope.catalog.nodes, *scope.catalog.interfaces])
+    help_text = scope.suggest_or_list(name, [*scope.catalog.nodes, *scope.catalog.interfaces], "node types")
     if name in scope.catalog.edges:
         help_text = f"{name} is an edge type; traverse it: $a {name[0].lower()}{name[1:]} $b"
     return scope.error("T1", f"there is no node type '{name}'", span, help_text)

@@ -205,8 +205,11 @@ def _assigned(assign: ast.Assign, target: TypeInfo, scope: Scope, values_may: As
     if kind is None:
         known = [*target.properties, *(_ENDPOINTS if isinstance(target, EdgeType) else ())]
         message = f"{target.name} has no property '{assign.name}'"
-        endpoint = isinstance(target, EdgeType) and assign.name in ("src", "dst")
-        help_text = "the endpoints of an edge are 'from' and 'to'" if endpoint else scope.suggest(assign.name, known)
+        help_text = scope.suggest(assign.name, known)
+        if isinstance(target, EdgeType) and assign.name in ("src", "dst"):
+            help_text = "the endpoints of an edge are 'from' and 'to'"
+        elif assign.name == "id":
+            help_text = "an id is made of the @key properties, or by itself; to choose one, load the record"
         raise scope.error("T11", message, assign.span, help_text)
     return Value(assign.name, kind, assigned_value(assign, kind, scope, values_may))
 

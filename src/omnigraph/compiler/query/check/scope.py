@@ -12,6 +12,7 @@ from omnigraph.compiler.source import Source, Span
 from omnigraph.compiler.types import PropType, union_members
 
 ANONYMOUS = "_"
+_LISTED = 8
 _PATH = TypeInfo("a path", {"length": PropType("I64"), "nodes": PropType("String", list=True)})
 
 
@@ -85,6 +86,13 @@ class Scope:
     def suggest(name: str, among: Iterable[str]) -> str | None:
         """Help for a misspelled name."""
         return did_you_mean(name, among)
+
+    @staticmethod
+    def suggest_or_list(name: str, among: Sequence[str], what: str) -> str | None:
+        """The same; where nothing is near, what there is, unless that is much."""
+        few = f"the {what} are {', '.join(among)}" if 1 < len(among) <= _LISTED else None
+        only = f"the only one is {among[0]}" if len(among) == 1 else None
+        return did_you_mean(name, among) or few or only
 
 
 def _shared(types: Sequence[TypeInfo]) -> Mapping[str, PropType]:

@@ -58,7 +58,7 @@ def _edges(step: ast.Traversal, scope: Scope) -> tuple[EdgeType, ...]:
 
 def _unknown_edge(name: str, step: ast.Traversal, scope: Scope) -> TypeCheckError:
     written = [known[0].lower() + known[1:] for known in scope.catalog.edges]
-    help_text = scope.suggest(name, written)
+    help_text = scope.suggest_or_list(name, written, "edges")
     if name in ("contains", "starts_with", "in", "is"):
         help_text = f"for the operator '{name}', put a property or a literal on the left"
     return scope.error("T4", f"there is no edge '{name}'", step.edge_span, help_text)

@@ -1,0 +1,212 @@
+"""Columns of data files in memory, page by page, for reads of single rows.
+
+A page of some thousand rows takes lance little longer than one row, so a table whose rows are asked for one at a time
+is soon at hand. Pages belong to data files, which never change: commits, branches and older versions share them.
+
+Reading ahead is a bet that more will be asked for. Each column of a file may lose a little time at it outright, and
+beyond that as much again as fetching its rows one by one has cost.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.read.adjacency import Rows
+from omnigraph.engine.read.cache import ByteCache
+from omnigraph.errors import StorageError
+from omnigraph.storage.column_file import ColumnFile
+from omnigraph.storage.handle import TableHandle
+from omnigraph.storage.row_places import DataFile, RowPlaces
+
+_CACHE_BYTES = max(256 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16)
+_PAGE_BYTES = 256 << 10
+_MOST_ROWS = 1 << 15
+# Rows so wide that a page has fewer of them would hardly meet on one.
+_FEWEST_ROWS = 1 << 10
+_FREE_SECONDS = 0.05
+_EMPTY_BYTES = 4 << 10
+_REMEMBERED = 1_024
+# So many pages are read in place of single rows.
+_FEW_PAGES = 2
+
+
+class PagedColumn:
+    """One column of one file: the pages that were read so far, and the time that may still go into more of them."""
+
+    __slots__ = ("_file", "_left", "_lock", "_pages", "_rows", "_spare", "_whole", "nbytes")
+
+    def __init__(self, file: ColumnFile) -> None:
+        self._file = file
+        self._rows = _page_rows(file)
+        self._left = -(-file.rows // self._rows)
+        self._pages: list[pa.Array | None] = [None] * self._left
+        self._whole: pa.Array | None = None
+        self._spare = _FREE_SECONDS
+        self._lock = threading.Lock()
+        self.nbytes = _EMPTY_BYTES
+
+    @property
+    def type(self) -> pa.DataType:
+        return self._file.type
+
+    def earn(self, seconds: float) -> None:
+        """Doing without pages has cost this much."""
+        self._spare += seconds
+
+    def missing(self, offsets: Rows) -> list[int]:
+        """The pages that rows at these offsets need and that are not here, the most wanted ones first."""
+        if self._whole is not None:
+            return []
+        if len(offsets) == 1:
+            number = int(offsets[0]) // self._rows
+            return [number] if self._pages[number] is None else []
+        numbers, counts = np.unique(offsets // self._rows, return_counts=True)
+        wanted = numbers[np.argsort(-counts, kind="stable")].tolist()
+        return [number for number in wanted if self._pages[number] is None]
+
+    def read(self, number: int) -> bool:
+        """Read a page, if there is time and room for it; whether it was read."""
+        if self._spare <= 0 or not PAGES.accepts(self.nbytes + _PAGE_BYTES):
+            return False
+        begin = time.perf_counter()
+        start = number * self._rows
+        page = self._file.read(start, min(self._rows, self._file.rows - start))
+        with self._lock:
+            if self._pages[number] is None:
+                self._pages[number] = page
+                self.nbytes += page.nbytes
+                self._left -= 1
+                if not self._left:
+                    self._join()
+        self._spare -= time.perf_counter() - begin
+        return True
+
+    def take(self, offsets: Rows) -> pa.Array:
+        """The values at these offsets, whose pages are all here."""
+        if len(offsets) == 1:
+            number, place = divmod(int(offsets[0]), self._rows)
+            return self._page(number).slice(place, 1)
+        if self._whole is not None:
+            return self._whole.take(pa.array(offsets))
+        numbers = offsets // self._rows
+        places = offsets - numbers * self._rows
+        ends = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
+        bounds = zip([0, *ends], [*ends, len(offsets)], strict=True)
+        return pa.concat_arrays([self._part(int(numbers[low]), places[low:high]) for low, high in bounds])
+
+    def _part(self, number: int, places: Rows) -> pa.Array:
+        page = self._page(number)
+        return page.slice(int(places[0]), 1) if len(places) == 1 else page.take(pa.array(places))
+
+    def _page(self, number: int) -> pa.Array:
+        page = self._pages[number]
+        assert page is not None, "asked for before it was read"
+        return page
+
+    def _join(self) -> None:
+        """All pages in one piece, from which many rows are taken faster."""
+        whole = pa.concat_arrays([self._page(number) for number in range(len(self._pages))])
+        self._pages = [whole.slice(start, self._rows) for start in range(0, len(whole), self._rows)]
+        self._whole, self.nbytes = whole, _EMPTY_BYTES + whole.nbytes
+
+
+def _page_rows(file: ColumnFile) -> int:
+    """A power of two."""
+    fitting = _PAGE_BYTES * file.rows // max(file.stored_bytes, 1)
+    return min(_MOST_ROWS, 1 << max(fitting.bit_length() - 1, 0))
+
+
+PAGES: ByteCache[PagedColumn] = ByteCache(_CACHE_BYTES, lambda column: column.nbytes)
+
+
+class PagedTable:
+    """The rows of one table version in the pages of its files."""
+
+    __slots__ = ("_places",)
+
+    def __init__(self, places: RowPlaces) -> None:
+        self._places = places
+
+    @classmethod
+    def of(cls, table: TableHandle) -> PagedTable | None:
+        """None for a table that only lance finds its way in."""
+        places = RowPlaces.of(table)
+        return None if places is None else cls(places)
+
+    def values(self, name: str, rows: Rows, kind: pa.DataType) -> pa.Array | None:
+        """The values of these rows, if their pages are here or few enough to be read now."""
+        field = self._places.fields.get(name)
+        found = None if field is None else self._places.find(rows)
+        if field is None or found is None:
+            return None
+        parts = []
+        room = _FEW_PAGES
+        for each in found:
+            column = _column(each.file, field)
+            if column is None or column.type != kind:
+                return None
+            missing = column.missing(each.offsets)
+            room -= len(missing)
+            if missing and (room < 0 or not all(_read(column, each.file, field, number) for number in missing)):
+                return None
+            parts.append(column.take(each.offsets))
+        if found[0].positions is None:
+            return parts[0]
+        order = np.argsort(np.concatenate([each.positions for each in found]), kind="stable")
+        return pa.concat_arrays(parts).take(pa.array(order))
+
+    def fetched(self, name: str, rows: Rows, seconds: float) -> bool:
+        """Rows were fetched one by one: about as much time again goes into their pages. Whether there are any."""
+        field = self._places.fields.get(name)
+        found = None if field is None else self._places.find(rows)
+        if field is None or found is None:
+            return False
+        end = time.perf_counter() + seconds
+        for each in found:
+            column = _column(each.file, field)
+            if column is None:
+                return False
+            column.earn(seconds)
+            for number in column.missing(each.offsets):
+                if not _read(column, each.file, field, number) or time.perf_counter() > end:
+                    return True
+        return True
+
+
+def _read(column: PagedColumn, file: DataFile, field: int, number: int) -> bool:
+    try:
+        if not column.read(number):
+            return False
+    except StorageError:
+        return False  # whoever fetches the rows instead says what is wrong
+    PAGES.put((file.path, field), column)  # it has grown
+    return True
+
+
+def _column(file: DataFile, field: int) -> PagedColumn | None:
+    key = (file.path, field)
+    held = PAGES.get(key)
+    if held is not None or key in _UNPAGED:
+        return held
+    try:
+        return PAGES.get_or_build(key, lambda: _opened(file, field))
+    except (LookupError, StorageError):
+        if len(_UNPAGED) >= _REMEMBERED:
+            _UNPAGED.clear()
+        _UNPAGED.add(key)
+        return None
+
+
+def _opened(file: DataFile, field: int) -> PagedColumn:
+    column = ColumnFile.open(file, field)
+    if _page_rows(column) < _FEWEST_ROWS:
+        raise LookupError(f"the values of field {field} are too long for pages")
+    return PagedColumn(column)
+
+
+_UNPAGED: set[tuple[str, int]] = set()
