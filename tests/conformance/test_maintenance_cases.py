@@ -565,6 +565,16 @@ def test_a_tag_keeps_its_commit_readable(graph: og.Graph) -> None:
         reopened.get("Person", "Alice", at=middle)
 
 
+def test_a_commit_whose_rows_are_gone_cannot_be_tagged(graph: og.Graph) -> None:
+    add(graph, "p1")
+    gone = graph.commits.list()[0]
+    add(graph, "p2")
+    graph.cleanup(keep=1, confirm=True)
+    with pytest.raises(HistoricalVersionReclaimed):
+        graph.tags.create("late", gone)
+    assert graph.tags.list() == []
+
+
 def test_branches_can_still_be_merged_after_cleanup(graph: og.Graph) -> None:
     graph.branches.create("feature")
     add(graph, "on-feature", branch="feature")

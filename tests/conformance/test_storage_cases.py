@@ -276,7 +276,7 @@ def test_without_the_key_annotation_the_duplicate_lands_and_decoding_refuses_it(
     assert isinstance(first, tables.Landed)
     assert isinstance(second, tables.Landed)
     with pytest.raises(Corrupt, match="duplicate object_id '01J00000000000000000000000'"):
-        rescan(root)
+        list(rescan(root).lineage.newest_first())
 
 
 @case("S10")

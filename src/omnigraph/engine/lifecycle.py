@@ -36,8 +36,20 @@ def create_graph(uri: StrPath, schema: StrPath, *, force: bool = False, settings
     source = read_source(schema)
     accepted = accept_schema(source, domain=new_ulid())
     store = store_for(uri, settings)
+    if store.root.is_local:
+        _require_directory(store.root.uri)
     with store.gates.schema.exclusive():
         return initialize(store.root, store.objects, new_graph(accepted), force=force)
+
+
+def _require_directory(path: str) -> None:
+    """Make the directory of a new graph, and its parents; BadRequest where there can be none."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise BadRequest(f"'{path}' is a file; a graph is a directory") from None
+    except OSError as error:
+        raise BadRequest(f"no graph can be created at '{path}': {error.strerror}") from error
 
 
 def open_graph(

@@ -10,7 +10,7 @@ from omnigraph.engine.history import state_at_commit
 from omnigraph.engine.targets import commit_named
 from omnigraph.errors import Conflict, NotFound
 from omnigraph.ids import is_ulid, now_micros
-from omnigraph.storage import tags
+from omnigraph.storage import tables, tags
 from omnigraph.storage.branches import branch_name, list_branches
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.tags import Tag
@@ -46,11 +46,15 @@ class Tags:
         )
         tags.create_tag(self._core.store, tag)
         try:
-            state_at_commit(self._core, found)
+            self._require_whole(found)
         except NotFound:
             tags.delete_tag(self._core.store, checked)  # reclaimed before the tag could protect it
             raise
         return tag
+
+    def _require_whole(self, commit: GraphCommit) -> None:
+        for entry in state_at_commit(self._core, commit).snapshot:
+            tables.open_table(entry.address(self._core.store.root), entry.version, control=True)
 
     def list(self) -> Listing:
         """Every tag by name."""

@@ -6,7 +6,6 @@ changes, whatever versions show of it, so what is read here may be kept as long 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,22 +46,11 @@ class ColumnFile:
 
 
 def _places(schema: pa.Schema, fields: tuple[int, ...]) -> dict[int, tuple[str, int]]:
-    """Name and place of each plain field among the fields of a file, which come in order, parents before children."""
-    found, place = {}, 0
-    for field in schema:
-        size = _size(field.type)
-        if size == 1 and place < len(fields):
-            found[fields[place]] = (field.name, place)
-        place += size
-    # Counted otherwise by lance than here, no name would be certain.
-    return found if place == len(fields) else {}
+    """Name and place of each field among those that a file has values of, in the order of its schema.
 
-
-def _size(kind: pa.DataType) -> int:
-    return 1 + sum(_size(field.type) for field in _children(kind))
-
-
-def _children(kind: pa.DataType) -> Iterator[pa.Field]:
-    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
-        for place in range(kind.num_fields):
-            yield kind.field(place)
+    A list has the values of its items and counts once. What counts more than once, or not at all (blobs do), would
+    make every name uncertain.
+    """
+    if len(schema) != len(fields) or any(pa.types.is_struct(kind) or pa.types.is_map(kind) for kind in schema.types):
+        return {}
+    return {field: (name, place) for place, (field, name) in enumerate(zip(fields, schema.names, strict=True))}

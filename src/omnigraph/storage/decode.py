@@ -97,10 +97,13 @@ class ManifestState:
 
 
 def decode_state(scan: Scan | pa.Table, *, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
-    """The state in one scan of a manifest version; fails closed on anything that contradicts itself."""
+    """The state in one scan of a manifest version; fails closed on anything that contradicts itself.
+
+    Commits are checked when they are read; a replaced version that is there twice decides nothing.
+    """
     scan = scan_of(scan) if isinstance(scan, pa.Table) else scan
-    _refuse_duplicates(scan.keys["object_id"])
     rows = _DecidingRows(scan)
+    aborts = rows.of("operation_abort", *_ABORT_COLUMNS)
     return _assemble(
         branch=branch,
         version=version,
@@ -112,8 +115,8 @@ def decode_state(scan: Scan | pa.Table, *, branch: str | None, version: int, ide
         schema=next((parse_schema(text) for text in rows.metadata("graph_schema")), None),
         control=next((parse_control(text) for text in rows.metadata("graph_control")), None),
         branch_row=_branch_row(rows.of("graph_branch"), branch),
-        lineage=Lineage.deferred(rows.commits, lambda: _lineage_table(scan.commits())),
-        aborts=rows.of("operation_abort", *_ABORT_COLUMNS),
+        lineage=Lineage.deferred(rows.commits, lambda: _history(scan.commits(), aborts)),
+        aborts=aborts,
     )
 
 
@@ -212,6 +215,7 @@ class _DecidingRows:
         decisive = pc.indices_nonzero(pc.invert(pc.or_(is_commit, is_version)))
         newest = _newest_versions(scan.keys.select(["object_id", "table_version"]), pc.indices_nonzero(is_version))
         self._rows = scan.rows_at(pa.concat_arrays([decisive, newest])).combine_chunks()
+        _refuse_duplicates(self._rows["object_id"])
 
     def of(self, object_type: str, *columns: str) -> pa.Table:
         found = self._rows.filter(pc.equal(self._rows["object_type"], object_type))
@@ -282,6 +286,12 @@ def _branch_row(rows: pa.Table, branch: str | None) -> BranchRow | None:
         return None
     own = rows.filter(pc.equal(rows["object_id"], f"{BRANCH_PREFIX}{branch}")).to_pylist()
     return parse_branch(own[0]["object_id"], own[0]["metadata"]) if own else None
+
+
+def _history(commits: pa.Table, aborts: pa.Table) -> pa.Table:
+    """Every commit, after proving that each operation was decided once."""
+    _refuse_duplicates(pa.chunked_array([*commits["object_id"].chunks, *aborts["object_id"].chunks], pa.utf8()))
+    return _lineage_table(commits)
 
 
 def _lineage_table(commits: pa.Table) -> pa.Table:

@@ -128,13 +128,14 @@ class Heartbeat:
 
     __slots__ = ("_beat", "_lock", "_period", "_ttl", "due", "renewed_at", "stopped")
 
-    def __init__(self, beat: Callable[[], None], *, ttl_ms: int) -> None:
+    def __init__(self, beat: Callable[[], None], *, ttl_ms: int, since: float | None = None) -> None:
         self._beat = beat
         self._ttl = ttl_ms / 1_000
         self._period = self._ttl / 3
         self._lock = threading.Lock()
         self.stopped = False
-        self.renewed_at = time.monotonic()
+        # Others count from when the claim was made out, which may be long before it could be written.
+        self.renewed_at = time.monotonic() if since is None else since
         self.due = self.renewed_at + self._period
 
     def lapsed(self) -> bool:

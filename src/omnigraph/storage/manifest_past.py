@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import HistoricalVersionReclaimed
+from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage import tables
 from omnigraph.storage.decode import ManifestState, decode_state
 from omnigraph.storage.layout import Address
@@ -28,6 +28,7 @@ from omnigraph.storage.tables import TableHandle
 _CHANGED_AT = "_row_last_updated_at_version"
 _ACCEPTED = ("table", "graph_schema")
 _SCANS = 2
+_TRIMMED_ATTEMPTS = 8
 
 _scans: OrderedDict[tuple[str, int, str], pa.Table] = OrderedDict()
 _scans_lock = threading.Lock()
@@ -35,11 +36,7 @@ _scans_lock = threading.Lock()
 
 def rebuild_state(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
     """What a version said that was let go; HistoricalVersionReclaimed when nothing can tell any more."""
-    newest = tables.open_table(address, control=True)
-    later = next((number for number in existing_versions(newest) if number > version), None)
-    if later is None:
-        raise HistoricalVersionReclaimed(version, table=address.location)
-    known = _rows_of(tables.open_table(address, later, control=True))
+    known = _known_after(address, version)
     rows = known.filter(pc.less_equal(known[CREATED_AT], version))
     changed = rows.filter(pc.greater(rows[_CHANGED_AT], version))
     if pc.any(pc.is_in(changed["object_type"], value_set=pa.array(_ACCEPTED))).as_py():
@@ -64,6 +61,22 @@ def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
         found.add(before)
         at = tables.open_table(newest.address, before, control=True)
     return found
+
+
+def _known_after(address: Address, version: int) -> pa.Table:
+    """The rows of the first version after one that was let go."""
+    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+        newest = tables.open_table(address, control=True)
+        later = next((number for number in existing_versions(newest) if number > version), None)
+        if later is None:
+            break
+        try:
+            return _rows_of(tables.open_table(address, later, control=True))
+        except (HistoricalVersionReclaimed, StorageError) as error:
+            # Trimmed as well since it was found; a still later one knows as much.
+            if not remaining or (isinstance(error, StorageError) and error.kind != "NotFound"):
+                raise
+    raise HistoricalVersionReclaimed(version, table=address.location)
 
 
 def _rows_of(kept: TableHandle) -> pa.Table:

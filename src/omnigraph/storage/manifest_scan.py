@@ -33,6 +33,7 @@ SCAN_COLUMNS = (
 COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
 _IS_COMMIT = "object_type = 'graph_commit'"
 _KEY_COLUMNS = ("object_id", "object_type", "table_version")
+_TRIMMED_ATTEMPTS = 8
 _ROW_COLUMNS = tuple(name for name in SCAN_COLUMNS if name != CREATED_AT)
 
 
@@ -68,11 +69,14 @@ def _rows_at(handle: TableHandle, keys: pa.Table, positions: pa.Array) -> pa.Tab
 
 
 def _commits(handle: TableHandle) -> pa.Table:
-    try:
-        return handle.scan(COMMIT_COLUMNS, _IS_COMMIT)
-    except StorageError as error:
-        if error.kind != "NotFound":
-            raise
+    at, wanted = handle, _IS_COMMIT
+    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+        try:
+            return at.scan(COMMIT_COLUMNS, wanted)
+        except StorageError as error:
+            if error.kind != "NotFound" or not remaining:
+                raise
         # The version was trimmed since it was opened; commits are never changed, so the newest one has them all.
-        newest = tables.open_table(handle.address, control=True)
-        return newest.scan(COMMIT_COLUMNS, f"{_IS_COMMIT} AND {CREATED_AT} <= {handle.version}")
+        at = tables.open_table(handle.address, control=True)
+        wanted = f"{_IS_COMMIT} AND {CREATED_AT} <= {handle.version}"
+    raise AssertionError("the last attempt returns or raises")

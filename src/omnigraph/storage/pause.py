@@ -27,10 +27,11 @@ def paused_writers(store: Store) -> Iterator[Callable[[], None]]:
     One that began earlier may still arm itself within the block, which is given a way to wait for it. Nothing depends
     on the pause: a writer that does not see the intent, or takes it for dead, is as safe as without it.
     """
-    intent = _intent(store)
+    since, intent = time.monotonic(), _intent(store)
     with store.gates.branches([None]), lease.active(intent.operation_id):
         sidecar.arm(store.objects, intent)
-        heartbeat = Heartbeat(lambda: _renew(store, intent), ttl_ms=store.settings.lease_ttl_ms).start()
+        ttl = store.settings.lease_ttl_ms
+        heartbeat = Heartbeat(lambda: _renew(store, intent), ttl_ms=ttl, since=since).start()
         try:
             _wait_for_older(store, intent)
             yield lambda: _wait_for_older(store, intent)

@@ -1,4 +1,4 @@
-"""Where the rows of one table version lie: data file and offset by row id, from the descriptions of its fragments alone.
+"""Where the rows of one table version lie: data file and offset by row id, from its fragments' descriptions alone.
 
 A row that was replaced is listed by the fragment it left as well as by the one it went to, and only deletion vectors
 tell which of the two holds it. So a row counts as found where a single fragment lists it; the others are left to lance.
@@ -48,14 +48,17 @@ class RowPlaces:
         runs = [(run, file) for file, rows in listed if isinstance(rows, tuple) for run in rows]
         runs.sort(key=lambda found: found[0].first)
         self._files = [file for _, file in runs]
-        self._first, self._end, self._shift = np.array(
-            [(run.first, run.end, run.offset - run.first) for run, _ in runs], np.int64
-        ).reshape(-1, 3).T.copy()
+        self._first, self._end, self._shift = (
+            np.array([(run.first, run.end, run.offset - run.first) for run, _ in runs], np.int64)
+            .reshape(-1, 3)
+            .T.copy()
+        )
         scattered = [(file, rows) for file, rows in listed if isinstance(rows, Scattered)]
         self._long = [(file, rows) for file, rows in scattered if len(rows.ids) > _LONG_LIST]
         short = [rows.ids for _, rows in scattered if len(rows.ids) <= _LONG_LIST]
         self._elsewhere = np.sort(np.concatenate(short)) if short else np.empty(0, np.int64)
-        self._only = runs[0] if len(runs) == 1 and not self._long else None
+        self.only = runs[0] if len(runs) == 1 and not scattered else None
+        """The run that has every row, and its file; None when there are more."""
 
     @classmethod
     def of(cls, table: TableHandle) -> RowPlaces | None:
@@ -76,10 +79,10 @@ class RowPlaces:
 
     def find(self, rows: Ids) -> list[Found] | None:
         """Where these live rows are; None unless each of them is listed once."""
+        if self.only is not None:
+            return _in_one_run(*self.only, rows)
         if len(self._elsewhere) and bool(_contains(self._elsewhere, rows).any()):
             return None
-        if self._only is not None:
-            return self._in_one_run(self._only, rows)
         run = np.searchsorted(self._first, rows, side="right") - 1
         inside = np.zeros(len(rows), np.bool_)
         if len(self._files):
@@ -98,13 +101,11 @@ class RowPlaces:
         return found if bool((times == 1).all()) else None
 
 
-    @staticmethod
-    def _in_one_run(run: tuple[Run, DataFile], rows: Ids) -> list[Found] | None:
-        listed, file = run
-        low, high = (rows.item(), rows.item()) if len(rows) == 1 else (int(rows.min()), int(rows.max()))
-        if low < listed.first or high >= listed.end:
-            return None
-        return [Found(file, None, rows if listed.first == listed.offset else rows + (listed.offset - listed.first))]
+def _in_one_run(run: Run, file: DataFile, rows: Ids) -> list[Found] | None:
+    low, high = (rows.item(), rows.item()) if len(rows) == 1 else (int(rows.min()), int(rows.max()))
+    if low < run.first or high >= run.end:
+        return None
+    return [Found(file, None, rows if run.first == run.offset else rows + (run.offset - run.first))]
 
 
 def _contains(ascending: Ids, rows: Ids) -> npt.NDArray[np.bool_]:
@@ -117,7 +118,9 @@ def _file(table: TableHandle, described: Any) -> DataFile:
     held = described.files[0]
     # A fork reads its parent's files where they are.
     home = table.address.uri if held.base_id is None else str(table.dataset._ds.base_paths()[held.base_id].path)
-    return DataFile(os.path.join(home, "data", held.path), tuple(held.fields), tuple(held.column_indices), described.physical_rows)
+    return DataFile(
+        os.path.join(home, "data", held.path), tuple(held.fields), tuple(held.column_indices), described.physical_rows
+    )
 
 
 _LISTS: dict[tuple[str, int], tuple[Run, ...] | Scattered] = {}

@@ -14,10 +14,13 @@ from omnigraph.storage.stamp import CURRENT_STAMP, STAMP_KEY
 
 # Two thirds of a history is JSON that hardly differs from row to row: compressed in blocks it takes half the space.
 _REPETITIVE = {"lance-encoding:structural-encoding": "miniblock", "lance-encoding:compression": "zstd"}
+# Every publish compares its ids with all there are, and ids hardly compress.
+_SCANNED = {"lance-encoding:compression": "none"}
+_KEY = {"lance-schema:unenforced-primary-key": "true"}
 
 MANIFEST_SCHEMA = pa.schema(
     [
-        pa.field("object_id", pa.utf8(), nullable=False, metadata={"lance-schema:unenforced-primary-key": "true"}),
+        pa.field("object_id", pa.utf8(), nullable=False, metadata=_KEY | _SCANNED),
         pa.field("object_type", pa.utf8(), nullable=False),
         pa.field("location", pa.utf8()),
         pa.field("metadata", pa.utf8(), metadata=_REPETITIVE),

@@ -48,9 +48,9 @@ __all__ = [
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle",
     "TransactionInfo", "Unknown", "blob_array", "blob_field", "build_segment", "can_compact", "clone", "commit",
     "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "join_segments", "key_field",
-    "latest_version", "list_refs", "locate", "merge_rows", "open_data_file", "open_table", "preserves_content", "quote", "stage_append",
-    "stage_barrier", "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite", "stage_restore",
-    "stage_update", "stage_upsert", "write_fragments",
+    "latest_version", "list_refs", "locate", "merge_rows", "open_data_file", "open_table", "preserves_content", "quote",
+    "stage_append", "stage_barrier", "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite",
+    "stage_restore", "stage_update", "stage_upsert", "write_fragments",
 ]  # fmt: skip
 
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__

@@ -41,7 +41,7 @@ def trim_manifest(
         try:
             return _trim(tables.open_table(root.manifest(branch), control=True), keep, at_least, state)
         except (HistoricalVersionReclaimed, StorageError) as error:
-            # Others trim as well, and what was the newest version when it was opened here may be gone; or the branch is.
+            # Others trim as well: the version that was the newest when it was opened is gone by now, or its branch is.
             if isinstance(error, StorageError) and error.kind != "NotFound":
                 raise
     return Reclaimed()

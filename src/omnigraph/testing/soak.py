@@ -29,14 +29,16 @@ from omnigraph.testing.soak_verdict import Verdict, judge
 from omnigraph.testing.soak_worker import BRANCHES, Chaos, Orders, work
 from omnigraph.testing.tiny import create_tiny, inserting, open_tiny, write
 
-# Short leases, so that a stalled writer is given up within the run; waits long enough to outlast a recovery.
+# Short leases, so that a stalled process is given up within the run; waits long enough to outlast a recovery; and so
+# few old versions that stalled commits meet a trimmed manifest.
 SETTINGS = Settings(
     lease_ttl_ms=600,
     lease_skew_ms=200,
     writer_wait_ms=4_000,
-    control_ttl_ms=4_000,
+    control_ttl_ms=2_000,
     retire_grace_ms=0,
-    manifest_compact_fragments=24,
+    manifest_compact_fragments=8,
+    manifest_keep_versions=4,
     table_compact_fragments=24,
 )
 _DRAIN_SECONDS = 60

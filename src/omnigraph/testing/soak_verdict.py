@@ -14,6 +14,8 @@ from omnigraph.testing.soak_worker import BRANCHES, HOT, Try
 from omnigraph.testing.tiny import TABLES, contents
 
 UNDECIDED = frozenset({"RecoveryRequired"})
+# Whatever else a process may be told, damage is nothing that processes which die and stall can do.
+DAMAGE = frozenset({"Corrupt", "HistoricalVersionReclaimed"})
 
 
 @dataclass(slots=True)
@@ -127,5 +129,7 @@ def _read(log: Path, verdict: Verdict) -> _Journal:
             elif kind == "broken":
                 verdict.problems.append(f"{name} raised {event['error']}")
             else:
-                verdict.counts["branch churn refused"] += 1
+                verdict.counts["beside writes, refused"] += 1
+            if event.get("error") in DAMAGE:
+                verdict.problems.append(f"{name} was told {event['error']}: {event['text']}")
     return journal

@@ -1,4 +1,7 @@
-"""One worker of the soak: an endless stream of random writes, each logged before, and after it is answered."""
+"""One worker of the soak: an endless stream of random writes, each logged before, and after it is answered.
+
+Beside them it creates and deletes branches and does what maintenance does; of that only refusals are logged.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -14,10 +17,11 @@ import pyarrow as pa
 
 from omnigraph.engine.write.commit import Committed, commit
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import branches, failpoints
+from omnigraph.storage import branches, failpoints, manifest, recovery
 from omnigraph.storage.capture import Txn
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.store import Store
+from omnigraph.storage.trim import trim_manifest
 from omnigraph.storage.writeset import Delete, Step, StrictInsert, TableWrite, Upsert, WriteSet
 from omnigraph.testing.tiny import TABLES, inserting, open_tiny, rows_of, write
 
@@ -85,8 +89,11 @@ def work(orders: Orders) -> None:
     with failpoints.armed(orders.chaos.spec()):
         while time.time() < orders.until:
             number += 1
-            if random.random() < 0.02:
-                _churn(store, log, f"tmp-{orders.worker}-{number}")
+            chance = random.random()
+            if chance < 0.04:
+                _aside(log, f"tmp-{orders.worker}-{number}", lambda name: _churn(store, name))
+            elif chance < 0.08:
+                _aside(log, f"tidy-{orders.worker}-{number}", lambda _: _tidy(store))
             else:
                 _write(store, log, _choose(f"{orders.worker}-{number}"))
 
@@ -145,11 +152,27 @@ def _steps(attempt: Try) -> tuple[Step, ...]:
             return (StrictInsert(marker), Delete(pa.array([attempt.removes], pa.utf8())))
 
 
-def _churn(store: Store, log: Log, name: str) -> None:
-    """A branch that is created, written and deleted again, if all goes well."""
+def _aside(log: Log, name: str, work: Callable[[str], None]) -> None:
+    """Something beside the writes; it may be refused, but nothing else may happen to it."""
     try:
-        branches.create_branch(store, name, source=random.choice(("main", "b1")))
-        write(store, inserting([name]), name)
-        branches.delete_branch(store, name)
+        work(name)
     except OmnigraphError as error:
-        log.add("churn", name, error=type(error).__name__, text=str(error))
+        log.add("aside", name, error=type(error).__name__, text=str(error))
+    except Exception as error:
+        log.add("broken", name, error=repr(error))
+        raise
+
+
+def _churn(store: Store, name: str) -> None:
+    """A branch that is created, written and deleted again, if all goes well."""
+    branches.create_branch(store, name, source=random.choice(("main", "b1")))
+    write(store, inserting([name]), name)
+    branches.delete_branch(store, name)
+
+
+def _tidy(store: Store) -> None:
+    """What opening a graph, `optimize` and `cleanup` do to the manifest."""
+    branch = random.choice(BRANCHES)
+    recovery.sweep(store)
+    manifest.compact_manifest(store.root, branch, whole=True)
+    trim_manifest(store.root, branch, keep=1)

@@ -280,3 +280,45 @@ def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None: 
     )
     assert "<string>:1:28" in needy.stderr
     assert "a head that declares them: query name($who: String) { … }" in needy.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["inti"], "did you mean `init`?"),
+        (["init", "--schema", "s.pg", "people.csv"], "people.csv' is a file; a graph is a directory"),
+        (["query", "--store", "g", "-e", "match { $p: Zebra } return { $p }"], "the node types are Company, Person"),
+        (
+            ["query", "--store", "g", "-e", "match { $p: Person $p zzz $q } return { $p }"],
+            "the edges are knows, worksAt",
+        ),
+        (
+            ["mutate", "--store", "g", "-e", 'insert Person { id: "x", name: "x" }'],
+            "an id is made of the @key properties",
+        ),
+        (
+            ["load", "g", "--mode", "append", "--data", "typo.jsonl"],
+            "unknown input field 'agee' for 'Person'; did you mean",
+        ),
+        (["load", "g", "--mode", "append", "--mapping", "m/list.yaml"], "as in nodes: {Person: {from: people}}"),
+        (["load", "g", "--mode", "append", "--mapping", "m/cut.yaml"], "m/cut.yaml' is not YAML: expected ',' or '}'"),
+        (
+            ["load", "g", "--mode", "append", "--mapping", "m/twice.yaml"],
+            "error: W015: people.csv: node:Person already",
+        ),
+        (["draw", "--store", "g", "--from", "Persn:Bob"], "no node type 'Persn'; did you mean 'Person'?"),
+        (["query", "--server", "http://", "-e", "match { $p: Person } return { $p }"], "write http://host:port"),
+        (["query", "--server", "localhost", "-e", "match { $p: Person } return { $p }"], "is given by its URL"),
+    ],
+)
+def test_a_slip_is_answered_with_what_to_do(desk: Desk, words: list[str], told: str) -> None:  # noqa: F811
+    desk.graph()
+    desk.write("s.pg", SCHEMA)
+    desk.write("people.csv", "name,age\nZoe,1\nBob,2\n")
+    desk.write("typo.jsonl", '{"type":"Person","data":{"name":"A","agee":1}}\n')
+    desk.write("m/list.yaml", "nodes:\n  - x\n")
+    desk.write("m/cut.yaml", "sources: {people: {path: people.csv\n")
+    desk.write("m/twice.yaml", "sources: {people: {path: ../people.csv}}\nnodes: {Person: {from: people}}\n")
+    done = desk.run(*words)
+    assert (done.code != 0, done.stdout) == (True, "")
+    assert told in done.stderr, done.stderr

@@ -167,7 +167,7 @@ def test_a_head_row_without_a_branch_is_refused() -> None:
 def test_a_version_row_whose_id_lies_is_refused() -> None:
     rows = scanned([TableRow(PERSON, "n", TableIdentity(1, 1)), VersionRow(PERSON, 4, None, 0, EVIDENCE)])
     damaged = rows.set_column(0, "object_id", pa.array([PERSON, f"{PERSON}$00000000000000000005"]))
-    with pytest.raises(Corrupt, match="at 4 has the object_id .*05'"):
+    with pytest.raises(Corrupt, match=r"at 4 has the object_id .*05'"):
         decode_state(damaged, branch=None, version=1, identifier=())
 
 

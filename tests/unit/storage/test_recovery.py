@@ -95,8 +95,14 @@ def _sweep_and_die(root: str) -> None:
         recovery.sweep(store_for(root, SETTINGS))
 
 
-def test_a_writer_that_was_given_up_leaves_the_audit_to_recovery(store: Store) -> None:
-    slept = child(store, "mutation.post_table_commit=stop@1")
+@pytest.mark.parametrize("spec", ["mutation.post_table_commit=stop@1", "recovery.sidecar_list=stop@2"])
+def test_a_writer_that_was_given_up_leaves_the_audit_to_recovery(store: Store, spec: str) -> None:
+    # The second one also sleeps while it writes its intent, which is then too old from the start.
+    slept = child(store, f"recovery.sidecar_write=stop@1;{spec}")
+    slept.wait_stopped()
+    time.sleep(SETTINGS.lease_ttl_ms / 1_000)
+    slept.go_on()
+    await_intent(store)
     slept.wait_stopped()
     (operation_id,) = sidecar.pending(store.objects)
     while sidecar.pending(store.objects) and not manifest.load(store.root).state.abort_row(operation_id):

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed
-from omnigraph.storage import manifest, tables, version_files
+from omnigraph.storage import manifest, manifest_past, tables, version_files
 from omnigraph.storage.control import hold_control
 from omnigraph.storage.manifest import ManifestState
 from omnigraph.storage.reclaim import Reclaimed, existing_versions
@@ -122,6 +122,20 @@ def test_a_history_that_was_not_read_before_trimming_can_be_read_after_it(lived:
     assert len(list(state.lineage.newest_first())) == len(state.lineage)
 
 
+def test_the_past_can_be_read_while_others_trim_it(lived: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cleanup that took this for the end of a version would remove what branches need to be merged."""
+    root = lived._core.store.root
+    looks = [existing_versions(manifest.load(root).handle)]
+    version = looks[0][-3]
+    expected = told(manifest.load_version(root, None, version))
+    trim_manifest(root, keep=1)
+    manifest.forget_decoded()
+    late = manifest_past.existing_versions
+    monkeypatch.setattr(manifest_past, "existing_versions", lambda table: looks.pop() if looks else late(table))
+    assert told(manifest.load_version(root, None, version)) == expected
+    assert looks == []
+
+
 def test_writers_trim_by_themselves(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "g.omni", SCHEMA, settings=Settings(manifest_keep_versions=8))
     for number in range(60):
@@ -161,8 +175,11 @@ def test_while_somebody_is_at_work_the_versions_of_the_last_seconds_stay(lived: 
     store = lived._core.store
     with hold_control(store, "branch_create"):
         before = existing_versions(manifest.load(store.root).handle)
+        files = list((Path(lived.uri) / "__manifest" / "_versions").glob("*.manifest"))
+        for file in files:
+            os.utime(file, (2**32, 2**32))
         assert trim_manifest(store.root, keep=1) == Reclaimed()
-        for file in (Path(lived.uri) / "__manifest" / "_versions").glob("*.manifest"):
+        for file in files:
             os.utime(file, (0, 0))
         newest = manifest.load(store.root).state.version
         assert trim_manifest(store.root, keep=1).versions > len(before) // 2

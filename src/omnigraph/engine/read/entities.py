@@ -15,7 +15,7 @@ from omnigraph.engine.arrow import TableType, row_schema
 from omnigraph.engine.read.adjacency import Rows
 from omnigraph.engine.read.cache import ByteCache, Fetches
 from omnigraph.engine.read.pages import PagedTable
-from omnigraph.engine.read.rowindex import RowIndex, distinct_rows, row_ids
+from omnigraph.engine.read.rowindex import RowIndex, RowSpan, distinct_rows, row_ids
 from omnigraph.engine.view import View
 from omnigraph.storage.layout import Root
 from omnigraph.storage.snapshot import TableEntry
@@ -43,11 +43,9 @@ class Held:
 
     def take(self, rows: Rows) -> pa.Array:
         """The value of each row; every one must be present."""
-        if rows is self.index.rows:
-            return self.values
         if len(rows) == 1:
             return self.values.slice(int(self.index.positions(rows)[0]), 1)
-        if len(rows) == len(self.index) and np.array_equal(rows, self.index.rows):
+        if self.index.equals(rows):
             return self.values
         return self.values.take(pa.array(self.index.positions(rows)))
 
@@ -217,7 +215,7 @@ class Entities:
         """Hold what is kept in pages; the names of the other columns."""
         index, others = RowIndex(rows), []
         for name in names:
-            values = pages.values(name, rows, self._layout.types[name])
+            values = pages.values(name, rows, self._layout.types[name], self._count_page)
             if values is None:
                 others.append(name)
             else:
@@ -230,7 +228,7 @@ class Entities:
         self._hold(names, self.handle.take_rows(pa.array(rows), [*self._stored_names(names), ROW_ID]))
         seconds = (time.perf_counter() - begin) / len(names)
         for name in names:
-            if pages is None or not pages.fetched(name, rows, seconds):
+            if pages is None or not pages.fetched(name, rows, seconds, self._count_page):
                 size = self._held[name][-1].values.nbytes
                 _FETCHES.add((self.version_key, name), len(rows), size, seconds)
 
@@ -266,6 +264,10 @@ class Entities:
         """Remember that these rows were read from storage."""
         self.rows_read += table.num_rows
         self.bytes_read += table.nbytes
+
+    def _count_page(self, page: pa.Array) -> None:
+        self.rows_read += len(page)
+        self.bytes_read += page.nbytes
 
     def _hold(self, names: list[str], table: pa.Table) -> Rows:
         rows, table = _ascending(table)
@@ -321,9 +323,17 @@ class Entities:
             if held.index.covers(rows):
                 return held
         hot = self._hot(name)
-        if hot is not None:
-            self._held.setdefault(name, []).insert(0, hot)
+        if hot is None:
+            hot = self._all_pages(name)
+            if hot is None or not hot.index.covers(rows):
+                return None
+        self._held.setdefault(name, []).insert(0, hot)
         return hot
+
+    def _all_pages(self, name: str) -> Held | None:
+        pages = self._facts.pages
+        found = None if pages is None else pages.whole(name, self._layout.types[name])
+        return None if found is None else Held(RowSpan(found[0], found[0] + len(found[1])), found[1])
 
     def _hot(self, name: str) -> Held | None:
         # Under another schema the same stored column may have another name and type here.

@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -38,14 +40,14 @@ _FEW_PAGES = 2
 class PagedColumn:
     """One column of one file: the pages that were read so far, and the time that may still go into more of them."""
 
-    __slots__ = ("_file", "_left", "_lock", "_pages", "_rows", "_spare", "_whole", "nbytes")
+    __slots__ = ("_file", "_left", "_lock", "_pages", "_rows", "_spare", "nbytes", "whole")
 
     def __init__(self, file: ColumnFile) -> None:
         self._file = file
         self._rows = _page_rows(file)
         self._left = -(-file.rows // self._rows)
         self._pages: list[pa.Array | None] = [None] * self._left
-        self._whole: pa.Array | None = None
+        self.whole: pa.Array | None = None
         self._spare = _FREE_SECONDS
         self._lock = threading.Lock()
         self.nbytes = _EMPTY_BYTES
@@ -60,7 +62,7 @@ class PagedColumn:
 
     def missing(self, offsets: Rows) -> list[int]:
         """The pages that rows at these offsets need and that are not here, the most wanted ones first."""
-        if self._whole is not None:
+        if self.whole is not None:
             return []
         if len(offsets) == 1:
             number = int(offsets[0]) // self._rows
@@ -69,10 +71,10 @@ class PagedColumn:
         wanted = numbers[np.argsort(-counts, kind="stable")].tolist()
         return [number for number in wanted if self._pages[number] is None]
 
-    def read(self, number: int) -> bool:
-        """Read a page, if there is time and room for it; whether it was read."""
+    def read(self, number: int) -> pa.Array | None:
+        """Read a page, if there is time and room for it."""
         if self._spare <= 0 or not PAGES.accepts(self.nbytes + _PAGE_BYTES):
-            return False
+            return None
         begin = time.perf_counter()
         start = number * self._rows
         page = self._file.read(start, min(self._rows, self._file.rows - start))
@@ -84,15 +86,15 @@ class PagedColumn:
                 if not self._left:
                     self._join()
         self._spare -= time.perf_counter() - begin
-        return True
+        return page
 
     def take(self, offsets: Rows) -> pa.Array:
         """The values at these offsets, whose pages are all here."""
         if len(offsets) == 1:
             number, place = divmod(int(offsets[0]), self._rows)
             return self._page(number).slice(place, 1)
-        if self._whole is not None:
-            return self._whole.take(pa.array(offsets))
+        if self.whole is not None:
+            return self.whole.take(pa.array(offsets))
         numbers = offsets // self._rows
         places = offsets - numbers * self._rows
         ends = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
@@ -112,7 +114,7 @@ class PagedColumn:
         """All pages in one piece, from which many rows are taken faster."""
         whole = pa.concat_arrays([self._page(number) for number in range(len(self._pages))])
         self._pages = [whole.slice(start, self._rows) for start in range(0, len(whole), self._rows)]
-        self._whole, self.nbytes = whole, _EMPTY_BYTES + whole.nbytes
+        self.whole, self.nbytes = whole, _EMPTY_BYTES + whole.nbytes
 
 
 def _page_rows(file: ColumnFile) -> int:
@@ -121,6 +123,7 @@ def _page_rows(file: ColumnFile) -> int:
     return min(_MOST_ROWS, 1 << max(fitting.bit_length() - 1, 0))
 
 
+OnRead: TypeAlias = Callable[[pa.Array], None]
 PAGES: ByteCache[PagedColumn] = ByteCache(_CACHE_BYTES, lambda column: column.nbytes)
 
 
@@ -138,21 +141,31 @@ class PagedTable:
         places = RowPlaces.of(table)
         return None if places is None else cls(places)
 
-    def values(self, name: str, rows: Rows, kind: pa.DataType) -> pa.Array | None:
+    def whole(self, name: str, kind: pa.DataType) -> tuple[int, pa.Array] | None:
+        """The first row id and all values of a column whose pages are all here, if its rows follow one another."""
+        field = self._places.fields.get(name)
+        if field is None or self._places.only is None:
+            return None
+        run, file = self._places.only
+        column = PAGES.get((file.path, field))
+        if column is None or column.whole is None or column.type != kind:
+            return None
+        return run.first, column.whole
+
+    def values(self, name: str, rows: Rows, kind: pa.DataType, read: OnRead) -> pa.Array | None:
         """The values of these rows, if their pages are here or few enough to be read now."""
         field = self._places.fields.get(name)
         found = None if field is None else self._places.find(rows)
         if field is None or found is None:
             return None
-        parts = []
-        room = _FEW_PAGES
+        parts, room = [], _FEW_PAGES
         for each in found:
             column = _column(each.file, field)
             if column is None or column.type != kind:
                 return None
             missing = column.missing(each.offsets)
             room -= len(missing)
-            if missing and (room < 0 or not all(_read(column, each.file, field, number) for number in missing)):
+            if missing and (room < 0 or not all(_read(column, each.file, field, number, read) for number in missing)):
                 return None
             parts.append(column.take(each.offsets))
         if found[0].positions is None:
@@ -160,8 +173,8 @@ class PagedTable:
         order = np.argsort(np.concatenate([each.positions for each in found]), kind="stable")
         return pa.concat_arrays(parts).take(pa.array(order))
 
-    def fetched(self, name: str, rows: Rows, seconds: float) -> bool:
-        """Rows were fetched one by one: about as much time again goes into their pages. Whether there are any."""
+    def fetched(self, name: str, rows: Rows, seconds: float, read: OnRead) -> bool:
+        """Rows were fetched one by one: about as much time again goes into their pages. Whether they have any."""
         field = self._places.fields.get(name)
         found = None if field is None else self._places.find(rows)
         if field is None or found is None:
@@ -173,18 +186,20 @@ class PagedTable:
                 return False
             column.earn(seconds)
             for number in column.missing(each.offsets):
-                if not _read(column, each.file, field, number) or time.perf_counter() > end:
+                if not _read(column, each.file, field, number, read) or time.perf_counter() > end:
                     return True
         return True
 
 
-def _read(column: PagedColumn, file: DataFile, field: int, number: int) -> bool:
+def _read(column: PagedColumn, file: DataFile, field: int, number: int, read: OnRead) -> bool:
     try:
-        if not column.read(number):
-            return False
+        page = column.read(number)
     except StorageError:
         return False  # whoever fetches the rows instead says what is wrong
+    if page is None:
+        return False
     PAGES.put((file.path, field), column)  # it has grown
+    read(page)
     return True
 
 

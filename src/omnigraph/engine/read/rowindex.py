@@ -41,13 +41,36 @@ class RowIndex:
 
     def covers(self, rows: Rows) -> bool:
         """Whether every one of the rows is present."""
-        if rows is self.rows or not len(rows):
+        if not len(rows):
             return True
         if self._consecutive:
             if len(rows) == 1:
                 return self._first <= int(rows[0]) <= self._last
             return bool(rows.min() >= self._first and rows.max() <= self._last)
-        return bool(self.contains(rows).all())
+        return rows is self.rows or bool(self.contains(rows).all())
+
+    def equals(self, rows: Rows) -> bool:
+        """Whether these are all of them, in order."""
+        return rows is self.rows or (len(rows) == len(self.rows) and np.array_equal(rows, self.rows))
+
+
+class RowSpan(RowIndex):
+    """The same for all row ids from one to another, which nobody needs to have seen."""
+
+    __slots__ = ()
+
+    def __init__(self, first: int, end: int) -> None:
+        self._first, self._last, self._consecutive = first, end - 1, True
+
+    @property
+    def rows(self) -> Rows:  # type: ignore[override]
+        return np.arange(self._first, self._last + 1)
+
+    def __len__(self) -> int:
+        return self._last + 1 - self._first
+
+    def equals(self, rows: Rows) -> bool:
+        return len(rows) == len(self) and np.array_equal(rows, self.rows)
 
 
 def distinct(rows: Rows) -> tuple[Rows, Rows]:

@@ -7,6 +7,7 @@ not answer) released for others to resolve.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ class Attempt:
         self.hooks = hooks
         self.operation_id = hooks.operation_id or new_ulid()
         self._intent: Sidecar | None = None
+        self._leased_at = 0.0
         self._heartbeat: Heartbeat | None = None
         self._publish = publish
         self._captured = txn.loaded
@@ -101,6 +103,7 @@ class Attempt:
         return published
 
     def _describe(self, planned: list[PlannedTable]) -> Sidecar:
+        self._leased_at = time.monotonic()
         return Sidecar(
             operation_id=self.operation_id,
             branch=self.txn.branch,
@@ -120,7 +123,8 @@ class Attempt:
     def _arm(self, intent: Sidecar) -> None:
         self._armed = True  # before the write: a failed put may still have created the file
         sidecar.arm(self.store.objects, intent)
-        self._heartbeat = Heartbeat(self._beat, ttl_ms=self.store.settings.lease_ttl_ms).start()
+        ttl = self.store.settings.lease_ttl_ms
+        self._heartbeat = Heartbeat(self._beat, ttl_ms=ttl, since=self._leased_at).start()
         older = older_writer(self.store, intent)
         if older is not None:
             raise RecoveryRequired(older, "it was armed first and is still at work")
@@ -240,10 +244,12 @@ class Attempt:
         if not (slept or isinstance(error, OperationAborted)):
             return False
         try:
-            marker = manifest.load(self.store.root, self.txn.branch).state.abort_row(self.operation_id)
+            state = manifest.load(self.store.root, self.txn.branch).state
         except BranchNotFound:
             return True
-        return marker is not None and marker.aborted_by == "recovery"
+        marker = state.abort_row(self.operation_id)
+        begun = self._intent is not None and self._intent.rollback_commit_id in state.lineage
+        return begun or (marker is not None and marker.aborted_by == "recovery")
 
     def _settle(self, error: BaseException) -> Published | None:
         abort = Abort(self.write.writer_kind, "writer", f"{type(error).__name__}: {error}")

@@ -27,7 +27,7 @@ from omnigraph.engine.write.records import (
     type_rows,
 )
 from omnigraph.engine.write.values import column_from_arrow
-from omnigraph.engine.write.violations import Violation
+from omnigraph.engine.write.violations import Violation, unknown_field
 from omnigraph.errors import BadRequest, ValueViolation
 
 _BATCH_ROWS = 65_536
@@ -140,7 +140,7 @@ def _field(info: TableType, name: str) -> str:
     if name in RESERVED:
         code, message = "W018", f"field '{name}' is reserved physical state"
     else:
-        code, message = "W017", f"unknown input field '{name}' for '{info.name}'"
+        code, message = "W017", unknown_field(info.name, name, info.properties)
     raise ValueViolation(code, message, type_name=info.name, property_name=name)
 
 

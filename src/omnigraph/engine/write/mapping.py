@@ -155,7 +155,9 @@ def _read(path: Path) -> tuple[Any, Path]:
     try:
         return yaml.safe_load(text), path.parent
     except yaml.YAMLError as error:
-        raise BadRequest(f"'{path}' is not YAML: {error}") from error
+        mark = getattr(error, "problem_mark", None)
+        place = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
+        raise BadRequest(f"'{path}' is not YAML: {getattr(error, 'problem', error)}{place}") from error
 
 
 def _member(described: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.engine.arrow import TableType
 from omnigraph.engine.write.records import RawRows
-from omnigraph.engine.write.violations import Violation
+from omnigraph.engine.write.violations import Violation, unknown_field
 
 RESERVED = frozenset(
     {"_tombstone", "_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
@@ -154,7 +154,7 @@ def _check_data(info: TableType, data: dict[str, Any]) -> None:
         if isinstance(info, EdgeType) and member in ("src", "dst"):
             message = f"field '{member}' of edge '{info.name}' is reserved structural state; use 'from' and 'to'"
             raise _Refused("W018", message, table_key=info.table_key, name=member)
-        message = f"unknown input field '{member}' for '{info.name}'"
+        message = unknown_field(info.name, member, info.properties)
         raise _Refused("W017", message, table_key=info.table_key, name=member)
     if "id" in data and not isinstance(data["id"], str):
         raise _Refused("W019", "field 'id' must be a string", table_key=info.table_key, name="id")

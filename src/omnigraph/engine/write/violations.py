@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.errors import KeyConflict, OmnigraphError, ValueViolation
 
 
@@ -56,6 +59,17 @@ class Violation:
         if line is None:
             return f"line {self.line}"
         return f"lines {line} and {self.line}" if file == self.file else f"line {self.line}; {file}: line {line}"
+
+
+def unknown_field(type_name: str, name: str, known: Iterable[str]) -> str:
+    """The sentence of W017."""
+    near = _near(name, tuple(known))
+    return f"unknown input field '{name}' for '{type_name}'{f'; {near}' if near else ''}"
+
+
+@lru_cache(256)  # a file that spells a field wrong does so in every line
+def _near(name: str, known: tuple[str, ...]) -> str | None:
+    return did_you_mean(name, known)
 
 
 def raise_first(violations: list[Violation]) -> None:

@@ -1,0 +1,219 @@
+"""Values that come from pages of data files are those of the version that is read, whatever happened to its rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.engine.predicate import Bindings
+from omnigraph.engine.read import entities as entities_module
+from omnigraph.engine.read import pages as pages_module
+from omnigraph.engine.read.budget import Budget
+from omnigraph.engine.read.entities import HOT_COLUMNS
+from omnigraph.engine.read.leaves import frame_leaf
+from omnigraph.engine.read.pages import PAGES
+from omnigraph.engine.read.run import Run
+from omnigraph.engine.view import View
+from omnigraph.storage import row_places as places_module
+from omnigraph.storage.handle import TableHandle
+
+SCHEMA = """
+node Node {
+  k: String @key  n: I64  small: I32?  text: String?  day: Date?  at: DateTime?  yes: Bool?  real: F64?
+  tags: [String]?  place: Vector(3)?
+}
+"""
+ROWS = 60
+
+
+@pytest.fixture(autouse=True)
+def tiny_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Every table counts as large, is kept in pages at once, and has many of them.
+    monkeypatch.setattr(entities_module, "SMALL_TABLE", 0)
+    monkeypatch.setattr(entities_module, "_SCAN_RATIO", 0)
+    monkeypatch.setattr(entities_module, "_ASKED_AGAIN", 1)
+    monkeypatch.setattr(pages_module, "_MOST_ROWS", 8)
+    monkeypatch.setattr(pages_module, "_FEWEST_ROWS", 1)
+    PAGES.clear()
+    HOT_COLUMNS.clear()
+    yield
+    PAGES.clear()
+
+
+def rows(numbers: range | list[int], mark: str = "t") -> pa.Table:
+    some = [None if number % 5 == 0 else number for number in numbers]
+    columns: dict[str, Any] = {
+        "k": [f"k{number:03d}" for number in numbers],
+        "n": list(numbers),
+        "small": pa.array(some, pa.int32()),
+        "text": [None if value is None else f"{mark}{value}" * (value % 4) for value in some],
+        "day": pa.array(some, pa.int32()).cast(pa.date32()),
+        "at": pa.array(some, pa.int64()).cast(pa.timestamp("ms")),
+        "yes": [None if value is None else value % 2 == 0 for value in some],
+        "real": [None if value is None else value / 4 for value in some],
+        "tags": [None if value is None else [mark] * (value % 3) for value in some],
+        "place": pa.array([None if value is None else [value, 0.0, 1.0] for value in some], pa.list_(pa.float32(), 3)),
+    }
+    return pa.table(columns)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[og.Graph]:
+    with og.init(tmp_path / "graph.omni", SCHEMA) as made:
+        made.load(rows(range(ROWS)), type="Node")
+        yield made
+
+
+def columns_of(view: View, *, paged: bool) -> dict[str, list[Any]]:
+    """Every value of the table by its key: rows asked for one, two and twenty at a time, or read at once."""
+    run = Run(view, Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    table = run.entities("node:Node")
+    everything = table.all_rows()
+    if not paged:
+        stored = table.handle.scan()
+        order = np.argsort(stored["id"].to_numpy(zero_copy_only=False))
+        return {name: stored[name].take(pa.array(order)).to_pylist() for name in stored.column_names}
+    names = list(table._layout.types)
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    begin = 0
+    for size in (1, 2, 20, 1, 20, 2, *([20] * ROWS)):
+        some = everything[begin : begin + size]
+        begin += size
+        if len(some):
+            asked = Run(view, run.bindings, Budget(), frame_leaf).entities("node:Node")
+            asked.load(names, some)
+            for name in names:
+                found[name] += asked.values(name, some[::-1]).to_pylist()[::-1]
+    order = np.argsort(np.array(found["id"]))
+    return {name: [values[place] for place in order] for name, values in found.items()}
+
+
+def check(view: View) -> None:
+    expected = columns_of(view, paged=False)
+    for _ in range(2):  # the first time pages are read, the second time they are there
+        assert columns_of(view, paged=True) == expected
+
+
+def mutate(graph: og.Graph, *changes: str) -> None:
+    for change in changes:
+        graph.mutate(f"query m() {{ {change} }}")
+
+
+CHANGES: dict[str, Callable[[og.Graph], object]] = {
+    "nothing": lambda graph: None,
+    "rows come": lambda graph: graph.load(rows(range(ROWS, ROWS + 30)), type="Node"),
+    "rows go": lambda graph: mutate(graph, "delete Node where n < 7", "delete Node where n = 33"),
+    "a row changes": lambda graph: mutate(graph, 'update Node set { text: "other" } where n = 12'),
+    "a row changes twice": lambda graph: mutate(
+        graph, 'update Node set { text: "other" } where n = 12', "update Node set { small: 1 } where n = 12"
+    ),
+    "a row goes and comes again": lambda graph: mutate(
+        graph, 'delete Node where k = "k012"', 'insert Node { k: "k012" n: 1 }'
+    ),
+    "many rows change": lambda graph: graph.load(rows(range(20, 90), "u"), type="Node", mode="merge"),
+    "everything is replaced": lambda graph: graph.load(rows(range(5, 25), "v"), type="Node", mode="overwrite"),
+}
+
+
+@pytest.mark.parametrize("long_list", [0, 1 << 16], ids=["long lists", "short lists"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_pages_follow_every_change(
+    graph: og.Graph, change: str, long_list: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places_module, "_LONG_LIST", long_list)
+    before = graph.view()
+    check(before)
+    CHANGES[change](graph)
+    check(graph.view())
+    check(before)
+    graph.optimize()
+    check(graph.view())
+    mutate(graph, 'update Node set { text: "last" } where n = 15')
+    check(graph.view())
+    check(before)
+    check(graph.at(before.head).view())
+
+
+def test_a_branch_shares_pages_and_keeps_to_its_own_rows(graph: og.Graph) -> None:
+    check(graph.view())
+    graph.branches.create("side")
+    side = graph.branch("side")
+    mutate(side, "update Node set { small: 7 } where n = 0")
+    known = set(PAGES._held)
+    check(side.view())
+    of_parent = {path for path, _ in known}
+    assert any(path in of_parent for path, _ in PAGES._held), "a fork reads the files of its parent"
+    mutate(side, 'update Node set { text: "side" } where n = 3', "delete Node where n = 4")
+    mutate(graph, 'update Node set { text: "main" } where n = 30', "delete Node where n = 5")
+    for each in (side, graph):
+        check(each.view())
+    graph.optimize()
+    graph.branches.merge("side")
+    for each in (side, graph):
+        check(each.view())
+
+
+def test_a_column_is_found_under_the_name_that_its_file_has_for_it(graph: og.Graph) -> None:
+    before = graph.view()
+    check(before)
+    graph.schema.apply(SCHEMA.replace("small: I32?", 'middle: I32? @rename_from("small")'))
+    check(graph.view())
+    graph.schema.apply(SCHEMA.replace("small: I32?", "middle: I32?  small: String?"))
+    mutate(graph, 'update Node set { small: "new", middle: 4 } where n = 8')
+    check(graph.view())
+    check(before)
+    graph.optimize()
+    check(graph.view())
+    graph.schema.apply(SCHEMA.replace("small: I32?", "small: String?"), allow_data_loss=True)
+    check(graph.view())
+
+
+def test_pages_outlast_a_commit(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(graph.view())
+    mutate(graph, 'update Node set { text: "new" } where n = 50')
+    monkeypatch.setattr(TableHandle, "take_rows", lambda *_: pytest.fail("rows were fetched"))
+    monkeypatch.setattr(pages_module.PagedColumn, "read", lambda *_: pytest.fail("a page was read"))
+    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    assert table.values("n", table.all_rows()[:20]).to_pylist() == list(range(20))
+
+
+def test_reading_ahead_stops_when_it_has_cost_too_much(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages_module, "_FREE_SECONDS", 0.0)
+    monkeypatch.setattr(pages_module.PagedColumn, "earn", lambda self, seconds: None)
+    check(graph.view())
+    assert all(column.whole is None and not any(column._pages) for column, _ in PAGES._held.values())
+
+
+def test_a_file_that_is_gone_is_left_to_whoever_reads_the_version(graph: og.Graph) -> None:
+    view = graph.view()
+    table = Run(view, Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    some = table.all_rows()[:2]
+    for file in (Path(graph.uri) / "nodes").rglob("*.lance"):
+        file.unlink()
+    with pytest.raises(og.errors.StorageError, match=r"[Nn]ot found"):
+        table.values("text", some)
+
+
+def test_threads_that_read_the_same_pages_see_the_same_values(graph: og.Graph) -> None:
+    view = graph.view()
+    expected = columns_of(view, paged=False)
+    wrong: list[object] = []
+
+    def look() -> None:
+        found = columns_of(view, paged=True)
+        if found != expected:
+            wrong.append(found)
+
+    threads = [threading.Thread(target=look) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
