@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from omnigraph.storage.branches import branch_name, create_branch, delete_branch
 from omnigraph.storage.control import hold_control
 from omnigraph.storage.layout import MANIFEST
 from omnigraph.storage.refs import read_ref
+from omnigraph.storage.rows import ControlRow
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.snapshot import TableEntry
 from omnigraph.storage.store import Store, store_for
@@ -385,13 +387,16 @@ def test_deletes_left_unfinished_keep_nobody_from_opening(store: Store, monkeypa
     assert list_branches(store) == ["main"]
 
 
-def test_every_delete_that_is_finished_has_a_whole_claim_to_itself(store: Store) -> None:
+def test_a_claim_is_renewed_while_there_is_much_to_do_and_not_when_it_was_lost(store: Store) -> None:
+    hasty = replace(store, settings=replace(SETTINGS, control_ttl_ms=0))
     with hold_control(store, "branch_delete") as control:
         control.acquired -= control.ttl_ms / 1_000
-        with pytest.raises(ReadSetChanged, match="about to expire"):
-            control.require()
-        control.save()
         control.require()
+        assert control.acquired > time.monotonic() - control.ttl_ms / 2_000
+    with hold_control(hasty, "branch_delete") as lost:
+        manifest.publish_rows(manifest.load(store.root), [ControlRow(99)])
+        with pytest.raises(ReadSetChanged, match="graph_control"):
+            lost.require()
 
 
 def test_a_schema_change_that_lasts_is_waited_for_and_then_refuses_writes(store: Store) -> None:

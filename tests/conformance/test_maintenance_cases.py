@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import BadRequest, Conflict, HistoricalVersionReclaimed, RecoveryRequired
 from omnigraph.storage import failpoints, manifest, sidecar, tables
+from omnigraph.storage.control import hold_control
 from omnigraph.storage.reclaim import existing_versions
 from omnigraph.storage.settings import Settings
 from omnigraph.storage.snapshot import TableEntry
@@ -587,6 +590,23 @@ def test_branches_can_still_be_merged_after_cleanup(graph: og.Graph) -> None:
     reopened.branches.merge("feature", into="main")
     names = sorted(image_of(reopened.view())[PERSON])
     assert names == sorted(["Alice", "Bob", "Charlie", "Diana", "on-feature", "on-main", "p1", "p2", "p3", "again"])
+
+
+def test_a_merge_that_meets_a_cleanup_starts_over_when_it_has_finished(graph: og.Graph) -> None:
+    """It makes the head of its source needed, of which a cleanup that is already counting does not know."""
+    graph.branches.create("feature")
+    add(graph, "on-feature", branch="feature")
+    impatient = og.open(graph.uri, settings=replace(SETTINGS, writer_wait_ms=50))
+    with ExitStack() as cleaning:
+
+        def begin() -> None:
+            cleaning.enter_context(hold_control(graph._core.store, "cleanup"))
+
+        before = graph.commits.head()
+        with failpoints.armed({"branch_merge.post_capture": begin}), pytest.raises(Conflict, match="cleanup is in"):
+            impatient.branches.merge("feature")
+        assert graph.commits.head() == before
+    assert impatient.branches.merge("feature").outcome == "fast_forward"
 
 
 def test_old_manifest_versions_go_with_what_they_name(graph: og.Graph) -> None:

@@ -142,10 +142,11 @@ def test_an_actor_listens_to_so_many_feeds_and_to_others_when_it_has_left_one(as
             assert others.enter_context(listening("bob")).status_code == 200
             assert as_("root").get("/changes").status_code == 200
         # The server notices a reader that has left a little later than the reader.
-        deadline = time.monotonic() + 60
-        while others.enter_context(listening("root")).status_code == 429 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert others.enter_context(listening("root")).status_code == 200
+        deadline, again = time.monotonic() + 60, 0
+        while again < 2 and time.monotonic() < deadline:
+            again += others.enter_context(listening("root")).status_code == 200
+            time.sleep(0.02)
+        assert again == 2
 
 
 def test_no_log_line_holds_a_token_or_a_body(guarded_server: ServerProcess, as_: Actors) -> None:

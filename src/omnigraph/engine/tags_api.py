@@ -8,12 +8,14 @@ from omnigraph.engine.arguments import checked_methods
 from omnigraph.engine.core import Core
 from omnigraph.engine.history import state_at_commit
 from omnigraph.engine.targets import commit_named
-from omnigraph.errors import Conflict, NotFound
+from omnigraph.errors import Conflict, HistoricalVersionReclaimed, NotFound
 from omnigraph.ids import is_ulid, now_micros
 from omnigraph.storage import tables, tags
 from omnigraph.storage.branches import branch_name, list_branches
 from omnigraph.storage.commits import GraphCommit
 from omnigraph.storage.tags import Tag
+
+_HEAD_ATTEMPTS = 4
 
 Listing: TypeAlias = list[Tag]  # the method `list` hides the builtin inside the class
 
@@ -30,6 +32,15 @@ class Tags:
     def create(self, name: str, commit: str | GraphCommit | None = None, *, message: str | None = None) -> Tag:
         """Name a commit (by default the head of the bound branch); it is read once to prove that it is still whole."""
         self._core.require_admin(self._actor)
+        for remaining in reversed(range(_HEAD_ATTEMPTS)):
+            try:
+                return self._create(name, commit, message)
+            except HistoricalVersionReclaimed:
+                if commit is not None or not remaining:
+                    raise  # else the head has moved on since, and a cleanup came in between
+        raise AssertionError("the last attempt returns or raises")
+
+    def _create(self, name: str, commit: str | GraphCommit | None, message: str | None) -> Tag:
         reference = commit if commit is not None else str(self._core.state(self._branch).effective_head)
         found = commit_named(self._core, reference, self._branch)
         checked = branch_name(name)  # the same characters as in the name of a branch

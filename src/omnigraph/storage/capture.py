@@ -118,9 +118,10 @@ def _after_schema_change(store: Store, branch: str | None, own: str | None, *, p
         loaded = manifest.load(store.root, branch)
         if not _schema_is_changing(store, loaded.state, own):
             return loaded
+        if patient:
+            hit("capture.awaits_schema_change")
         if time.monotonic() >= deadline:
             raise Conflict("writes are unavailable while schema apply is in progress; retry when it has finished")
-        hit("capture.awaits_schema_change")
         time.sleep(random.uniform(*_POLL_SECONDS))
 
 

@@ -51,7 +51,7 @@ def classify(store: Store, intent: Sidecar) -> list[TableOutcome]:
 
 def _classify_table(store: Store, plan: TablePlan) -> TableOutcome:
     address = store.root.table(plan.table_path, plan.table_branch)
-    newest = open_if_exists(address)
+    newest = open_if_exists(address, at_least=plan.expected_version)
     if newest is None:
         if plan.fork is None and not plan.create:
             raise Corrupt(f"{address.uri} is gone, but version {plan.expected_version} of it is published")
@@ -63,10 +63,10 @@ def _classify_table(store: Store, plan: TablePlan) -> TableOutcome:
     return TableOutcome(plan, address, _movement(plan, newest), newest)
 
 
-def open_if_exists(address: Address) -> TableHandle | None:
+def open_if_exists(address: Address, *, at_least: int = 0) -> TableHandle | None:
     """The newest version of a dataset lineage, or None when there is none."""
     try:
-        return tables.open_table(address)
+        return tables.open_table(address, at_least=at_least)
     except StorageError as error:
         if error.kind == "NotFound":
             return None

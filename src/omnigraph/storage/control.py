@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from omnigraph.errors import Conflict, OmnigraphError, ReadSetChanged
+from omnigraph.errors import Conflict, HistoricalVersionReclaimed, OmnigraphError, ReadSetChanged, StorageError
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage import lease, manifest
 from omnigraph.storage.capture import control_is_held
@@ -30,6 +31,7 @@ class Control:
     acquired: float
     ttl_ms: int
     retired: dict[str, int] = field(default_factory=dict)
+    _renewing: threading.Lock = field(default_factory=threading.Lock)
 
     def save(self) -> None:
         """Store `retired` now, still holding control, from here on for another full lease."""
@@ -49,10 +51,15 @@ class Control:
         self._own_row(manifest.load(self.store.root))
 
     def require(self) -> None:
-        """Raise unless enough of the lease is left to issue a destructive request."""
-        left = self.ttl_ms - (time.monotonic() - self.acquired) * 1_000
-        if left < min(_SAFE_MARGIN_MS, self.ttl_ms / 3):
+        """Raise unless enough of the lease is left to issue a destructive request; half used up, it is renewed."""
+        with self._renewing:
+            if self._left_ms() < self.ttl_ms / 2:
+                self.save()
+        if self._left_ms() < min(_SAFE_MARGIN_MS, self.ttl_ms / 3):
             raise ReadSetChanged("graph_control", expected=self.operation_id, actual="lease about to expire")
+
+    def _left_ms(self) -> float:
+        return self.ttl_ms - (time.monotonic() - self.acquired) * 1_000
 
     def _own_row(self, loaded: Loaded) -> ControlRow:
         current = loaded.state.control or ControlRow()
@@ -88,6 +95,25 @@ def holds(store: Store, operation_id: str) -> bool:
     return control is not None and control.holder is not None and control.holder.operation_id == operation_id
 
 
+def refuse_beside_cleanup(store: Store) -> None:
+    """Raise while a cleanup decides what may go; called by those who make old states needed, once they are armed.
+
+    A cleanup takes control before it looks for armed operations, so that one of the two always sees the other.
+    """
+    holder = _live_cleanup(store)
+    if holder is not None:
+        raise ReadSetChanged("graph_control", expected="no cleanup", actual=holder.operation_id)
+
+
+def await_cleanup(store: Store) -> None:
+    """Return when no cleanup is at work; Conflict names one that lasts longer than `writer_wait_ms`."""
+    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
+    while (holder := _live_cleanup(store)) is not None:
+        if time.monotonic() > deadline:
+            raise Conflict(f"a cleanup is in progress (operation {holder.operation_id}); retry when it has finished")
+        time.sleep(random.uniform(*_POLL_SECONDS))
+
+
 def release(store: Store, operation_id: str, *, retired: Mapping[str, int] | None = None) -> None:
     """Give control back if this operation still holds it."""
     while True:
@@ -98,6 +124,12 @@ def release(store: Store, operation_id: str, *, retired: Mapping[str, int] | Non
         kept = dict(current.retired) if retired is None else dict(retired)
         if _swap(loaded, replace(current, epoch=current.epoch + 1, holder=None, retired=kept)):
             return
+
+
+def _live_cleanup(store: Store) -> ControlHolder | None:
+    control = manifest.load(store.root).state.control
+    holder = None if control is None else control.holder
+    return holder if holder is not None and holder.kind == "cleanup" and control_is_held(store, holder) else None
 
 
 def _take(store: Store, kind: ControlKind, target: str | None, operation_id: str) -> Control:
@@ -142,9 +174,16 @@ def _swap(loaded: Loaded, row: ControlRow) -> bool:
             now = manifest.load(loaded.handle.address.root).state.control or ControlRow()
             if now == row:
                 return True  # only the answer was lost
-            if now.epoch != row.epoch - 1:
+            if now.epoch != row.epoch - 1 or _is_gone(cause):
                 return False
             raise cause  # a disk that is full or read-only stays so: whoever tried again would try for ever
+
+
+def _is_gone(cause: OmnigraphError) -> bool:
+    """Whether the version that was built on is no longer there, because others went ahead and trimmed it."""
+    return isinstance(cause, HistoricalVersionReclaimed) or (
+        isinstance(cause, StorageError) and cause.kind == "NotFound"
+    )
 
 
 def _release_quietly(store: Store, operation_id: str, retired: Mapping[str, int]) -> None:

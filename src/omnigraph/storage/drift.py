@@ -16,7 +16,7 @@ _LOOK_AGAIN_SECONDS = (0.01, 0.05)
 
 def newest_of(store: Store, entry: TableEntry) -> TableHandle:
     """The newest version behind an entry, read fresh; one below the published version fails closed."""
-    newest = tables.open_table(entry.address(store.root), control=True)
+    newest = tables.open_table(entry.address(store.root), control=True, at_least=entry.version)
     if newest.version < entry.version:
         raise Corrupt(f"{newest.address.uri} is at version {newest.version}, below {entry.version}, which is published")
     return newest

@@ -82,7 +82,7 @@ def base(
     still open is waited for (RecoveryRequired) while its owner lives, and resolved otherwise.
     """
     for _ in range(store.settings.neutralize_attempts):
-        newest = tables.open_table(address)
+        newest = tables.open_table(address, at_least=pin)
         if newest.version < pin:
             raise Corrupt(f"{address.uri} is at version {newest.version}, below its published version {pin}")
         if content_equal(newest, pin):

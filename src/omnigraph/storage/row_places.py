@@ -7,6 +7,7 @@ tell which of the two holds it. So a row counts as found where a single fragment
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,7 @@ class RowPlaces:
         self.fields = fields
         runs = [(run, file) for file, rows in listed if isinstance(rows, tuple) for run in rows]
         runs.sort(key=lambda found: found[0].first)
+        self._runs = [run for run, _ in runs]
         self._files = [file for _, file in runs]
         self._first, self._end, self._shift = (
             np.array([(run.first, run.end, run.offset - run.first) for run, _ in runs], np.int64)
@@ -83,6 +85,9 @@ class RowPlaces:
             return _in_one_run(*self.only, rows)
         if len(self._elsewhere) and bool(_contains(self._elsewhere, rows).any()):
             return None
+        if len(rows) == 1 and not self._long:
+            before = bisect_right(self._runs, rows.item(), key=_first) - 1
+            return _in_one_run(self._runs[before], self._files[before], rows) if before >= 0 else None
         run = np.searchsorted(self._first, rows, side="right") - 1
         inside = np.zeros(len(rows), np.bool_)
         if len(self._files):
@@ -99,6 +104,10 @@ class RowPlaces:
                 place = np.searchsorted(listed.ids, rows[positions])
                 found.append(Found(file, positions, listed.offsets[place]))
         return found if bool((times == 1).all()) else None
+
+
+def _first(run: Run) -> int:
+    return run.first
 
 
 def _in_one_run(run: Run, file: DataFile, rows: Ids) -> list[Found] | None:

@@ -63,17 +63,20 @@ _OVERTAKEN_ATTEMPTS = 8
 # --- opening -----------------------------------------------------------------------------------------
 
 
-def open_table(address: Address, version: int | None = None, *, control: bool = False) -> TableHandle:
+def open_table(
+    address: Address, version: int | None = None, *, control: bool = False, at_least: int = 0
+) -> TableHandle:
     """The dataset lineage at a version (None: the newest); `control` bypasses every cache for mutable tips.
 
     An explicit version that is gone raises HistoricalVersionReclaimed; a missing dataset raises StorageError(NotFound).
+    `at_least` is a version that must have been there: the newest is looked for in the listing if it seems to be older.
     """
     if version is not None:
         with translated(address.uri, version=version):
             # An exact local version is immutable and cached under its file's identity, so control reads may share it.
             return _opened(address, version, shared=not control or address.root.is_local)
     for remaining in reversed(range(_OVERTAKEN_ATTEMPTS)):
-        newest = newest_local_version(address.uri) if address.root.is_local else None
+        newest = newest_local_version(address.uri, at_least=at_least) if address.root.is_local else None
         try:
             with translated(address.uri):
                 return _opened(address, newest, shared=not control or newest is not None)

@@ -49,17 +49,18 @@ def trim_manifest(
 
 def _trim(newest: TableHandle, keep: int, at_least: int, state: ManifestState | None) -> Reclaimed:
     versions = existing_versions(newest)
-    old = _settled(newest, versions[: -max(keep, 1)])
-    if len(old) < at_least:
+    beyond = max(len(versions) - max(keep, 1), 0)
+    settled = _settled(newest, versions[: beyond + 1])
+    if len(settled[:beyond]) < at_least:
         return Reclaimed()
     needed = schema_boundaries(newest, versions) | _branch_points(newest)
-    doomed = [version for version in old if version not in needed]
-    barrier = _barrier(newest) if doomed else None
+    barrier = _barrier(newest) if set(settled[:beyond]) - needed else None
     if barrier is None:
         return Reclaimed()
     if state is not None:
         manifest.carry_over(state, barrier)
-    return reclaim_versions(barrier, doomed)
+    # One more than was asked about: the barrier is among those that stay.
+    return reclaim_versions(barrier, [version for version in settled if version not in needed])
 
 
 def _settled(newest: TableHandle, versions: list[int]) -> list[int]:

@@ -69,7 +69,7 @@ def newest_local_file(directory: str) -> FileIdentity | None:
     return FileIdentity(version, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-def newest_local_version(directory: str) -> int | None:
+def newest_local_version(directory: str, *, at_least: int = 0) -> int | None:
     """The newest version of a local dataset in constant time, or None when only a listing can tell.
 
     Lance lists the whole version directory (4 ms at 10,000 versions). Versions are numbered without gaps at the
@@ -86,7 +86,7 @@ def newest_local_version(directory: str) -> int | None:
     newest = _climb(versions, start)
     place = (directory, here.st_ino)
     with _seen_lock:
-        if newest < _seen.get(place, 0):
+        if newest < max(at_least, _seen.get(place, 0)):
             return None
         _seen[place] = newest
     return newest
@@ -118,7 +118,8 @@ def _read_hint(directory: str) -> _Hint | None:
         # Asked before every read: a buffered text file would cost more than all the rest of the question.
         file = os.open(f"{directory}/_versions/{_HINT}", os.O_RDONLY)
         try:
-            return _Hint(os.read(file, _LONGEST_HINT), os.fstat(file).st_mtime_ns)
+            # Written beside its place and then moved there: only the second changes the time of the last status change.
+            return _Hint(os.read(file, _LONGEST_HINT), os.fstat(file).st_ctime_ns)
         finally:
             os.close(file)
     except OSError:

@@ -75,13 +75,9 @@ class Child:
 
     def resume(self) -> Outcome:
         """Let a stopped process go on and wait for its end."""
-        self.go_on()
-        return self.finish()
-
-    def go_on(self) -> None:
-        """Let a stopped process go on."""
         assert self.process.pid is not None
         os.kill(self.process.pid, signal.SIGCONT)
+        return self.finish()
 
     def finish(self) -> Outcome:
         """Wait for the end of the process."""

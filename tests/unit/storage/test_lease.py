@@ -108,3 +108,9 @@ def test_a_failing_heartbeat_lets_the_claim_lapse_without_harm() -> None:
         heartbeat.stop()
     assert heartbeat.lapsed()
     assert plan.hits["lease.heartbeat"] >= 1
+
+
+def test_a_claim_counts_from_when_it_was_made_out() -> None:
+    ttl = 60
+    assert not Heartbeat(lambda: None, ttl_ms=ttl * 1_000, since=time.monotonic()).lapsed()
+    assert Heartbeat(lambda: None, ttl_ms=ttl * 1_000, since=time.monotonic() - ttl - 1).lapsed()

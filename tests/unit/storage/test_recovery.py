@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,8 @@ def test_recoverers_that_race_in_several_processes_leave_one_outcome(store: Stor
 
 
 def test_a_sweep_leaves_a_live_writer_alone(store: Store) -> None:
-    parked = child(store, "mutation.post_table_commit=sleep:0.5@1", settings=PATIENT)
+    lasting = replace(PATIENT, lease_ttl_ms=600_000)
+    parked = child(store, "mutation.post_table_commit=sleep:0.5@1", settings=lasting)
     await_intent(store)
     assert recovery.sweep(store) == []
     assert parked.finish().commit is not None
@@ -95,14 +97,8 @@ def _sweep_and_die(root: str) -> None:
         recovery.sweep(store_for(root, SETTINGS))
 
 
-@pytest.mark.parametrize("spec", ["mutation.post_table_commit=stop@1", "recovery.sidecar_list=stop@2"])
-def test_a_writer_that_was_given_up_leaves_the_audit_to_recovery(store: Store, spec: str) -> None:
-    # The second one also sleeps while it writes its intent, which is then too old from the start.
-    slept = child(store, f"recovery.sidecar_write=stop@1;{spec}")
-    slept.wait_stopped()
-    time.sleep(SETTINGS.lease_ttl_ms / 1_000)
-    slept.go_on()
-    await_intent(store)
+def test_a_writer_that_was_given_up_leaves_the_audit_to_recovery(store: Store) -> None:
+    slept = child(store, "mutation.post_table_commit=stop@1")
     slept.wait_stopped()
     (operation_id,) = sidecar.pending(store.objects)
     while sidecar.pending(store.objects) and not manifest.load(store.root).state.abort_row(operation_id):

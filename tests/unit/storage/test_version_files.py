@@ -27,13 +27,12 @@ def address(tmp_path: Path) -> Address:
     return created
 
 
-def hint(address: Address, text: str, *, late: float = 0.0) -> None:
-    """A hint that was written so many seconds after every version."""
+def hint(address: Address, text: str, *, late: bool = False) -> None:
+    """A hint that was put in its place at once, or long after every version."""
     file = Path(address.uri, "_versions/latest_version_hint.json")
     file.write_text(text)
     for version in file.parent.glob("*.manifest"):
-        os.utime(version, (1_000_000, 1_000_000))
-    os.utime(file, (1_000_000, 1_000_000 + late))
+        os.utime(version, (0, 0) if late else (2**32, 2**32))
 
 
 def remove(address: Address, *versions: int) -> None:
@@ -64,9 +63,17 @@ def test_a_hint_below_what_this_process_has_seen_is_not_believed(address: Addres
 
 def test_a_hint_that_came_late_is_not_believed_by_a_new_process(address: Address) -> None:
     remove(address, 6, 7)
-    hint(address, '{"version": 5}', late=60)
+    hint(address, '{"version": 5}', late=True)
     assert newest_local_version(address.uri) is None
     assert tables.open_table(address).version == 8
+
+
+def test_a_hint_that_says_less_than_is_known_to_be_published_is_not_believed(address: Address) -> None:
+    remove(address, 6, 7)
+    hint(address, '{"version": 5}')
+    assert tables.open_table(address).version == 5
+    version_files.forget_seen()
+    assert tables.open_table(address, at_least=8).version == 8
 
 
 def test_a_missing_dataset_has_no_newest_version(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from omnigraph.storage import recovery
 from omnigraph.storage.branches import delete_branch
 from omnigraph.storage.capture import Txn, capture
 from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.control import await_cleanup, refuse_beside_cleanup
 from omnigraph.storage.failpoints import hit
 from omnigraph.storage.forks import owned_refs
 from omnigraph.storage.manifest import ManifestState
@@ -56,7 +57,8 @@ def merge_branches(core: Core, call: MergeCall) -> MergeResult:
     """Bring everything the source has since the merge base into the target, or raise MergeConflicts and do nothing."""
     recovery.sweep(core.store, eager_restore=False)  # a commit whose writer died belongs to the source's history
     work = _Work(core, call)
-    done = commit(core.store, call.target, work.prepare, hooks=Hooks(before_publish=work.before_publish))
+    hooks = Hooks(after_arm=lambda: refuse_beside_cleanup(core.store), before_publish=work.before_publish)
+    done = commit(core.store, call.target, work.prepare, hooks=hooks)
     return _with_source_deleted(core, call, work.result(done.commit))
 
 
@@ -130,6 +132,8 @@ class _Work:
 
     def prepare(self, txn: Txn) -> WriteSet | None:
         """The write set of the merge, None when the target has everything already; raises MergeConflicts."""
+        # The head of the source becomes what both have in common, so a cleanup has to know of it, or to be over.
+        await_cleanup(self.core.store)
         plan = self._plan = self.plan(txn)
         if plan.conflicts:
             raise MergeConflicts(plan.conflicts)

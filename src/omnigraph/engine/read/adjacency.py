@@ -156,24 +156,29 @@ class Adjacency:
     def knowing(self, facts: Iterable[int]) -> Adjacency:
         """Itself, spared the look: `facts` were true of the same lists before."""
         simple, last_neighbour, last_edge = (int(fact) for fact in facts)
-        self.__dict__.update(last_neighbour=last_neighbour, last_edge=last_edge, **({"simple": self} if simple else {}))
-        return self
+        self.__dict__.update(last_neighbour=last_neighbour, last_edge=last_edge)
+        return self.knowing_simple() if simple else self
 
     def knowing_simple(self) -> Adjacency:
         """Itself, spared the look for parallel edges: there are none."""
-        self.__dict__["simple"] = self
+        self.__dict__["_reduced"] = None
         return self
 
-    @cached_property
+    @property
     def simple(self) -> Adjacency:
         """The same neighbours with parallel edges reduced to one entry."""
+        return self if self._reduced is None else self._reduced
+
+    @cached_property
+    def _reduced(self) -> Adjacency | None:
+        """None instead of itself: large lists should not wait for the garbage collector."""
         if len(self) < 2:
-            return self
+            return None
         first = np.ones(len(self), np.bool_)
         np.not_equal(self.neighbours[1:], self.neighbours[:-1], out=first[1:])
         first[self.offsets[:-1][self.offsets[:-1] < len(self)]] = True
         if first.all():
-            return self
+            return None
         kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(first)])
         return Adjacency(kept[self.offsets], self.neighbours[first], self.edges[first], self.keys)
 

@@ -228,7 +228,7 @@ class Entities:
         self._hold(names, self.handle.take_rows(pa.array(rows), [*self._stored_names(names), ROW_ID]))
         seconds = (time.perf_counter() - begin) / len(names)
         for name in names:
-            if pages is None or not pages.fetched(name, rows, seconds, self._count_page):
+            if pages is None or not pages.fetched(name, rows, self._count_page):
                 size = self._held[name][-1].values.nbytes
                 _FETCHES.add((self.version_key, name), len(rows), size, seconds)
 

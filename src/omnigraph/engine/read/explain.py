@@ -33,8 +33,8 @@ class Step:
 class Profile:
     """Rows, bytes read and time per operator of one execution; what an operator runs inside counts for it too."""
 
-    def __init__(self, bytes_read: Callable[[], int] = lambda: 0) -> None:
-        self.bytes_read = bytes_read
+    def __init__(self) -> None:
+        self.bytes_read: Callable[[], int] = _nothing
         self.steps: list[Step] = []
         self._open: list[Step] = []
         self._known: dict[int, Step] = {}
@@ -44,6 +44,10 @@ class Profile:
         if self._open and text not in self._open[-1].notes and len(self._open[-1].notes) < _MOST_NOTES:
             self._open[-1].notes.append(text)
 
+    def close(self) -> None:
+        """Let go of what was read; the result keeps the profile."""
+        self.bytes_read = _nothing
+
     def measure(self, op: MatchOp | ResultOp) -> _Measured:
         """Time one operator; the caller sets `rows` on what it gets."""
         step = self._known.get(id(op))
@@ -51,6 +55,10 @@ class Profile:
             step = self._known[id(op)] = Step(op, len(self._open))
             self.steps.append(step)
         return _Measured(self, self._open, step)
+
+
+def _nothing() -> int:
+    return 0
 
 
 class _Measured:

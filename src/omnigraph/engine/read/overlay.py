@@ -61,9 +61,9 @@ class Overlay(Adjacency):
         return max(self.base.last_edge, self.patch.last_edge)
 
     @cached_property
-    def simple(self) -> Adjacency:
+    def _reduced(self) -> Adjacency | None:
         base, patch = self.base.simple, self.patch.simple
-        return self if base is self.base and patch is self.patch else Overlay(base, self.changed, patch)
+        return None if base is self.base and patch is self.patch else Overlay(base, self.changed, patch)
 
     # --- as if it were in one piece --------------------------------------------------------------
 

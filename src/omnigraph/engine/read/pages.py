@@ -3,15 +3,15 @@
 A page of some thousand rows takes lance little longer than one row, so a table whose rows are asked for one at a time
 is soon at hand. Pages belong to data files, which never change: commits, branches and older versions share them.
 
-Reading ahead is a bet that more will be asked for. Each column of a file may lose a little time at it outright, and
-beyond that as much again as fetching its rows one by one has cost.
+Reading ahead is a bet that more will be asked for. Each column of a file may lose some pages at it outright, and beyond
+that one for each time that its rows were fetched without. Pages are counted, not the time they take, so that a busy
+machine does as a quiet one.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -25,40 +25,57 @@ from omnigraph.storage.column_file import ColumnFile
 from omnigraph.storage.handle import TableHandle
 from omnigraph.storage.row_places import DataFile, RowPlaces
 
+OnRead: TypeAlias = Callable[[pa.Array], None]
+_Key: TypeAlias = tuple[str, int]  # the path of a data file, and a field of it
+
 _CACHE_BYTES = max(256 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16)
-_PAGE_BYTES = 256 << 10
+_PAGE_BYTES = 512 << 10
 _MOST_ROWS = 1 << 15
 # Rows so wide that a page has fewer of them would hardly meet on one.
 _FEWEST_ROWS = 1 << 10
-_FREE_SECONDS = 0.05
-_EMPTY_BYTES = 4 << 10
-_REMEMBERED = 1_024
 # So many pages are read in place of single rows.
 _FEW_PAGES = 2
+# Twice a file of a million rows.
+_FREE_PAGES = 64
+# So many pages are read after single rows.
+_PAGES_AHEAD = 4
+_EMPTY_BYTES = 4 << 10
+_REMEMBERED = 4_096
+
+
+class _Spare:
+    """How many more pages may be read of each column; outlasts the pages, which others may push out."""
+
+    def __init__(self) -> None:
+        self._left: dict[_Key, int] = {}
+
+    def of(self, key: _Key) -> int:
+        return self._left.get(key, _FREE_PAGES)
+
+    def add(self, key: _Key, pages: int) -> None:
+        if len(self._left) > _REMEMBERED:
+            self._left.clear()
+        self._left[key] = self.of(key) + pages
 
 
 class PagedColumn:
-    """One column of one file: the pages that were read so far, and the time that may still go into more of them."""
+    """One column of one file: the pages that were read so far, and all of them in one piece when none is left."""
 
-    __slots__ = ("_file", "_left", "_lock", "_pages", "_rows", "_spare", "nbytes", "whole")
+    __slots__ = ("_file", "_left", "_lock", "_pages", "_rows", "key", "nbytes", "whole")
 
-    def __init__(self, file: ColumnFile) -> None:
+    def __init__(self, key: _Key, file: ColumnFile) -> None:
+        self.key = key
         self._file = file
         self._rows = _page_rows(file)
         self._left = -(-file.rows // self._rows)
         self._pages: list[pa.Array | None] = [None] * self._left
         self.whole: pa.Array | None = None
-        self._spare = _FREE_SECONDS
         self._lock = threading.Lock()
         self.nbytes = _EMPTY_BYTES
 
     @property
     def type(self) -> pa.DataType:
         return self._file.type
-
-    def earn(self, seconds: float) -> None:
-        """Doing without pages has cost this much."""
-        self._spare += seconds
 
     def missing(self, offsets: Rows) -> list[int]:
         """The pages that rows at these offsets need and that are not here, the most wanted ones first."""
@@ -72,10 +89,10 @@ class PagedColumn:
         return [number for number in wanted if self._pages[number] is None]
 
     def read(self, number: int) -> pa.Array | None:
-        """Read a page, if there is time and room for it."""
-        if self._spare <= 0 or not PAGES.accepts(self.nbytes + _PAGE_BYTES):
+        """Read a page, if one is left to this column and there is room for it."""
+        if _SPARE.of(self.key) <= 0 or not PAGES.accepts(self.nbytes + _PAGE_BYTES):
             return None
-        begin = time.perf_counter()
+        _SPARE.add(self.key, -1)
         start = number * self._rows
         page = self._file.read(start, min(self._rows, self._file.rows - start))
         with self._lock:
@@ -85,7 +102,6 @@ class PagedColumn:
                 self._left -= 1
                 if not self._left:
                     self._join()
-        self._spare -= time.perf_counter() - begin
         return page
 
     def take(self, offsets: Rows) -> pa.Array:
@@ -118,13 +134,11 @@ class PagedColumn:
 
 
 def _page_rows(file: ColumnFile) -> int:
-    """A power of two."""
-    fitting = _PAGE_BYTES * file.rows // max(file.stored_bytes, 1)
-    return min(_MOST_ROWS, 1 << max(fitting.bit_length() - 1, 0))
+    return min(_MOST_ROWS, _PAGE_BYTES * file.rows // max(file.stored_bytes, 1))
 
 
-OnRead: TypeAlias = Callable[[pa.Array], None]
 PAGES: ByteCache[PagedColumn] = ByteCache(_CACHE_BYTES, lambda column: column.nbytes)
+_SPARE = _Spare()
 
 
 class PagedTable:
@@ -165,7 +179,7 @@ class PagedTable:
                 return None
             missing = column.missing(each.offsets)
             room -= len(missing)
-            if missing and (room < 0 or not all(_read(column, each.file, field, number, read) for number in missing)):
+            if missing and (room < 0 or not all(_read(column, number, read) for number in missing)):
                 return None
             parts.append(column.take(each.offsets))
         if found[0].positions is None:
@@ -173,32 +187,33 @@ class PagedTable:
         order = np.argsort(np.concatenate([each.positions for each in found]), kind="stable")
         return pa.concat_arrays(parts).take(pa.array(order))
 
-    def fetched(self, name: str, rows: Rows, seconds: float, read: OnRead) -> bool:
-        """Rows were fetched one by one: about as much time again goes into their pages. Whether they have any."""
+    def fetched(self, name: str, rows: Rows, read: OnRead) -> bool:
+        """Rows were fetched one by one, and some of their pages are read for the next time; whether they have any."""
         field = self._places.fields.get(name)
         found = None if field is None else self._places.find(rows)
         if field is None or found is None:
             return False
-        end = time.perf_counter() + seconds
+        room = _PAGES_AHEAD
         for each in found:
             column = _column(each.file, field)
             if column is None:
                 return False
-            column.earn(seconds)
-            for number in column.missing(each.offsets):
-                if not _read(column, each.file, field, number, read) or time.perf_counter() > end:
-                    return True
+            _SPARE.add(column.key, 1)
+            for number in column.missing(each.offsets)[:room]:
+                room -= 1
+                if not _read(column, number, read):
+                    break
         return True
 
 
-def _read(column: PagedColumn, file: DataFile, field: int, number: int, read: OnRead) -> bool:
+def _read(column: PagedColumn, number: int, read: OnRead) -> bool:
     try:
         page = column.read(number)
     except StorageError:
         return False  # whoever fetches the rows instead says what is wrong
     if page is None:
         return False
-    PAGES.put((file.path, field), column)  # it has grown
+    PAGES.put(column.key, column)  # it has grown
     read(page)
     return True
 
@@ -221,7 +236,7 @@ def _opened(file: DataFile, field: int) -> PagedColumn:
     column = ColumnFile.open(file, field)
     if _page_rows(column) < _FEWEST_ROWS:
         raise LookupError(f"the values of field {field} are too long for pages")
-    return PagedColumn(column)
+    return PagedColumn((file.path, field), column)
 
 
-_UNPAGED: set[tuple[str, int]] = set()
+_UNPAGED: set[_Key] = set()

@@ -60,6 +60,7 @@ def run_query(view: View, call: ReadCall) -> Result:
     budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
     run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
     table = execute(run, found.plan, found.outline)
+    run.profile.close()
     explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation)
 

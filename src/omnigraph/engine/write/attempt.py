@@ -89,7 +89,7 @@ class Attempt:
         if not planned and self.write.delta.is_empty and not self.write.lineage_only:
             return None
         intent = self._intent = self._describe(planned)
-        if planned or self.write.writer_kind == "SchemaApply":
+        if planned or self.write.writer_kind in ("SchemaApply", "BranchMerge"):
             self._arm(intent)
         versions = self._effect(planned)
         self._check_lease()

@@ -18,11 +18,13 @@ from omnigraph.engine.read import pages as pages_module
 from omnigraph.engine.read.budget import Budget
 from omnigraph.engine.read.entities import HOT_COLUMNS
 from omnigraph.engine.read.leaves import frame_leaf
-from omnigraph.engine.read.pages import PAGES
+from omnigraph.engine.read.pages import PAGES, PagedTable
 from omnigraph.engine.read.run import Run
 from omnigraph.engine.view import View
 from omnigraph.storage import row_places as places_module
 from omnigraph.storage.handle import TableHandle
+from omnigraph.storage.row_id_sequence import Scattered
+from omnigraph.storage.row_places import RowPlaces
 
 SCHEMA = """
 node Node {
@@ -41,6 +43,7 @@ def tiny_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(entities_module, "_ASKED_AGAIN", 1)
     monkeypatch.setattr(pages_module, "_MOST_ROWS", 8)
     monkeypatch.setattr(pages_module, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(pages_module, "_SPARE", pages_module._Spare())
     PAGES.clear()
     HOT_COLUMNS.clear()
     yield
@@ -146,10 +149,10 @@ def test_a_branch_shares_pages_and_keeps_to_its_own_rows(graph: og.Graph) -> Non
     graph.branches.create("side")
     side = graph.branch("side")
     mutate(side, "update Node set { small: 7 } where n = 0")
-    known = set(PAGES._held)
+    of_parent = set(PAGES._held)
+    PAGES.clear()
     check(side.view())
-    of_parent = {path for path, _ in known}
-    assert any(path in of_parent for path, _ in PAGES._held), "a fork reads the files of its parent"
+    assert of_parent & set(PAGES._held), "a fork reads the files of its parent"
     mutate(side, 'update Node set { text: "side" } where n = 3', "delete Node where n = 4")
     mutate(graph, 'update Node set { text: "main" } where n = 30', "delete Node where n = 5")
     for each in (side, graph):
@@ -158,6 +161,26 @@ def test_a_branch_shares_pages_and_keeps_to_its_own_rows(graph: og.Graph) -> Non
     graph.branches.merge("side")
     for each in (side, graph):
         check(each.view())
+
+
+def test_rows_of_several_files_come_in_the_order_they_were_asked_for(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places_module, "_LONG_LIST", 0)
+    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    known = RowPlaces.of(table.handle)
+    assert known is not None
+    assert known.only is not None
+    offsets = np.arange(ROWS)
+    halves = [(known.only[1], Scattered(offsets[start::2] + 100, offsets[start::2])) for start in (0, 1)]
+    pages = PagedTable(RowPlaces(known.fields, halves))
+    asked = np.array([103, 104, 105, 101])
+    for _ in range(2):  # until the two pages are there
+        found = pages.values("n", asked, pa.int64(), lambda page: None)
+    assert found is not None
+    assert found.to_pylist() == [3, 4, 5, 1]
+    assert pages.values("n", np.array([103, 99]), pa.int64(), lambda page: None) is None, "nobody lists row 99"
+    assert pages.values("n", asked, pa.int32(), lambda page: None) is None, "as another type it is not kept"
 
 
 def test_a_column_is_found_under_the_name_that_its_file_has_for_it(graph: og.Graph) -> None:
@@ -184,11 +207,23 @@ def test_pages_outlast_a_commit(graph: og.Graph, monkeypatch: pytest.MonkeyPatch
     assert table.values("n", table.all_rows()[:20]).to_pylist() == list(range(20))
 
 
-def test_reading_ahead_stops_when_it_has_cost_too_much(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages_module, "_FREE_SECONDS", 0.0)
-    monkeypatch.setattr(pages_module.PagedColumn, "earn", lambda self, seconds: None)
-    check(graph.view())
-    assert all(column.whole is None and not any(column._pages) for column, _ in PAGES._held.values())
+def test_no_more_pages_are_read_than_rows_were_fetched_without(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages_module, "_FREE_PAGES", 0)
+    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    everything = table.all_rows()
+    pages, read = PagedTable.of(table.handle), list[int]()
+    assert pages is not None
+    assert pages.values("n", everything[:1], pa.int64(), lambda page: read.append(len(page))) is None
+    assert not read
+    assert pages.fetched("n", everything, lambda page: read.append(len(page)))
+    assert read == [8], "one page for one fetch"
+    assert pages.fetched("n", everything, lambda page: read.append(len(page)))
+    assert read == [8, 8]
+    found = pages.values("n", everything[:16], pa.int64(), lambda page: read.append(len(page)))
+    assert found is not None
+    assert found.to_pylist() == list(range(16))
 
 
 def test_a_file_that_is_gone_is_left_to_whoever_reads_the_version(graph: og.Graph) -> None:

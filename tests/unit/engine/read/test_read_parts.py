@@ -15,7 +15,7 @@ from omnigraph.engine.read.cache import ByteCache
 from omnigraph.engine.read.frame import Frame, first_places
 from omnigraph.engine.read.numbering import number
 from omnigraph.engine.read.order import dense_ranks
-from omnigraph.engine.read.rowindex import RowIndex, distinct
+from omnigraph.engine.read.rowindex import RowIndex, RowSpan, distinct
 from omnigraph.engine.read.vectors import distances
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
 
@@ -37,6 +37,17 @@ def test_a_row_index_knows_what_it_holds_and_where(held: list[int], asked: list[
     assert index.covers(wanted) == set(asked).issubset(held)
     present = np.array([row for row in asked if row in held], np.int64)
     assert index.rows[index.positions(present)].tolist() == present.tolist()
+
+
+@given(st.integers(0, 5), st.integers(1, 8), st.lists(st.integers(0, 14), max_size=9))
+def test_a_span_of_rows_is_like_an_index_of_them(first: int, count: int, asked: list[int]) -> None:
+    span, index = RowSpan(first, first + count), RowIndex(np.arange(first, first + count))
+    for wanted in (np.array(asked, np.int64), index.rows, index.rows[::-1]):
+        assert len(span) == len(index)
+        assert span.covers(wanted) == index.covers(wanted)
+        assert span.equals(wanted) == index.equals(wanted)
+        assert span.contains(wanted).tolist() == index.contains(wanted).tolist()
+        assert span.positions(wanted).tolist() == (wanted - first).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12))

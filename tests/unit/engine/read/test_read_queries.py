@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 import omnigraph as og
 from omnigraph.embeddings.provider import MockEmbedder
 from omnigraph.engine.read import entities as entities_module
+from omnigraph.engine.read import query as query_module
 from omnigraph.engine.read.budget import Limits
+from omnigraph.engine.read.run import Run
 from omnigraph.engine.read.search_corpora import CORPORA
 from omnigraph.engine.read.topologies import TOPOLOGIES
 from omnigraph.errors import (
@@ -292,6 +296,27 @@ def test_explain_shows_the_plan_and_the_result_what_it_cost(huts: og.Graph) -> N
     ran = huts.query(text, params={"c": "h3"}).explanation.to_dict()
     assert [(step["depth"], step["rows"]) for step in ran["operators"]] == [(0, 1), (0, 1), (1, 0), (0, 1), (0, 1)]
     assert [read["table"] for read in ran["reads"]] == ["edge:Guards", "node:Hut", "node:Warden"]
+
+
+@pytest.mark.parametrize("match", ["$h: Hut", "$w: Warden $w guards $h", "$w: Warden $w guards{1,2} $h"])
+def test_nothing_of_a_read_waits_for_the_garbage_collector(
+    huts: og.Graph, match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[weakref.ref[Run]] = []
+
+    class Watched(Run):
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            runs.append(weakref.ref(self))
+
+    monkeypatch.setattr(query_module, "Run", Watched)
+    gc.disable()
+    try:
+        result = huts.query(f"query q() {{ match {{ {match} }} return {{ $h.name }} }}")
+        assert [run() for run in runs] == [None]
+        assert result.explanation.to_dict()["reads"], "what it cost is still known"
+    finally:
+        gc.enable()
 
 
 # --- what is read ----------------------------------------------------------------------------
