@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
 
 if TYPE_CHECKING:
     from omnigraph.storage.commits import GraphCommit
-
-
-def commit_json(commit: GraphCommit) -> dict[str, Any]:
-    """A commit in the shape of the contract; main is null."""
-    return {
-        "graph_commit_id": commit.graph_commit_id,
-        "graph_branch": commit.manifest_branch,
-        "graph_manifest_version": commit.manifest_version,
-        "parent_commit_id": commit.parent_commit_id,
-        "merged_parent_commit_id": commit.merged_parent_commit_id,
-        "actor_id": commit.actor_id,
-        "created_at": commit.created_at,
-    }
 
 
 def note_commit(call: Call, commit: GraphCommit | None) -> None:

@@ -10,23 +10,13 @@ from omnigraph.engine.feed.page import ChangesPage
 from omnigraph.engine.feed.poll import FeedPage
 from omnigraph.engine.result import LoadResult, MutationResult
 from omnigraph.storage.commits import GraphCommit
-from omnigraph.storage.snapshot import Snapshot, TableEntry
+from omnigraph.storage.snapshot import Snapshot
 from omnigraph.storage.stamp import CURRENT_STAMP
 
 
 def commit_output(commit: GraphCommit | None) -> dict[str, Any] | None:
-    """A commit; `graph_branch` is null for main."""
-    if commit is None:
-        return None
-    return {
-        "graph_commit_id": commit.graph_commit_id,
-        "graph_branch": commit.manifest_branch,
-        "graph_manifest_version": commit.manifest_version,
-        "parent_commit_id": commit.parent_commit_id,
-        "merged_parent_commit_id": commit.merged_parent_commit_id,
-        "actor_id": commit.actor_id,
-        "created_at": commit.created_at,
-    }
+    """A commit, or null."""
+    return None if commit is None else commit.document()
 
 
 def snapshot_output(branch: str, snapshot: Snapshot) -> dict[str, Any]:
@@ -35,19 +25,7 @@ def snapshot_output(branch: str, snapshot: Snapshot) -> dict[str, Any]:
         "graph_branch": branch,
         "graph_manifest_version": snapshot.manifest_version,
         "internal_schema_version": CURRENT_STAMP,
-        "datasets": [_dataset(entry) for entry in sorted(snapshot, key=lambda entry: entry.table_key)],
-    }
-
-
-def _dataset(entry: TableEntry) -> dict[str, Any]:
-    kind, _, name = entry.table_key.partition(":")
-    return {
-        "entity_kind": kind,
-        "type_name": name,
-        "dataset_path": entry.location,
-        "published_dataset_version": entry.version,
-        "native_dataset_branch": entry.ref,
-        "entity_count": entry.row_count,
+        "datasets": [entry.document() for entry in snapshot],
     }
 
 

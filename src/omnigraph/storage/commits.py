@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,6 +41,18 @@ class GraphCommit:
     def lineage_key(self) -> tuple[int, int, str]:
         """The total order of one branch's commits."""
         return self.manifest_version, self.created_at, self.graph_commit_id
+
+    def document(self) -> dict[str, Any]:
+        """The commit as JSON spells it everywhere; the branch of main is null."""
+        return {
+            "graph_commit_id": self.graph_commit_id,
+            "graph_branch": self.manifest_branch,
+            "graph_manifest_version": self.manifest_version,
+            "parent_commit_id": self.parent_commit_id,
+            "merged_parent_commit_id": self.merged_parent_commit_id,
+            "actor_id": self.actor_id,
+            "created_at": self.created_at,
+        }
 
 
 class Lineage:

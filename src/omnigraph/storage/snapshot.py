@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from omnigraph.errors import NotFound
 from omnigraph.storage.layout import Address, Root
@@ -42,6 +43,18 @@ class TableEntry:
     def address(self, root: Root) -> Address:
         """The dataset lineage this entry's version belongs to."""
         return root.table(self.location, self.ref)
+
+    def document(self) -> dict[str, Any]:
+        """The entry as JSON spells it everywhere."""
+        kind, _, name = self.table_key.partition(":")
+        return {
+            "entity_kind": kind,
+            "type_name": name,
+            "dataset_path": self.location,
+            "published_dataset_version": self.version,
+            "native_dataset_branch": self.ref,
+            "entity_count": self.row_count,
+        }
 
 
 @dataclass(frozen=True, slots=True)

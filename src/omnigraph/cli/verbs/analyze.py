@@ -6,7 +6,6 @@ from typing import Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json
 from omnigraph.cli.consent import echo
 from omnigraph.cli.rows import Envelope
 from omnigraph.cli.target import read_target, write_target
@@ -43,7 +42,7 @@ def analyze(call: Call) -> None:
         rows = found.top(call.number("--top") or 0)
         count = len(found)
     if call.json:
-        commit = {} if writes is None else {"commit": None if found.commit is None else commit_json(found.commit)}
+        commit = {} if writes is None else {"commit": None if found.commit is None else found.commit.document()}
         head = {"algorithm": name, "branch": branch, "runner": found.runner, "node_count": count}
         output.document({**head, "iterations": found.iterations, "rows": rows, **commit})
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json, commit_line
+from omnigraph.cli.commits import commit_line
 from omnigraph.cli.target import read_target
 
 
@@ -13,7 +13,7 @@ def list_commits(call: Call) -> None:
     with read_target(call).reader() as graph:
         commits = graph.commits.list(call.value("--branch"), limit=call.number("--limit"))
     if call.json:
-        output.document({"commits": [commit_json(commit) for commit in commits]})
+        output.document({"commits": [commit.document() for commit in commits]})
     else:
         output.write("".join(f"{commit_line(commit)}\n" for commit in commits))
 
@@ -21,7 +21,7 @@ def list_commits(call: Call) -> None:
 def show(call: Call) -> None:
     """One commit."""
     with read_target(call).reader() as graph:
-        commit = commit_json(graph.commits.show(call.required("COMMIT_ID")))
+        commit = graph.commits.show(call.required("COMMIT_ID")).document()
     if call.json:
         output.document(commit)
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json, moment
+from omnigraph.cli.commits import moment
 from omnigraph.cli.rows import cell_text
 from omnigraph.cli.target import read_target
 from omnigraph.errors import NotFound
@@ -69,9 +69,9 @@ def blame(call: Call) -> None:
             {
                 "type": found.type_name,
                 "id": found.id,
-                "created": commit_json(found.created),
+                "created": found.created.document(),
                 "properties": [
-                    {"name": item.name, "value": item.value, "commit": commit_json(item.commit)} for item in items
+                    {"name": item.name, "value": item.value, "commit": item.commit.document()} for item in items
                 ],
             }
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json, moment
+from omnigraph.cli.commits import moment
 from omnigraph.cli.lanes import behind, drawn
 from omnigraph.cli.target import read_target
 
@@ -28,7 +28,7 @@ def log(call: Call) -> None:
         output.document(
             {
                 "commits": [
-                    {**commit_json(entry.commit), "branches": list(entry.branches), "tags": list(entry.tags)}
+                    {**entry.commit.document(), "branches": list(entry.branches), "tags": list(entry.tags)}
                     for entry in entries
                 ]
             }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json
 from omnigraph.cli.consent import echo
 from omnigraph.cli.target import Target
 from omnigraph.errors import BadRequest
@@ -37,7 +36,7 @@ def import_graph(call: Call) -> None:
                 "edges": dict(load.edges),
                 "total_entities": load.total_entities,
                 "runner": load.runner,
-                "commit": None if load.commit is None else commit_json(load.commit),
+                "commit": None if load.commit is None else load.commit.document(),
                 "notes": list(done.notes),
             }
         )

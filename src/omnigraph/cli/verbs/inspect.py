@@ -42,7 +42,7 @@ def _document(graph: Graph, branch: str) -> dict[str, Any]:
         "graph_branch": branch,
         "graph_manifest_version": seen.manifest_version,
         "internal_schema_version": CURRENT_STAMP,
-        "datasets": [_dataset(entry) for entry in seen],
+        "datasets": [entry.document() for entry in seen],
     }
 
 
@@ -55,18 +55,6 @@ def get(call: Call) -> None:
     if found is None:
         raise NotFound(f"{kind} '{entity_id}' not found")
     output.document(found)
-
-
-def _dataset(entry: Any) -> dict[str, Any]:
-    kind, _, name = entry.table_key.partition(":")
-    return {
-        "entity_kind": kind,
-        "type_name": name,
-        "dataset_path": entry.location,
-        "published_dataset_version": entry.version,
-        "native_dataset_branch": entry.ref,
-        "entity_count": entry.row_count,
-    }
 
 
 def _dataset_line(dataset: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json, note_commit
+from omnigraph.cli.commits import note_commit
 from omnigraph.cli.consent import echo, require_consent
 from omnigraph.cli.files import read_stdin, source_file
 from omnigraph.cli.progress import CountedLines, progress, stages, wanted
@@ -79,7 +79,7 @@ def load(call: Call) -> None:
                 "nodes": _counts(done.nodes),
                 "edges": _counts(done.edges),
                 "total_entities": done.total_entities,
-                "commit": None if done.commit is None else commit_json(done.commit),
+                "commit": None if done.commit is None else done.commit.document(),
                 "runner": done.runner,
                 **({"rejected": dict(done.rejected)} if skips == "skip" else {}),
                 **({"dry_run": True} if done.dry_run else {}),

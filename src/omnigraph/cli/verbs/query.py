@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json, note_commit
+from omnigraph.cli.commits import note_commit
 from omnigraph.cli.params import Texts, params_of
 from omnigraph.cli.rows import Envelope, Layout, render
 from omnigraph.cli.scope import ServerScope, resolve_scope
@@ -108,7 +108,7 @@ def _print_mutation(call: Call, done: MutationResult) -> None:
                 "affected_nodes": done.affected_nodes,
                 "affected_edges": done.affected_edges,
                 "actor_id": done.actor_id,
-                "commit": None if done.commit is None else commit_json(done.commit),
+                "commit": None if done.commit is None else done.commit.document(),
                 **embeddings_json(done.embeddings),
             }
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import output
 from omnigraph.cli.call import Call
-from omnigraph.cli.commits import commit_json
 from omnigraph.cli.consent import echo
 from omnigraph.cli.target import write_target
 
@@ -40,7 +39,7 @@ def _replay(call: Call, verb: str, done: str) -> None:
                     name: {"inserted": each.inserted, "updated": each.updated, "deleted": each.deleted}
                     for name, each in sorted(result.changes.items())
                 },
-                "commit": None if result.commit is None else commit_json(result.commit),
+                "commit": None if result.commit is None else result.commit.document(),
             }
         )
     elif result.commit is None:

@@ -206,8 +206,8 @@ class Entities:
         facts = self._facts
         if facts.pages is None:
             # A process that asks once gets what it asked for; who asks again is likely to go on.
-            facts.fetches += 1
-            if facts.fetches == _ASKED_AGAIN and self.row_count > SMALL_TABLE and self.as_named:
+            facts.fetches = asked = facts.fetches + 1
+            if asked == _ASKED_AGAIN and self.row_count > SMALL_TABLE and self.as_named:
                 facts.pages = PagedTable.of(self.handle)
         return facts.pages
 

@@ -33,7 +33,7 @@ _PAGE_BYTES = 512 << 10
 _MOST_ROWS = 1 << 15
 # Rows so wide that a page has fewer of them would hardly meet on one.
 _FEWEST_ROWS = 1 << 10
-# So many pages are read in place of single rows.
+# So many pages are read in place of single rows; who needs more of them is better off with the whole column.
 _FEW_PAGES = 2
 # Twice a file of a million rows.
 _FREE_PAGES = 64
