@@ -38,7 +38,7 @@ _FEW_PAGES = 2
 # Twice a file of a million rows.
 _FREE_PAGES = 64
 # So many pages are read after single rows.
-_PAGES_AHEAD = 4
+_PAGES_AHEAD = 2
 _EMPTY_BYTES = 4 << 10
 _REMEMBERED = 4_096
 
