@@ -47,9 +47,9 @@ def test_an_undisturbed_commit_makes_few_requests(
     opened: Counter[str] = Counter()
     real = tables.open_table
 
-    def open_table(address: Any, version: int | None = None, *, control: bool = False) -> Any:
+    def open_table(address: Any, *arguments: Any, **options: Any) -> Any:
         opened[address.location] += 1
-        return real(address, version, control=control)
+        return real(address, *arguments, **options)
 
     monkeypatch.setattr(tables, "open_table", open_table)
     scans: Counter[str] = Counter()

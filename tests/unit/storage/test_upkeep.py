@@ -126,9 +126,9 @@ def test_tidying_up_changes_no_row_and_the_next_writer_builds_on_it(store: Store
 
 def test_writers_of_another_process_wait_for_the_end_of_a_pause(store: Store, tmp_path: Path) -> None:
     seen = []
-    with paused_writers(store_for(tmp_path / "graph", replace(SETTINGS, lease_ttl_ms=1_500))):
+    with paused_writers(store_for(tmp_path / "graph", replace(SETTINGS, lease_ttl_ms=4_000))):
         child = WritingChild(tmp_path / "graph", SETTINGS, "", ("late",), (A,))
-        child.process.join(2.0)  # longer than the lease: the pause keeps its intent alive
+        child.process.join(5.0)  # longer than the lease: the pause keeps its intent alive
         seen.append(child.process.is_alive())
         assert "late" not in contents(store, A)
     assert child.finish().commit is not None
