@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import omnigraph as og
 from bench.measure import Measurement, median_ms
-from omnigraph.storage.manifest import forget_decoded
+from omnigraph.storage.manifest.manifest import forget_decoded
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

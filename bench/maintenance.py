@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 import omnigraph as og
 from bench.measure import Measurement, median_ms
-from omnigraph.storage.manifest import forget_decoded
+from omnigraph.storage.manifest.manifest import forget_decoded
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  note: String? }

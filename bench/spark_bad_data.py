@@ -19,7 +19,7 @@ from typing import Any
 import omnigraph as og
 from bench.measure import Measurement
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline.session import spark_session
+from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.testing.corrupt import SCHEMA, corrupt_lines
 
 _SIZE = "OMNIGRAPH_BENCH_BAD"

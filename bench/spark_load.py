@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 import omnigraph as og
 from bench.measure import Measurement
-from omnigraph.pipeline.session import spark_session
+from omnigraph.pipeline.spark.session import spark_session
 
 SCHEMA = """
 node Person { handle: String @key  name: String  age: I32?  score: F64?  role: enum(admin, user, guest)? }

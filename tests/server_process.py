@@ -101,14 +101,14 @@ def serving(
 
 def _main(description: Mapping[str, Any]) -> None:
     from omnigraph.compiler.query.stored import registry
-    from omnigraph.engine.lifecycle import open_graph
+    from omnigraph.engine.views.lifecycle import open_graph
     from omnigraph.policy.authorize import State, classify
     from omnigraph.policy.bundle import parse_bundle
     from omnigraph.policy.engine import PolicyEngine
     from omnigraph.policy.tokens import INLINE, load_tokens
     from omnigraph.server import logs
-    from omnigraph.server.deployment import Deployment, ServedGraph
-    from omnigraph.server.serve import bound_socket, parse_bind, run
+    from omnigraph.server.process.deployment import Deployment, ServedGraph
+    from omnigraph.server.process.serve import bound_socket, parse_bind, run
     from omnigraph.server.settings import settings_from
 
     def engine(text: str | None, graph_id: str | None) -> PolicyEngine | None:

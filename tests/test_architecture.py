@@ -13,25 +13,38 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 VIOLATIONS = [
-    pytest.param("compiler/types.py", "import omnigraph.storage.snapshot", "layers", id="compiler-knows-storage"),
-    pytest.param("storage/snapshot.py", "import omnigraph.compiler.types", "layers", id="storage-knows-compiler"),
-    pytest.param("storage/snapshot.py", "import omnigraph.engine.graph", "layers", id="storage-knows-engine"),
-    pytest.param("engine/graph.py", "import omnigraph.pipeline.session", "layers", id="engine-knows-pipeline"),
-    pytest.param("errors/base.py", "import omnigraph.storage.snapshot", "layers", id="errors-know-storage"),
+    pytest.param(
+        "compiler/types.py", "import omnigraph.storage.manifest.snapshot", "layers", id="compiler-knows-storage"
+    ),
+    pytest.param(
+        "storage/manifest/snapshot.py", "import omnigraph.compiler.types", "layers", id="storage-knows-compiler"
+    ),
+    pytest.param(
+        "storage/manifest/snapshot.py", "import omnigraph.engine.api.graph", "layers", id="storage-knows-engine"
+    ),
+    pytest.param(
+        "engine/api/graph.py", "import omnigraph.pipeline.spark.session", "layers", id="engine-knows-pipeline"
+    ),
+    pytest.param("errors/base.py", "import omnigraph.storage.manifest.snapshot", "layers", id="errors-know-storage"),
     pytest.param("compiler/types.py", "import pyarrow", "the compiler is pure", id="compiler-imports-arrow"),
     pytest.param(
-        "engine/graph.py",
+        "engine/api/graph.py",
         "import lance",
         "only storage.tables and the transactions it stages import lance",
         id="engine-imports-lance",
     ),
     pytest.param(
-        "engine/graph.py",
-        "import omnigraph.storage.transactions",
+        "engine/api/graph.py",
+        "import omnigraph.storage.lance.transactions",
         "the transactions belong to storage.tables",
         id="engine-makes-transactions",
     ),
-    pytest.param("engine/graph.py", "import omnigraph.storage.publish", "one publication door", id="engine-publishes"),
+    pytest.param(
+        "engine/api/graph.py",
+        "import omnigraph.storage.protocol.publish",
+        "one publication door",
+        id="engine-publishes",
+    ),
 ]
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli import config as operator
+from omnigraph.cli.address import config as operator
 from omnigraph.cli.commands import COMMANDS
-from omnigraph.cli.globals import GLOBAL_OPTIONS
-from omnigraph.cluster import config as declared
+from omnigraph.cli.table.globals import GLOBAL_OPTIONS
+from omnigraph.cluster.declaration import config as declared
 from omnigraph.server.routes.table import ROUTES
 from omnigraph.server.settings import Settings as ServerSettings
-from omnigraph.storage.settings import Settings as WriteSettings
+from omnigraph.settings import Settings as WriteSettings
 from omnigraph.testing.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
 
 REPOSITORY = Path(__file__).resolve().parent.parent

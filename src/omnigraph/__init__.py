@@ -15,31 +15,31 @@ from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.client.graph import RemoteGraph, connect
-    from omnigraph.engine.blame import Blame
-    from omnigraph.engine.blob import Blob
-    from omnigraph.engine.branches_api import Branches
-    from omnigraph.engine.changes_api import Changes
-    from omnigraph.engine.commits_api import Commits
-    from omnigraph.engine.diff import Difference
-    from omnigraph.engine.feed.baseline import Baseline
-    from omnigraph.engine.feed.page import ChangesPage
-    from omnigraph.engine.feed.poll import FeedPage
-    from omnigraph.engine.graph import Graph, init, open
-    from omnigraph.engine.log import LogEntry
+    from omnigraph.engine.api.branches import Branches
+    from omnigraph.engine.api.changes import Changes
+    from omnigraph.engine.api.commits import Commits
+    from omnigraph.engine.api.graph import Graph, init, open
+    from omnigraph.engine.api.graph_at import Past
+    from omnigraph.engine.api.tags import Tags
+    from omnigraph.engine.api.transaction import Transaction
+    from omnigraph.engine.changes.baseline import Baseline
+    from omnigraph.engine.changes.blame import Blame
+    from omnigraph.engine.changes.diff import Difference
+    from omnigraph.engine.changes.log import LogEntry
+    from omnigraph.engine.changes.page import ChangesPage
+    from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeOutcome, MergeResult
     from omnigraph.engine.merge.replay import ReplayResult
-    from omnigraph.engine.past import Past
-    from omnigraph.engine.read.budget import Limits
-    from omnigraph.engine.read.explain import Explanation
-    from omnigraph.engine.read.result import Result
-    from omnigraph.engine.result import LoadResult, MutationResult
-    from omnigraph.engine.tags_api import Tags
-    from omnigraph.engine.transaction import Transaction
-    from omnigraph.pipeline import importers
-    from omnigraph.pipeline.infer import infer
-    from omnigraph.storage.commits import GraphCommit
-    from omnigraph.storage.settings import Settings
-    from omnigraph.storage.tags import Tag
+    from omnigraph.engine.read.frames.budget import Limits
+    from omnigraph.engine.read.frames.explain import Explanation
+    from omnigraph.engine.read.shape.result import Result
+    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.engine.views.blob import Blob
+    from omnigraph.pipeline.formats import importers
+    from omnigraph.pipeline.formats.infer import infer
+    from omnigraph.settings import Settings
+    from omnigraph.storage.manifest.commits import GraphCommit
+    from omnigraph.storage.protocol.tags import Tag
 
 __all__ = [
     "Baseline",
@@ -79,40 +79,40 @@ __all__ = [
 
 # Arrow and Lance take most of a second to import, so every name below is loaded when it is first used.
 _HOMES = {
-    "Baseline": "omnigraph.engine.feed.baseline",
-    "Blame": "omnigraph.engine.blame",
-    "Blob": "omnigraph.engine.blob",
-    "Branches": "omnigraph.engine.branches_api",
-    "Changes": "omnigraph.engine.changes_api",
-    "ChangesPage": "omnigraph.engine.feed.page",
-    "Commits": "omnigraph.engine.commits_api",
-    "Difference": "omnigraph.engine.diff",
-    "Explanation": "omnigraph.engine.read.explain",
-    "FeedPage": "omnigraph.engine.feed.poll",
-    "Graph": "omnigraph.engine.graph",
-    "GraphCommit": "omnigraph.storage.commits",
-    "Limits": "omnigraph.engine.read.budget",
-    "LoadResult": "omnigraph.engine.result",
-    "LogEntry": "omnigraph.engine.log",
+    "Baseline": "omnigraph.engine.changes.baseline",
+    "Blame": "omnigraph.engine.changes.blame",
+    "Blob": "omnigraph.engine.views.blob",
+    "Branches": "omnigraph.engine.api.branches",
+    "Changes": "omnigraph.engine.api.changes",
+    "ChangesPage": "omnigraph.engine.changes.page",
+    "Commits": "omnigraph.engine.api.commits",
+    "Difference": "omnigraph.engine.changes.diff",
+    "Explanation": "omnigraph.engine.read.frames.explain",
+    "FeedPage": "omnigraph.engine.changes.poll",
+    "Graph": "omnigraph.engine.api.graph",
+    "GraphCommit": "omnigraph.storage.manifest.commits",
+    "Limits": "omnigraph.engine.read.frames.budget",
+    "LoadResult": "omnigraph.engine.values.result",
+    "LogEntry": "omnigraph.engine.changes.log",
     "MergeOutcome": "omnigraph.engine.merge.outcome",
     "MergeResult": "omnigraph.engine.merge.outcome",
-    "MutationResult": "omnigraph.engine.result",
-    "Past": "omnigraph.engine.past",
+    "MutationResult": "omnigraph.engine.values.result",
+    "Past": "omnigraph.engine.api.graph_at",
     "RemoteGraph": "omnigraph.client.graph",
     "ReplayResult": "omnigraph.engine.merge.replay",
-    "Result": "omnigraph.engine.read.result",
-    "Settings": "omnigraph.storage.settings",
-    "Tag": "omnigraph.storage.tags",
-    "Tags": "omnigraph.engine.tags_api",
-    "Transaction": "omnigraph.engine.transaction",
+    "Result": "omnigraph.engine.read.shape.result",
+    "Settings": "omnigraph.settings",
+    "Tag": "omnigraph.storage.protocol.tags",
+    "Tags": "omnigraph.engine.api.tags",
+    "Transaction": "omnigraph.engine.api.transaction",
     "connect": "omnigraph.client.graph",
-    "infer": "omnigraph.pipeline.infer",
-    "init": "omnigraph.engine.graph",
-    "open": "omnigraph.engine.graph",
+    "infer": "omnigraph.pipeline.formats.infer",
+    "init": "omnigraph.engine.api.graph",
+    "open": "omnigraph.engine.api.graph",
 }
 
 
-_MODULES = {"importers": "omnigraph.pipeline.importers"}
+_MODULES = {"importers": "omnigraph.pipeline.formats.importers"}
 
 
 def __getattr__(name: str) -> Any:

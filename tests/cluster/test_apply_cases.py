@@ -330,7 +330,7 @@ def test_an_allow_list_comes_and_goes_without_moving_the_graph(applied: Desk, ca
 
 
 def test_a_source_that_changes_under_the_command_is_not_applied(applied: Desk) -> None:
-    from omnigraph.storage import failpoints
+    from omnigraph.storage.base import failpoints
 
     applied.write("people.pg", WIDER)
     applied.write("find.gq", "// one\n" + FIND)

@@ -103,7 +103,7 @@ def test_a_policy_of_a_quarantined_graph_is_not_even_read(two_graphs: Desk) -> N
 
 
 def test_a_graph_whose_policy_does_not_compile_is_quarantined(two_graphs: Desk) -> None:
-    from omnigraph.cluster.digests import content_digest
+    from omnigraph.cluster.state.digests import content_digest
 
     text = "version: 1\nfuture: 1\n"
     digest = content_digest(text.encode())

@@ -9,8 +9,8 @@ import pytest
 from cluster_desk import CONFIG, TWO_GRAPHS, Desk
 
 from cli_runner import Desk as Shell
-from omnigraph.cluster.lock import new_lock, take_lock
-from omnigraph.cluster.stored import open_stored
+from omnigraph.cluster.state.lock import new_lock, take_lock
+from omnigraph.cluster.state.stored import open_stored
 
 P1 = """
 version: 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cluster_desk import CONFIG, FIND, Desk, case, codes, paths
 
-from omnigraph.cluster.digests import graph_digest, provider_digest
+from omnigraph.cluster.state.digests import graph_digest, provider_digest
 from omnigraph.errors import BadRequest
 from omnigraph.policy.external_blobs import allow_list, normalize_base
 

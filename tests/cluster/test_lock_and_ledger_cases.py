@@ -10,9 +10,9 @@ import pytest
 from cluster_desk import CONFIG, SCHEMA, Desk, case, codes, dispositions
 
 import omnigraph as og
-from omnigraph.cluster.lock import Lock, new_lock, take_lock
-from omnigraph.cluster.stored import open_stored
-from omnigraph.storage import failpoints
+from omnigraph.cluster.state.lock import Lock, new_lock, take_lock
+from omnigraph.cluster.state.stored import open_stored
+from omnigraph.storage.base import failpoints
 
 
 def hold_lock(desk: Desk) -> Lock:

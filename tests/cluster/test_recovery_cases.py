@@ -12,7 +12,7 @@ from cluster_desk import CONFIG, FIND, SCHEMA, WIDER, Desk, case, codes, disposi
 import omnigraph as og
 from omnigraph.cluster.boot import read_applied
 from omnigraph.errors import BootRefused
-from omnigraph.storage import failpoints
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.cluster_child import apply_and_die
 
 STEPS = sorted(name for name in failpoints.NAMES if name.startswith("cluster."))

@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged, StorageError
-from omnigraph.storage import branches, failpoints, manifest, recovery, sidecar, tables
-from omnigraph.storage.branches import branch_name, create_branch, delete_branch, list_branches
-from omnigraph.storage.control import hold_control
-from omnigraph.storage.layout import MANIFEST
-from omnigraph.storage.refs import read_ref
-from omnigraph.storage.rows import ControlRow
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.snapshot import TableEntry
-from omnigraph.storage.store import Store, store_for
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import MANIFEST
+from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.refs import read_ref
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.rows import ControlRow
+from omnigraph.storage.manifest.snapshot import TableEntry
+from omnigraph.storage.protocol import branches, recovery, sidecar
+from omnigraph.storage.protocol.branches import branch_name, create_branch, delete_branch, list_branches
+from omnigraph.storage.protocol.control import hold_control
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
 from omnigraph.testing.tiny import A, B, K, contents, create_tiny, deleting, inserting, updating, write

@@ -572,10 +572,10 @@ def test_help_and_version_import_neither_arrow_nor_lance(desk: Desk) -> None:
 
 
 def test_the_reference_page_is_up_to_date() -> None:
-    from omnigraph.cli.reference import reference
+    from omnigraph.cli.table.reference import reference
 
     page = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
-    assert page.read_text() == reference(), "run: python -m omnigraph.cli.reference > docs/cli.md"
+    assert page.read_text() == reference(), "run: python -m omnigraph.cli.table.reference > docs/cli.md"
 
 
 def test_every_command_has_a_handler() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.write.commit import commit
 from omnigraph.errors import (
     BadRequest,
     ChangeCursorRejected,
@@ -22,8 +21,9 @@ from omnigraph.errors import (
     ResourceLimitExceeded,
     StorageError,
 )
-from omnigraph.storage import failpoints
-from omnigraph.storage.writeset import WriteSet
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.protocol.commit import commit
+from omnigraph.storage.protocol.writeset import WriteSet
 from omnigraph.testing.people import SCHEMA, befriend, change, create_people, open_copy, put, remove
 
 Changes = list[tuple[str, str, str]]

@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
-from omnigraph.storage import manifest
+from omnigraph.storage.manifest import manifest
 from omnigraph.testing.observe import image_of
 
 SCHEMA = """

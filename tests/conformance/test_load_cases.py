@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine import export
-from omnigraph.engine.core import Core
-from omnigraph.engine.lifecycle import create_graph, open_graph
-from omnigraph.engine.write.load import LoadMode
-from omnigraph.engine.write.loading import LoadCall, run_load
-from omnigraph.engine.write.ndjson import decode_ndjson
+from omnigraph.engine.changes import export
+from omnigraph.engine.intake.ndjson import decode_ndjson
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.lifecycle import create_graph, open_graph
+from omnigraph.engine.write.load import LoadCall, run_load
+from omnigraph.engine.write.load_rows import LoadMode
 from omnigraph.errors import BadRequest, KeyConflict, OmnigraphError, ValueViolation
-from omnigraph.storage import branches
+from omnigraph.storage.protocol import branches
 from omnigraph.testing.loads import export_text, load_lines, ndjson
 
 SCHEMA = """

@@ -15,12 +15,15 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, Conflict, HistoricalVersionReclaimed, RecoveryRequired
-from omnigraph.storage import failpoints, manifest, sidecar, tables
-from omnigraph.storage.control import hold_control
-from omnigraph.storage.reclaim import existing_versions
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.snapshot import TableEntry
-from omnigraph.storage.tables import TableHandle
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.reclaim import existing_versions
+from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.snapshot import TableEntry
+from omnigraph.storage.protocol import sidecar
+from omnigraph.storage.protocol.control import hold_control
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of

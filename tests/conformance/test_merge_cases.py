@@ -11,14 +11,9 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.merge.base import CommitGraph, merge_base
 from omnigraph.errors import BranchNotFound, MergeConflicts, ReadSetChanged, StorageError
-from omnigraph.storage import failpoints
-from omnigraph.storage.tables import open_table
-from omnigraph.testing.crash_merge import (
-    MergeScenario,
-    merge_scenarios,
-    prepare_merge_template,
-    run_merge_scenario,
-)
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.lance.tables import open_table
+from omnigraph.testing.crash_merge import MergeScenario, merge_scenarios, prepare_merge_template, run_merge_scenario
 from omnigraph.testing.observe import image_of
 from omnigraph.testing.people import befriend, change, create_people, open_copy, put, remove, unfriend
 

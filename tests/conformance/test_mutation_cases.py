@@ -14,12 +14,12 @@ import pytest
 
 import omnigraph as og
 from omnigraph.compiler.ir.ops import MutationPlan
-from omnigraph.engine.view import View
-from omnigraph.engine.write.embedding import Filling
-from omnigraph.engine.write.mutate import Effects, Request, execute
+from omnigraph.engine.intake.embedding import Filling
+from omnigraph.engine.views.view import View
+from omnigraph.engine.write.statements import Effects, Request, execute
 from omnigraph.errors import KeyConflict, OmnigraphError, PreconditionFailed, ReadSetChanged
-from omnigraph.storage import failpoints
-from omnigraph.storage.tables import latest_version
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.lance.tables import latest_version
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.coverage import COVERAGES, load_covered
 from omnigraph.testing.huts import EARLIER
@@ -633,7 +633,7 @@ def test_an_insert_that_is_prepared_again_keeps_its_ids_and_its_instant(
         if len(prepared) == 1:
             rival.mutate(insert)
 
-    monkeypatch.setattr("omnigraph.engine.write.mutation.execute", spying)
+    monkeypatch.setattr("omnigraph.engine.write.mutate.execute", spying)
     with failpoints.armed({"mutation.post_stage_pre_gate": move_the_branch_once}):
         graph.mutate(insert)
     own = [found for request, found in prepared if request is prepared[0][0]]

@@ -14,12 +14,15 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, Conflict, NotFound, ReadSetChanged
-from omnigraph.storage import audit, failpoints, manifest, sidecar, tables
-from omnigraph.storage.layout import SCHEMA_LOCK_REF
-from omnigraph.storage.recovery import RECOVERY_ACTOR
-from omnigraph.storage.schema_files import FILES, STAGING
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.snapshot import TableEntry
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.schema_files import FILES, STAGING
+from omnigraph.storage.manifest.snapshot import TableEntry
+from omnigraph.storage.protocol import audit, sidecar
+from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 

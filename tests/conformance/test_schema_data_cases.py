@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.json_values import json_rows
-from omnigraph.engine.lifecycle import create_graph, open_graph
-from omnigraph.engine.write.changes import TableChange
-from omnigraph.engine.write.load import prepare_load
-from omnigraph.engine.write.ndjson import decode_ndjson
-from omnigraph.engine.write.records import Decoded
+from omnigraph.engine.intake.ndjson import decode_ndjson
+from omnigraph.engine.intake.records import Decoded
+from omnigraph.engine.values.json_values import json_rows
+from omnigraph.engine.views.lifecycle import create_graph, open_graph
+from omnigraph.engine.write.change_set import TableChange
+from omnigraph.engine.write.load_rows import prepare_load
 from omnigraph.engine.write.validate import validate
 from omnigraph.errors import ValueViolation
 from omnigraph.testing.loads import export_text, load_lines, ndjson

@@ -10,9 +10,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict
-from omnigraph.storage import failpoints, manifest
-from omnigraph.storage.layout import SCHEMA_LOCK_REF
-from omnigraph.storage.tables import open_table
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
+from omnigraph.storage.lance.tables import open_table
+from omnigraph.storage.manifest import manifest
 from omnigraph.testing.observe import image_of
 from omnigraph.testing.storage_graph import publish, version_row
 

@@ -34,15 +34,18 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.ids import is_ulid, new_ulid, now_micros
-from omnigraph.storage import audit, failpoints, manifest, recovery, tables
-from omnigraph.storage.decode import decode_state
-from omnigraph.storage.layout import INIT_CLAIM, MANIFEST, RECOVERY_DIR, Root, normalize_root, table_location
-from omnigraph.storage.manifest import Loaded, ManifestState
-from omnigraph.storage.manifest_scan import SCAN_COLUMNS
-from omnigraph.storage.objects import Objects, open_objects
-from omnigraph.storage.opening import Opened, open_read_only, open_read_write
-from omnigraph.storage.row_codec import encode_rows
-from omnigraph.storage.rows import (
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import INIT_CLAIM, MANIFEST, RECOVERY_DIR, Root, normalize_root, table_location
+from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.base.store import store_for
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.evidence import VersionEvidence
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.decode import decode_state
+from omnigraph.storage.manifest.manifest import Loaded, ManifestState
+from omnigraph.storage.manifest.opening import Opened, open_read_only, open_read_write
+from omnigraph.storage.manifest.row_codec import encode_rows
+from omnigraph.storage.manifest.rows import (
     MANIFEST_SCHEMA,
     AbortRow,
     CommitRow,
@@ -52,10 +55,11 @@ from omnigraph.storage.rows import (
     TombstoneRow,
     VersionRow,
 )
-from omnigraph.storage.schema_files import FILES, IR, SOURCE, STAGING, STATE, promote_staging, write_staging
-from omnigraph.storage.snapshot import TableIdentity, VersionEvidence
-from omnigraph.storage.stamp import STAMP_KEY
-from omnigraph.storage.store import store_for
+from omnigraph.storage.manifest.scan import SCAN_COLUMNS
+from omnigraph.storage.manifest.schema_files import FILES, IR, SOURCE, STAGING, STATE, promote_staging, write_staging
+from omnigraph.storage.manifest.snapshot import TableIdentity
+from omnigraph.storage.manifest.stamp import STAMP_KEY
+from omnigraph.storage.protocol import audit, recovery
 from omnigraph.testing import storage_graph
 from omnigraph.testing.storage_graph import (
     HASHES,
@@ -433,7 +437,7 @@ def test_a_branch_carries_the_stamp_of_main(case: str, graph: Root) -> None:
 RACER = """
 import sys
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.layout import normalize_root
+from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import create_graph
 sys.stdin.readline()
 try:
@@ -855,7 +859,7 @@ def test_two_recoverers_of_one_operation_leave_one_audit_row(case: str, graph: R
 
 WRITER = """
 import sys
-from omnigraph.storage.layout import normalize_root
+from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import entry_of, people, publish, write_table
 root = normalize_root(sys.argv[1])
 publish(root, [write_table(entry_of(root, "node:Person").address(root), people(ana=1))])

@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.write.commit import commit
 from omnigraph.errors import (
     Conflict,
     Corrupt,
@@ -25,17 +24,21 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.ids import new_ulid, now_micros
-from omnigraph.storage import audit, failpoints, fence, manifest, recovery, sidecar, tables
-from omnigraph.storage.branches import create_branch, delete_branch
-from omnigraph.storage.fence import Abort
-from omnigraph.storage.publication import Publication
-from omnigraph.storage.publish import publish
-from omnigraph.storage.recovery import RECOVERY_ACTOR
-from omnigraph.storage.rows import HeadRow
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.store import Store
-from omnigraph.storage.tables import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, Landed, TableHandle
-from omnigraph.storage.writeset import WriteSet
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, Landed, TableHandle
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.rows import HeadRow
+from omnigraph.storage.protocol import audit, fence, recovery, sidecar
+from omnigraph.storage.protocol.branches import create_branch, delete_branch
+from omnigraph.storage.protocol.commit import commit
+from omnigraph.storage.protocol.fence import Abort
+from omnigraph.storage.protocol.publication import Publication
+from omnigraph.storage.protocol.publish import publish
+from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
+from omnigraph.storage.protocol.writeset import WriteSet
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import (
@@ -178,7 +181,7 @@ def test_within_an_upsert_the_last_row_of_an_id_wins(store: Store) -> None:
     rows = pa.concat_tables([rows_of(["k", "seed"], value=1), rows_of(["k"], value=2)])
 
     def prepare(_txn: object) -> WriteSet:
-        from omnigraph.storage.writeset import TableWrite, Upsert
+        from omnigraph.storage.protocol.writeset import TableWrite, Upsert
 
         return WriteSet(writer_kind="Load", tables=(TableWrite(A, (Upsert(rows),)),), reprepare=True)
 

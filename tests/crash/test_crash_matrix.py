@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import failpoints
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.crash import Scenario, prepare_template, run_scenario, scenarios
 
 SCENARIOS = list(scenarios())

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.storage import failpoints
-from omnigraph.storage.settings import Settings
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.crash_graph import SCHEMA, Scenario, prepare_template, run_scenario, scenarios
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations

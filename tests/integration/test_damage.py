@@ -24,7 +24,8 @@ from omnigraph.errors import (
     RecoveryRequired,
     StorageError,
 )
-from omnigraph.storage import failpoints, manifest
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.manifest import manifest
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import omnigraph as og
-from omnigraph.engine.merge import delta
+from omnigraph.engine.views import delta
 from omnigraph.errors import MergeConflicts, OmnigraphError
-from omnigraph.storage import version_tree
+from omnigraph.storage.lance import version_tree
 from omnigraph.testing import programs
 from omnigraph.testing.naive_merge import merge_images
 from omnigraph.testing.observe import image_of

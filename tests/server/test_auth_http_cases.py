@@ -27,7 +27,7 @@ from omnigraph.policy.bundle import parse_bundle
 from omnigraph.policy.engine import PolicyEngine, PolicyRequest
 from omnigraph.policy.oidc import AUDIENCE, GROUPS_CLAIM, ISSUER, JWKS
 from omnigraph.server.admission import Admission, Caps
-from omnigraph.server.refusal import Refusal
+from omnigraph.server.http.refusal import Refusal
 from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http")
@@ -361,8 +361,8 @@ def test_commits_name_their_actor(as_: Any, case: str) -> None:
 
 @case(40)
 def test_what_decides_at_the_door_decides_in_the_engine(template: Path, tmp_path: Path, case: str) -> None:
-    from omnigraph.engine.lifecycle import open_graph
-    from omnigraph.server.deployment import ServedGraph
+    from omnigraph.engine.views.lifecycle import open_graph
+    from omnigraph.server.process.deployment import ServedGraph
 
     uri = copies(template, tmp_path, ["g"])["g"]
     served = ServedGraph("g", open_graph(uri, policy=PolicyEngine(parse_bundle(P1, "p1"), "g")))

@@ -20,9 +20,9 @@ from omnigraph.cluster.refresh import import_state
 from omnigraph.policy.authorize import State
 from omnigraph.policy.tokens import TokenTable
 from omnigraph.server.app import Server
-from omnigraph.server.boot import cluster_deployment
-from omnigraph.server.deployment import Deployment
 from omnigraph.server.main import main
+from omnigraph.server.process.boot import cluster_deployment
+from omnigraph.server.process.deployment import Deployment
 from omnigraph.server.settings import Settings
 from server_process import ServerProcess, running
 

@@ -19,10 +19,10 @@ from graph_api import Api
 from served_people import SCHEMA, create_people
 
 import omnigraph as og
-from omnigraph.engine.lifecycle import open_graph
+from omnigraph.engine.views.lifecycle import open_graph
 from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.policy.visibility import Visibility
-from omnigraph.server.deployment import ServedGraph
+from omnigraph.server.process.deployment import ServedGraph
 from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http-streams")

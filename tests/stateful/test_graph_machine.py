@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed, MergeConflicts, OmnigraphError
-from omnigraph.storage.recovery import RECOVERY_ACTOR
-from omnigraph.storage.settings import Settings
+from omnigraph.settings import Settings
+from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing import image as images
 from omnigraph.testing import programs
 from omnigraph.testing.constraints import Image

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 
-from omnigraph.cli.config import OperatorConfig, load_config
-from omnigraph.cli.model import Command
-from omnigraph.cli.parse import Parsed
+from omnigraph.cli.address.config import OperatorConfig, load_config
+from omnigraph.cli.table.model import Command
+from omnigraph.cli.table.parse import Parsed
 
 
 class Call:

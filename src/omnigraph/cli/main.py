@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import cast
 
-from omnigraph.cli import output
+from omnigraph.cli.address.scope import guard
 from omnigraph.cli.call import Call
-from omnigraph.cli.failure import INTERRUPTED, READER_GONE, report
-from omnigraph.cli.help import help_text, usage
-from omnigraph.cli.parse import Help, UsageError, Version, parse
-from omnigraph.cli.scope import guard
 from omnigraph.cli.startup import skip_pandas
+from omnigraph.cli.table.help import help_text, usage
+from omnigraph.cli.table.parse import Help, UsageError, Version, parse
+from omnigraph.cli.terminal import output
+from omnigraph.cli.terminal.failure import INTERRUPTED, READER_GONE, report
 
 # How the scripts of `omnigraph completion` ask for candidates; no command has such a name.
 COMPLETE = "__complete"
@@ -68,7 +68,7 @@ def _run(argv: Sequence[str]) -> int:
 
 def _complete(words: Sequence[str]) -> int:
     """What a shell may offer for the last word; never an error, for nobody would see it."""
-    from omnigraph.cli.complete import candidates
+    from omnigraph.cli.table.complete import candidates
 
     output.write("".join(f"{word}\n" for word in candidates(words)))
     return 0
@@ -76,7 +76,7 @@ def _complete(words: Sequence[str]) -> int:
 
 def handler_of(name: str) -> Handler:
     """The function behind a command; importing it is what makes a command slow, so only one ever is."""
-    module, _, function = name.partition(".")
+    module, _, function = name.rpartition(".")
     return cast("Handler", getattr(import_module(f"omnigraph.cli.verbs.{module}"), function))
 
 

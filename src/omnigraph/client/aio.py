@@ -15,12 +15,12 @@ from omnigraph.client.streams import WholeLines, split_events
 from omnigraph.client.transport import AsyncTransport, base_url
 
 if TYPE_CHECKING:
-    from omnigraph.engine.feed.page import ChangesPage
-    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.changes.page import ChangesPage
+    from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
-    from omnigraph.engine.read.result import Result
-    from omnigraph.engine.result import LoadResult, MutationResult
-    from omnigraph.storage.commits import GraphCommit
+    from omnigraph.engine.read.shape.result import Result
+    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.storage.manifest.commits import GraphCommit
 
 
 def connect(url: str, graph: str = "default", token: str | None = None, *, branch: str = "main") -> AsyncGraph:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.client.request import ARROW, Answer
 
 if TYPE_CHECKING:
-    from omnigraph.engine.feed.page import ChangesPage
-    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.changes.page import ChangesPage
+    from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
-    from omnigraph.engine.read.result import Result
-    from omnigraph.engine.result import LoadResult, MutationResult
-    from omnigraph.storage.commits import GraphCommit
+    from omnigraph.engine.read.shape.result import Result
+    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.storage.manifest.commits import GraphCommit
 
 
 def result(answer: Answer, name: str | None, branch: str | None) -> Result:
     """Rows: Arrow when the server speaks it, else the types that JSON can tell."""
     import pyarrow as pa
 
-    from omnigraph.engine.read.result import Result
+    from omnigraph.engine.read.shape.result import Result
 
     if answer.kind == ARROW:
         table = pa.ipc.open_stream(answer.content).read_all()
@@ -35,7 +35,7 @@ def result(answer: Answer, name: str | None, branch: str | None) -> Result:
 
 def mutation(answer: Answer) -> MutationResult:
     """What a mutation did."""
-    from omnigraph.engine.result import MutationResult
+    from omnigraph.engine.values.result import MutationResult
 
     body = answer.json()
     return MutationResult(
@@ -50,7 +50,7 @@ def mutation(answer: Answer) -> MutationResult:
 
 def load(answer: Answer) -> LoadResult:
     """What a load wrote."""
-    from omnigraph.engine.result import LoadResult
+    from omnigraph.engine.values.result import LoadResult
 
     body = answer.json()
     return LoadResult(
@@ -83,7 +83,7 @@ def merge(answer: Answer) -> MergeResult:
 
 def commit(body: Mapping[str, Any]) -> GraphCommit:
     """A commit of the history."""
-    from omnigraph.storage.commits import GraphCommit
+    from omnigraph.storage.manifest.commits import GraphCommit
 
     return GraphCommit(
         body["graph_commit_id"],
@@ -103,7 +103,7 @@ def commit_or_none(body: Mapping[str, Any] | None) -> GraphCommit | None:
 
 def changes_page(answer: Answer) -> ChangesPage:
     """The changes of one commit."""
-    from omnigraph.engine.feed.page import ChangesPage
+    from omnigraph.engine.changes.page import ChangesPage
 
     body = answer.json()
     return ChangesPage(_block(body), body.get("next_page_token"))
@@ -111,7 +111,7 @@ def changes_page(answer: Answer) -> ChangesPage:
 
 def feed_page(answer: Answer) -> FeedPage:
     """One poll of the feed."""
-    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.changes.poll import FeedPage
 
     body = answer.json()
     blocks = [_block(each) for each in body["blocks"]]
@@ -119,7 +119,7 @@ def feed_page(answer: Answer) -> FeedPage:
 
 
 def _block(body: Mapping[str, Any]) -> Any:
-    from omnigraph.engine.feed.block import Block, Cause
+    from omnigraph.engine.changes.block import Block, Cause
 
     cause = body["cause"]
     branch = cause["authored_branch"]

@@ -12,12 +12,12 @@ from omnigraph.compiler.query.host_values import json_params
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
-    from omnigraph.engine.feed.page import ChangesPage
-    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.changes.page import ChangesPage
+    from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
-    from omnigraph.engine.read.result import Result
-    from omnigraph.engine.result import LoadResult, MutationResult
-    from omnigraph.storage.commits import GraphCommit
+    from omnigraph.engine.read.shape.result import Result
+    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.storage.manifest.commits import GraphCommit
 
 Params = Mapping[str, Any] | None
 # What a server takes in one body; larger input is loaded where the storage is.

@@ -16,13 +16,13 @@ from omnigraph.client.transport import Transport, base_url
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
-    from omnigraph.engine.feed.baseline import Baseline
-    from omnigraph.engine.feed.page import ChangesPage
-    from omnigraph.engine.feed.poll import FeedPage
+    from omnigraph.engine.changes.baseline import Baseline
+    from omnigraph.engine.changes.page import ChangesPage
+    from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
-    from omnigraph.engine.read.result import Result
-    from omnigraph.engine.result import LoadResult, MutationResult
-    from omnigraph.storage.commits import GraphCommit
+    from omnigraph.engine.read.shape.result import Result
+    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.storage.manifest.commits import GraphCommit
 
 StrPath = str | PathLike[str]
 
@@ -281,7 +281,7 @@ class RemoteChanges:
         ops: Sequence[str] | None = None,
     ) -> Baseline:
         """Write the whole branch as JSON lines, the last of which says where its changes continue."""
-        from omnigraph.engine.feed.baseline import Baseline
+        from omnigraph.engine.changes.baseline import Baseline
 
         body = members(branch=branch or self._bound, kind=kinds, type=types, op=ops)
         asked = Request("POST", "/changes/baseline", lambda _: None, json=body)

@@ -15,7 +15,7 @@ def write_stream(
     target: str | PathLike[str] | BinaryIO, pieces: Iterable[bytes], complete: Callable[[], object] = lambda: None
 ) -> int:
     """Write a stream and return its size; a file gets its name only when the stream ended and `complete` is content."""
-    from omnigraph.engine.output_file import output_file
+    from omnigraph.engine.changes.output_file import output_file
 
     with nullcontext(target) if not isinstance(target, (str, PathLike)) else output_file(target) as out:
         size = sum(out.write(piece) for piece in pieces)

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.cluster import addresses
-from omnigraph.cluster.approvals import Approval, read_approvals, write_approval
 from omnigraph.cluster.changes import RECOVERY, Change, Gate, classify, difference, gates
-from omnigraph.cluster.declared import Declared, load_declared
+from omnigraph.cluster.declaration.declared import Declared, load_declared
 from omnigraph.cluster.diagnostics import Stopped
-from omnigraph.cluster.ledger import APPLIED, Entry, Status
 from omnigraph.cluster.moves import Moves
-from omnigraph.cluster.payloads import write_payloads
 from omnigraph.cluster.plan import all_bindings, warn_stale
 from omnigraph.cluster.session import Session, no_observations, open_session, step
+from omnigraph.cluster.state.approvals import Approval, read_approvals, write_approval
+from omnigraph.cluster.state.ledger import APPLIED, Entry, Status
+from omnigraph.cluster.state.payloads import write_payloads
 from omnigraph.cluster.sweep import Swept, consume, forget_graph, sweep
 from omnigraph.errors import OmnigraphError, StorageError
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cluster.approvals import Approval, write_approval
 from omnigraph.cluster.changes import difference, gates
-from omnigraph.cluster.declared import Declared, load_declared
+from omnigraph.cluster.declaration.declared import Declared, load_declared
 from omnigraph.cluster.diagnostics import Stopped
 from omnigraph.cluster.session import Session, open_session
-from omnigraph.cluster.stored import now
+from omnigraph.cluster.state.approvals import Approval, write_approval
+from omnigraph.cluster.state.stored import now
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.ids import new_ulid
 

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from omnigraph.cluster import addresses, stored
+from omnigraph.cluster import addresses
+from omnigraph.cluster.declaration.document import FILE_NAME, load_config, storage_root
 from omnigraph.cluster.diagnostics import Diagnostic, Diagnostics, Stopped
-from omnigraph.cluster.digests import content_digest, provider_digest
-from omnigraph.cluster.document import FILE_NAME, load_config, storage_root
-from omnigraph.cluster.ledger import Ledger, parse_ledger, state_cas
-from omnigraph.cluster.records import Malformed
-from omnigraph.cluster.sidecars import Unusable, read_sidecars
-from omnigraph.cluster.stored import Stored, open_stored
+from omnigraph.cluster.state import stored
+from omnigraph.cluster.state.digests import content_digest, provider_digest
+from omnigraph.cluster.state.ledger import Ledger, parse_ledger, state_cas
+from omnigraph.cluster.state.records import Malformed
+from omnigraph.cluster.state.sidecars import Unusable, read_sidecars
+from omnigraph.cluster.state.stored import Stored, open_stored
 from omnigraph.errors import BadRequest, BootRefused, Corrupt, PolicyInvalid, StorageError
 from omnigraph.policy.bundle import Bundle, parse_bundle
 from omnigraph.policy.external_blobs import ExternalBlobPolicy

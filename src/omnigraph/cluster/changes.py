@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.cluster import addresses
-from omnigraph.cluster.approvals import Approval
-from omnigraph.cluster.declared import Declared, Resource
-from omnigraph.cluster.ledger import Entry, Ledger
+from omnigraph.cluster.declaration.declared import Declared, Resource
+from omnigraph.cluster.state.approvals import Approval
+from omnigraph.cluster.state.ledger import Entry, Ledger
 
 Operation = Literal["create", "update", "delete"]
 Disposition = Literal["applied", "derived", "deferred", "blocked"]

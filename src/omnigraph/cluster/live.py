@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.cluster import addresses
-from omnigraph.cluster.declared import Resource
-from omnigraph.cluster.digests import content_digest
-from omnigraph.cluster.stored import Stored, now
-from omnigraph.engine.graph import Graph
-from omnigraph.engine.graph import open as open_graph
+from omnigraph.cluster.declaration.declared import Resource
+from omnigraph.cluster.state.digests import content_digest
+from omnigraph.cluster.state.stored import Stored, now
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.graph import open as open_graph
 from omnigraph.errors import OmnigraphError
 
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from omnigraph.cluster import addresses
-from omnigraph.cluster.approvals import Approval
 from omnigraph.cluster.changes import DEPENDENCY, Change
-from omnigraph.cluster.digests import content_digest
 from omnigraph.cluster.live import Live, live_state, look_at
 from omnigraph.cluster.session import Session, step
-from omnigraph.cluster.sidecars import Kind, Sidecar, write_sidecar
-from omnigraph.cluster.stored import graph_name, now
-from omnigraph.engine.cut import cut_of
-from omnigraph.engine.graph import Graph
-from omnigraph.engine.graph import open as open_graph
-from omnigraph.engine.lifecycle import create_graph
+from omnigraph.cluster.state.approvals import Approval
+from omnigraph.cluster.state.digests import content_digest
+from omnigraph.cluster.state.sidecars import Kind, Sidecar, write_sidecar
+from omnigraph.cluster.state.stored import graph_name, now
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.graph import open as open_graph
+from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.lifecycle import create_graph
 from omnigraph.errors import BadRequest, Conflict, OmnigraphError, ResourceLimitExceeded, StorageError
 from omnigraph.ids import new_ulid
-from omnigraph.storage.store import store_for
+from omnigraph.storage.base.store import store_for
 
 
 @dataclass(slots=True)

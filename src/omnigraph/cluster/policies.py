@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from omnigraph.cluster import addresses
 from omnigraph.cluster.boot import open_cluster, read_ledger
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.digests import content_digest
-from omnigraph.cluster.stored import STATE, Stored, policy_blob
+from omnigraph.cluster.state.digests import content_digest
+from omnigraph.cluster.state.stored import STATE, Stored, policy_blob
 from omnigraph.errors import BadRequest, BootRefused, Corrupt, StorageError
 from omnigraph.policy.bundle import parse_bundle
 from omnigraph.policy.engine import PolicyEngine

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.cluster import addresses
-from omnigraph.cluster.approvals import write_approval
-from omnigraph.cluster.declared import Resource, load_declared
+from omnigraph.cluster.declaration.declared import Resource, load_declared
 from omnigraph.cluster.diagnostics import Stopped
-from omnigraph.cluster.ledger import APPLIED, Entry, Status
 from omnigraph.cluster.live import Live, observation
-from omnigraph.cluster.payloads import blob_problem
 from omnigraph.cluster.session import Session, open_session
+from omnigraph.cluster.state.approvals import write_approval
+from omnigraph.cluster.state.ledger import APPLIED, Entry, Status
+from omnigraph.cluster.state.payloads import blob_problem
 from omnigraph.cluster.status import ledger_report
 from omnigraph.cluster.sweep import Swept, sweep
 from omnigraph.errors import OmnigraphError, StorageError

@@ -8,16 +8,17 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from omnigraph.cluster import addresses, stored
+from omnigraph.cluster import addresses
 from omnigraph.cluster.boot import read_ledger
-from omnigraph.cluster.declared import Declared
+from omnigraph.cluster.declaration.declared import Declared
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.ledger import Ledger, state_cas
-from omnigraph.cluster.lock import Lock, new_lock, read_lock, release_lock, take_lock
-from omnigraph.cluster.records import Malformed
-from omnigraph.cluster.stored import Stored, open_stored
+from omnigraph.cluster.state import stored
+from omnigraph.cluster.state.ledger import Ledger, state_cas
+from omnigraph.cluster.state.lock import Lock, new_lock, read_lock, release_lock, take_lock
+from omnigraph.cluster.state.records import Malformed
+from omnigraph.cluster.state.stored import Stored, open_stored
 from omnigraph.errors import BadRequest, StorageError
-from omnigraph.storage.failpoints import hit
+from omnigraph.storage.base.failpoints import hit
 
 
 @dataclass(slots=True)

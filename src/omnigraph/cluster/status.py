@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from omnigraph.cluster import addresses, stored
-from omnigraph.cluster.declared import Declared, load_declared, load_storage_only
+from omnigraph.cluster import addresses
+from omnigraph.cluster.declaration.declared import Declared, load_declared, load_storage_only
+from omnigraph.cluster.declaration.document import FILE_NAME
 from omnigraph.cluster.diagnostics import Stopped
-from omnigraph.cluster.document import FILE_NAME
-from omnigraph.cluster.lock import read_lock
-from omnigraph.cluster.payloads import blob_problem
 from omnigraph.cluster.plan import warn_pending
-from omnigraph.cluster.records import Malformed
 from omnigraph.cluster.session import Session, no_observations, open_session
+from omnigraph.cluster.state import stored
+from omnigraph.cluster.state.lock import read_lock
+from omnigraph.cluster.state.payloads import blob_problem
+from omnigraph.cluster.state.records import Malformed
 from omnigraph.errors import StorageError
 
 _BLOB_CODES = {"payload_missing": "catalog_payload_missing", "payload_mismatch": "catalog_payload_mismatch"}

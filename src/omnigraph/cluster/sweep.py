@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from omnigraph.cluster import addresses
-from omnigraph.cluster.approvals import Approval, find_approval
-from omnigraph.cluster.ledger import APPLIED, Entry, Ledger, Status
 from omnigraph.cluster.live import Live, look_at
 from omnigraph.cluster.session import Session
-from omnigraph.cluster.sidecars import Sidecar, Unusable, read_sidecars
-from omnigraph.cluster.stored import now
+from omnigraph.cluster.state.approvals import Approval, find_approval
+from omnigraph.cluster.state.ledger import APPLIED, Entry, Ledger, Status
+from omnigraph.cluster.state.sidecars import Sidecar, Unusable, read_sidecars
+from omnigraph.cluster.state.stored import now
 from omnigraph.errors import OmnigraphError
 
 ROLLED_FORWARD = "cluster_recovery_rolled_forward"

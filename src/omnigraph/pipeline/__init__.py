@@ -5,9 +5,9 @@ Importing this package registers its runners with the engine; Spark itself is st
 
 from __future__ import annotations
 
-from omnigraph.engine import runners
-from omnigraph.pipeline.load import load_here, load_on_spark
-from omnigraph.pipeline.session import spark_session, stop_session
+from omnigraph.engine.api import runners
+from omnigraph.pipeline.spark.session import spark_session, stop_session
+from omnigraph.pipeline.tasks.load import load_here, load_on_spark
 
 __all__ = ["load_here", "load_on_spark", "spark_session", "stop_session"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from omnigraph.server.refusal import RETRY_AFTER, refuse
+from omnigraph.server.http.refusal import RETRY_AFTER, refuse
 
 INFLIGHT = "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX"
 BYTES = "OMNIGRAPH_PER_ACTOR_BYTES_MAX"

@@ -16,18 +16,18 @@ from starlette.types import Message, Receive, Scope, Send
 from omnigraph.errors import OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.server.admission import Admission
-from omnigraph.server.answers import refused
-from omnigraph.server.authentication import authenticate
-from omnigraph.server.deployment import Deployment, ServedGraph
-from omnigraph.server.exchange import Exchange
-from omnigraph.server.hosts import ALLOWED, is_own
+from omnigraph.server.http.answers import refused
+from omnigraph.server.http.authentication import authenticate
+from omnigraph.server.http.exchange import Exchange
+from omnigraph.server.http.hosts import ALLOWED, is_own
+from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse
+from omnigraph.server.http.routing import GRAPH, Match, Route, Router
+from omnigraph.server.http.streams import Transport
 from omnigraph.server.metrics import Metrics
-from omnigraph.server.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse
+from omnigraph.server.process.deployment import Deployment, ServedGraph
 from omnigraph.server.routes.table import ROUTES
-from omnigraph.server.routing import GRAPH, Match, Route, Router
 from omnigraph.server.settings import Settings
 from omnigraph.server.tracing import Tracing
-from omnigraph.server.transport import Transport
 from omnigraph.server.work import Pools
 
 REQUEST_ID = "X-Request-Id"

@@ -13,7 +13,7 @@ from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.server import logs
 
 if TYPE_CHECKING:
-    from omnigraph.server.deployment import Deployment
+    from omnigraph.server.process.deployment import Deployment
 
 UNAUTHENTICATED = "OMNIGRAPH_UNAUTHENTICATED"
 REQUIRE_ALL = "OMNIGRAPH_REQUIRE_ALL_GRAPHS"
@@ -83,10 +83,10 @@ def is_truthy(environ: Mapping[str, str], name: str) -> bool:
 
 def _run(options: Options, environ: Mapping[str, str]) -> None:
     # Arrow and Lance take most of a second to import; a command line that makes no sense is refused before that.
-    from omnigraph.server.boot import cluster_deployment
-    from omnigraph.server.serve import bound_socket, parse_bind
+    from omnigraph.server.process.boot import cluster_deployment
+    from omnigraph.server.process.serve import bound_socket, parse_bind
+    from omnigraph.server.process.workers import serve_with
     from omnigraph.server.settings import settings_from
-    from omnigraph.server.workers import serve_with
 
     bind = parse_bind(options.bind)
     settings = settings_from(environ, bind.host)

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from omnigraph.engine.read.budget import Limits, limits_from
+from omnigraph.engine.read.frames.budget import Limits, limits_from
 from omnigraph.errors import StartRefused
 from omnigraph.server.admission import Caps, caps_from
-from omnigraph.server.hosts import ALLOWED, without_port
-from omnigraph.storage.settings import DEFAULTS
-from omnigraph.storage.settings import Settings as WriteSettings
+from omnigraph.server.http.hosts import ALLOWED, without_port
+from omnigraph.settings import DEFAULTS
+from omnigraph.settings import Settings as WriteSettings
 
 CORS_ORIGINS = "OMNIGRAPH_CORS_ORIGINS"
 METRICS_BIND = "OMNIGRAPH_METRICS_BIND"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.cluster.apply import apply
-from omnigraph.storage import failpoints
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.processes import Child, Outcome, answer_file
 
 

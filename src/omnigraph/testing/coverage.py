@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from omnigraph.engine.graph import Graph
-from omnigraph.engine.read.entities import HOT_COLUMNS
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.read.columns.entities import HOT_COLUMNS
 
 COVERAGES = ("none", "partial", "full")
 
 _LIMITS = (
-    "omnigraph.engine.read.entities.SMALL_TABLE",
-    "omnigraph.engine.read.search_corpora.WORTH_KEEPING",
-    "omnigraph.engine.read.search_neighbours.EXACT_COLD",
-    "omnigraph.engine.read.search_neighbours.EXACT_HOT",
-    "omnigraph.engine.read.search_neighbours._LARGEST_SHARE",
+    "omnigraph.engine.read.columns.entities.SMALL_TABLE",
+    "omnigraph.engine.read.search.corpus_store.WORTH_KEEPING",
+    "omnigraph.engine.read.search.nearest.EXACT_COLD",
+    "omnigraph.engine.read.search.nearest.EXACT_HOT",
+    "omnigraph.engine.read.search.nearest._LARGEST_SHARE",
 )
 
 

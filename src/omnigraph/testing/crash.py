@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Literal
 
 from omnigraph.errors import Conflict
-from omnigraph.storage import branches, failpoints, recovery
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.store import Store
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.protocol import branches, recovery
 from omnigraph.testing.crash_merge import merge_scenarios, prepare_merge_template, run_merge_scenario
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.engine.graph import Graph, init, open
-from omnigraph.storage import manifest
-from omnigraph.storage.layout import SCHEMA_LOCK_REF
-from omnigraph.storage.schema_files import FILES, STAGING
-from omnigraph.storage.settings import Settings
+from omnigraph.engine.api.graph import Graph, init, open
+from omnigraph.settings import Settings
+from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.schema_files import FILES, STAGING
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of

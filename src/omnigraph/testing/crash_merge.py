@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from omnigraph.engine.graph import Graph, open
+from omnigraph.engine.api.graph import Graph, open
 from omnigraph.engine.merge import merge as merging
-from omnigraph.storage import failpoints
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of
 from omnigraph.testing.people import SETTINGS, befriend, create_people, open_copy, put, remove

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.analyzer import analyze
+from omnigraph.engine.read.search.analyzer import analyze
 
 Entity: TypeAlias = dict[str, Any]
 Assignment: TypeAlias = dict[str, Entity | None]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.engine.graph import Graph, open
+from omnigraph.engine.api.graph import Graph, open
 from omnigraph.errors import OmnigraphError, RecoveryRequired, Retry
-from omnigraph.storage import failpoints
-from omnigraph.storage.settings import Settings
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.processes import Child, answer_file
 
 

@@ -8,16 +8,18 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from omnigraph.errors import BranchNotFound
-from omnigraph.storage import audit, manifest, sidecar, tables
-from omnigraph.storage.branches import list_branches
-from omnigraph.storage.capture import control_is_held
-from omnigraph.storage.forks import owned_refs
-from omnigraph.storage.layout import normalize_branch
-from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.recovery import RECOVERY_ACTOR
-from omnigraph.storage.snapshot import TableEntry
-from omnigraph.storage.store import Store
-from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.base.layout import normalize_branch
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.snapshot import TableEntry
+from omnigraph.storage.protocol import audit, sidecar
+from omnigraph.storage.protocol.branches import list_branches
+from omnigraph.storage.protocol.capture import control_is_held
+from omnigraph.storage.protocol.forks import owned_refs
+from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 
 
 def violations(store: Store) -> list[str]:

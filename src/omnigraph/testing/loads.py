@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from omnigraph.engine.core import Core
-from omnigraph.engine.export import export_jsonl
-from omnigraph.engine.result import LoadResult
-from omnigraph.engine.write.load import LoadMode
-from omnigraph.engine.write.loading import LoadCall, run_load
-from omnigraph.engine.write.ndjson import decode_ndjson
+from omnigraph.engine.changes.export import export_jsonl
+from omnigraph.engine.intake.ndjson import decode_ndjson
+from omnigraph.engine.values.result import LoadResult
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.write.load import LoadCall, run_load
+from omnigraph.engine.write.load_rows import LoadMode
 
 
 def load_lines(core: Core, data: bytes | str, mode: LoadMode, branch: str | None = None) -> LoadResult:

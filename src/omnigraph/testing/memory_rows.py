@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.arrow import TableType, row_schema, table_types
-from omnigraph.engine.write.changes import EdgeColumn
+from omnigraph.engine.values.arrow import TableType, row_schema, table_types
+from omnigraph.engine.write.change_set import EdgeColumn
 
 Row = Mapping[str, Any]
 

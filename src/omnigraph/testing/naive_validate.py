@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import re2
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
-from omnigraph.engine.arrow import TableType, table_types
+from omnigraph.engine.values.arrow import TableType, table_types
 
 Row: TypeAlias = Mapping[str, Any]
 Found: TypeAlias = tuple[str, str, str | None, str]  # code, table key, property, the id it is about

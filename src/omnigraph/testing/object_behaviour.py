@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import Objects, prove_create_if_absent
+from omnigraph.storage.base.objects import Objects, prove_create_if_absent
 
 Behaviour = Callable[[Objects], None]
 

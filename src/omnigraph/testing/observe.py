@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from omnigraph.engine.arrow import table_types
-from omnigraph.engine.entity import all_rows
-from omnigraph.engine.json_values import json_rows
-from omnigraph.engine.view import View
+from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.values.json_values import json_rows
+from omnigraph.engine.views.entity import all_rows
+from omnigraph.engine.views.view import View
 from omnigraph.testing.constraints import Image
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import omnigraph as og
-from omnigraph.engine.write.load import LoadMode
-from omnigraph.storage import failpoints
-from omnigraph.storage.recovery import RECOVERY_ACTOR
-from omnigraph.storage.strays import referred_files
+from omnigraph.engine.write.load_rows import LoadMode
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.maintenance.strays import referred_files
+from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.one_commit_child import ACTOR, state_of
 from omnigraph.testing.one_commit_data import MODES, Sizes, State, write_base, write_input

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph as og
-from omnigraph.engine.entity import type_named
-from omnigraph.engine.view import View
+from omnigraph.engine.views.entity import type_named
+from omnigraph.engine.views.view import View
 from omnigraph.testing.one_commit_data import State
 
 ACTOR = "loader"
@@ -27,7 +27,7 @@ def drive(root: str, mapping: str, mode: Any, moment: str) -> None:
 
     The moments are the starts of stages (`stage`, `check`) and `written`, when the first part of the input is on disk.
     """
-    from omnigraph.pipeline.session import spark_session
+    from omnigraph.pipeline.spark.session import spark_session
 
     spark_session("local[2,4]", quiet=True)
     graph = og.open(root, actor=ACTOR)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from omnigraph.engine.graph import Graph, init, open
-from omnigraph.storage.settings import Settings
+from omnigraph.engine.api.graph import Graph, init, open
+from omnigraph.settings import Settings
 
 SCHEMA = """
 node Person {

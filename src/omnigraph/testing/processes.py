@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import failpoints
-from omnigraph.storage.settings import Settings
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
 from omnigraph.testing import invariants, tiny
 
 __all__ = ["Child", "Outcome", "WritingChild", "answer_file", "children", "invariants", "tiny"]

@@ -12,7 +12,7 @@ from typing import Any
 import omnigraph
 from omnigraph import errors
 from omnigraph.compiler import diagnostics
-from omnigraph.storage.settings import DEFAULTS
+from omnigraph.settings import DEFAULTS
 from omnigraph.testing.error_codes import CODES
 from omnigraph.testing.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
 
@@ -52,7 +52,7 @@ its [reference](cli.md#configuration); what a cluster declares, under [clusters]
 _PROTOCOL_HEAD = """\
 ## The write protocol
 
-`og.open(uri, settings=Settings(…))` with `omnigraph.storage.settings.Settings` changes how writers wait, try again and
+`og.open(uri, settings=Settings(…))` with `omnigraph.settings.Settings` changes how writers wait, try again and
 tidy up. Every default is safe for several writer processes.
 """
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from omnigraph.errors import StorageError
 from omnigraph.ids import new_ulid
-from omnigraph.storage.layout import Root, normalize_root
-from omnigraph.storage.objects import open_objects
+from omnigraph.storage.base.layout import Root, normalize_root
+from omnigraph.storage.base.objects import open_objects
 
 ACCESS_KEY = "omnigraph"
 SECRET_KEY = "omnigraph-secret"

@@ -123,7 +123,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 
-# Fields of `omnigraph.storage.settings.Settings`, given as `og.open(…, settings=…)`.
+# Fields of `omnigraph.settings.Settings`, given as `og.open(…, settings=…)`.
 WRITE_PROTOCOL = {
     "topology": "`multi_process`, or `single_process` where nobody else ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from omnigraph.storage import branches, recovery
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.store import Store
+from omnigraph.settings import Settings
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.protocol import branches, recovery
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
 from omnigraph.testing.soak_verdict import Verdict, judge

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from omnigraph.storage import manifest
-from omnigraph.storage.recovery import RECOVERY_ACTOR
-from omnigraph.storage.store import Store
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.soak_worker import BRANCHES, HOT, Try
 from omnigraph.testing.tiny import TABLES, contents
 

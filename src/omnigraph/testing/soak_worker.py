@@ -15,14 +15,16 @@ from typing import Literal
 
 import pyarrow as pa
 
-from omnigraph.engine.write.commit import Committed, commit
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import branches, failpoints, manifest, recovery
-from omnigraph.storage.capture import Txn
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.store import Store
-from omnigraph.storage.trim import trim_manifest
-from omnigraph.storage.writeset import Delete, Step, StrictInsert, TableWrite, Upsert, WriteSet
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol import branches, recovery
+from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.protocol.commit import Committed, commit
+from omnigraph.storage.protocol.trim import trim_manifest
+from omnigraph.storage.protocol.writeset import Delete, Step, StrictInsert, TableWrite, Upsert, WriteSet
 from omnigraph.testing.tiny import TABLES, inserting, open_tiny, rows_of, write
 
 BRANCHES: tuple[str | None, ...] = (None, "b1", "b2")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import StorageError
-from omnigraph.pipeline.java import java_home
+from omnigraph.pipeline.spark.java import java_home
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 180.0

@@ -10,15 +10,16 @@ import pyarrow as pa
 
 from omnigraph.errors import BadRequest, RowLevelCasContention
 from omnigraph.ids import new_ulid, now_micros
-from omnigraph.storage import manifest, tables
-from omnigraph.storage.initialize import NewGraph, NewTable, initialize
-from omnigraph.storage.layout import Address, Root
-from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.objects import open_objects
-from omnigraph.storage.rows import BranchRow, CommitRow, HeadRow, ManifestRow, SchemaRow, VersionRow
-from omnigraph.storage.schema_files import SchemaContract, SchemaHashes
-from omnigraph.storage.snapshot import TableEntry
-from omnigraph.storage.version_files import version_evidence
+from omnigraph.storage.base.layout import Address, Root
+from omnigraph.storage.base.objects import open_objects
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.version_files import version_evidence
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.initialize import NewGraph, NewTable, initialize
+from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.rows import BranchRow, CommitRow, HeadRow, ManifestRow, SchemaRow, VersionRow
+from omnigraph.storage.manifest.schema_files import SchemaContract, SchemaHashes
+from omnigraph.storage.manifest.snapshot import TableEntry
 
 SOURCE = "node Person\nedge Knows\n"
 _DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

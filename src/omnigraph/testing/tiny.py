@@ -7,20 +7,21 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from omnigraph.engine.write.commit import Committed, Prepare, commit
 from omnigraph.errors import StorageError
 from omnigraph.ids import new_ulid, now_micros
-from omnigraph.storage import manifest, tables
-from omnigraph.storage.capture import Txn
-from omnigraph.storage.layout import Root, normalize_root, table_location
-from omnigraph.storage.recovery import version_row
-from omnigraph.storage.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow
-from omnigraph.storage.schema_files import SOURCE
-from omnigraph.storage.settings import DEFAULTS, Settings
-from omnigraph.storage.snapshot import TableIdentity
-from omnigraph.storage.store import Store, store_for
-from omnigraph.storage.tables import Landed
-from omnigraph.storage.writeset import Delete, KnownUpdate, StrictInsert, TableWrite, Upsert, WriteSet
+from omnigraph.settings import DEFAULTS, Settings
+from omnigraph.storage.base.layout import Root, normalize_root, table_location
+from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import Landed
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow
+from omnigraph.storage.manifest.schema_files import SOURCE
+from omnigraph.storage.manifest.snapshot import TableIdentity
+from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.protocol.commit import Committed, Prepare, commit
+from omnigraph.storage.protocol.recovery import version_row
+from omnigraph.storage.protocol.writeset import Delete, KnownUpdate, StrictInsert, TableWrite, Upsert, WriteSet
 
 A, B, K = "node:A", "node:B", "edge:K"
 TABLES = (A, B, K)

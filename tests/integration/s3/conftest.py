@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from omnigraph.storage.layout import Root
+from omnigraph.storage.base.layout import Root
 from omnigraph.testing.s3server import S3Server, running_s3
 
 

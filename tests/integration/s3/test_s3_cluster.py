@@ -14,8 +14,8 @@ from omnigraph.cluster.boot import applied_graph_uri, read_applied
 from omnigraph.cluster.plan import plan
 from omnigraph.cluster.refresh import import_state, refresh
 from omnigraph.cluster.status import status
-from omnigraph.storage import failpoints
-from omnigraph.storage.objects import open_objects
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.objects import open_objects
 from omnigraph.testing.s3server import S3Server
 
 CONFIG = """\
@@ -80,7 +80,7 @@ def test_a_ledger_in_a_bucket_is_replaced_by_comparison(place: Path) -> None:
     root = status(place)["state_observations"]["state_path"].removesuffix("/__cluster/state.json")
 
     def interfere() -> None:
-        from omnigraph.cluster.stored import STATE, open_stored
+        from omnigraph.cluster.state.stored import STATE, open_stored
 
         objects = open_stored(root).objects
         document = json.loads(objects.read(STATE))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read import shelf as shelf_module
-from omnigraph.engine.read import topologies as topologies_module
-from omnigraph.engine.read.topologies import TOPOLOGIES
-from omnigraph.storage import derived_remote
-from omnigraph.storage.derived import drop_arrays, load_arrays, names_under, save_arrays
-from omnigraph.storage.layout import Root
+from omnigraph.engine.read.topology import files as shelf_module
+from omnigraph.engine.read.topology import store as topologies_module
+from omnigraph.engine.read.topology.store import TOPOLOGIES
+from omnigraph.storage.base import derived_remote
+from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
+from omnigraph.storage.base.layout import Root
 from omnigraph.testing.s3server import S3Server
 
 ARRAYS = {"values": np.arange(1_000), "origin": np.frombuffer(b"here", np.uint8)}
@@ -74,7 +74,7 @@ def test_another_machine_fetches_the_topology_instead_of_building_it(
     monkeypatch.setattr(topologies_module, "build_topology", lambda ends: pytest.fail("built again"))
     assert graph.query(query).rows() == [{"c.k": "a2"}]
     graph.mutate('query m() { insert E { from: "a1" to: "a0" } }')
-    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 10.0)
+    monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", 10.0)
     assert graph.query(query).rows() == [{"c.k": "a0"}, {"c.k": "a2"}]
     graph.close()
     TOPOLOGIES.clear()

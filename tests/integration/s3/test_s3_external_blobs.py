@@ -15,8 +15,8 @@ from omnigraph.cli.main import main
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.refresh import import_state
 from omnigraph.errors import ExternalBlobSource
-from omnigraph.storage.layout import Root
-from omnigraph.storage.objects import open_objects
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.objects import open_objects
 from omnigraph.testing.s3server import S3Server
 from server_process import ServerProcess, running
 

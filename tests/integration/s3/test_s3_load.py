@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.runners import LoadRequest
-from omnigraph.engine.write.files import list_files, open_output
+from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake.files import list_files, open_output
 from omnigraph.errors import NotFound, ValueViolation
-from omnigraph.pipeline.export import export_files
-from omnigraph.pipeline.jobs import LocalTasks
-from omnigraph.pipeline.load import load
-from omnigraph.pipeline.staging import Tuning
+from omnigraph.pipeline.tasks.export import export_files
+from omnigraph.pipeline.tasks.jobs import LocalTasks
+from omnigraph.pipeline.tasks.load import load
+from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.testing.loads import export_text
 from omnigraph.testing.s3server import S3Server
 

@@ -10,22 +10,16 @@ from collections import Counter
 import pytest
 
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
-from omnigraph.storage import manifest, recovery, tables
-from omnigraph.storage.layout import Root, normalize_root
-from omnigraph.storage.objects import open_objects
-from omnigraph.storage.opening import open_read_only, open_read_write
-from omnigraph.storage.store import store_for
+from omnigraph.storage.base.layout import Root, normalize_root
+from omnigraph.storage.base.objects import open_objects
+from omnigraph.storage.base.store import store_for
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.opening import open_read_only, open_read_write
+from omnigraph.storage.protocol import recovery
 from omnigraph.testing.object_behaviour import BEHAVIOURS, Behaviour
 from omnigraph.testing.s3server import S3Server
-from omnigraph.testing.storage_graph import (
-    HASHES,
-    create_branch,
-    create_graph,
-    entry_of,
-    people,
-    publish,
-    write_table,
-)
+from omnigraph.testing.storage_graph import HASHES, create_branch, create_graph, entry_of, people, publish, write_table
 
 PERSON = "node:Person"
 
@@ -90,7 +84,7 @@ def test_wrong_credentials_are_a_configuration_error(s3_server: S3Server, s3_roo
 INIT_RACER = """
 import sys
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.layout import normalize_root
+from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import create_graph
 sys.stdin.readline()
 try:
@@ -103,7 +97,7 @@ except OmnigraphError as error:
 COMMIT_RACER = """
 import sys
 from omnigraph.storage import tables
-from omnigraph.storage.layout import normalize_root
+from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import entry_of, people, publish
 root, name = normalize_root(sys.argv[1]), sys.argv[2]
 address = entry_of(root, "node:Person").address(root)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.pipeline.session import spark_session, stop_session
+from omnigraph.pipeline.spark.session import spark_session, stop_session
 
 HERE = Path(__file__).parent
 

@@ -10,11 +10,11 @@ from typing import Any
 from load_cases import Case
 
 import omnigraph as og
-from omnigraph.engine.core import Core
-from omnigraph.engine.lifecycle import create_graph, open_graph
-from omnigraph.engine.result import LoadResult
-from omnigraph.engine.runners import LoadRequest, run
-from omnigraph.engine.write.load import parse_mode
+from omnigraph.engine.api.runners import LoadRequest, run
+from omnigraph.engine.values.result import LoadResult
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.lifecycle import create_graph, open_graph
+from omnigraph.engine.write.load_rows import parse_mode
 from omnigraph.testing.loads import export_text, load_lines
 
 ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.runners import LoadRequest
+from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline.jobs import LocalTasks, SparkTasks
-from omnigraph.pipeline.load import load
-from omnigraph.pipeline.staging import Tuning
+from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
+from omnigraph.pipeline.tasks.load import load
+from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.testing.corrupt import SCHEMA, Line, corrupt_lines
 
 TOTAL = 20_000

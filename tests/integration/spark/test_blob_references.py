@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 
 import omnigraph as og
 from omnigraph.errors import ExternalBlobSource, ValueViolation
-from omnigraph.pipeline.jobs import SparkTasks
-from omnigraph.pipeline.maintain import spread_delta
+from omnigraph.pipeline.tasks.compare import spread_delta
+from omnigraph.pipeline.tasks.jobs import SparkTasks
 
 SCHEMA = "node Doc { name: String @key  content: Blob?  n: I64? }"
 

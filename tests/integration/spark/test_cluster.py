@@ -16,12 +16,12 @@ from omnigraph.testing.spark_cluster import running_cluster
 PROGRAM = """
 import json, os, sys
 import omnigraph as og
-from omnigraph.engine.runners import LoadRequest
-from omnigraph.engine.write.files import open_output
-from omnigraph.pipeline.jobs import SparkTasks
-from omnigraph.pipeline.load import load
-from omnigraph.pipeline.session import spark_session, stop_session
-from omnigraph.pipeline.staging import Tuning
+from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake.files import open_output
+from omnigraph.pipeline.tasks.jobs import SparkTasks
+from omnigraph.pipeline.tasks.load import load
+from omnigraph.pipeline.spark.session import spark_session, stop_session
+from omnigraph.pipeline.tasks.stage_driver import Tuning
 
 place, master = sys.argv[1:]
 with open_output(f"{place}/in.jsonl") as file:

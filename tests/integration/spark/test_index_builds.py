@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine import index_builds, indexes
-from omnigraph.engine.indexes import missing_indexes
+from omnigraph.engine.maintenance import index_builds, indexes
+from omnigraph.engine.maintenance.indexes import missing_indexes
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline import indexing
-from omnigraph.pipeline.indexing import SpreadBuilder
-from omnigraph.pipeline.jobs import LocalTasks
-from omnigraph.storage import tables
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.tables import TableHandle
+from omnigraph.pipeline.tasks import indexing
+from omnigraph.pipeline.tasks.indexing import SpreadBuilder
+from omnigraph.pipeline.tasks.jobs import LocalTasks
+from omnigraph.settings import Settings
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.testing.invariants import violations
 
 SCHEMA = """
@@ -165,7 +165,7 @@ def test_small_tables_and_processes_without_spark_build_in_the_commit(
     with og.open(place) as graph:
         graph.ensure_indices()
     with og.open(shutil.copytree(template, tmp_path / "h.omni"), settings=Settings(distribute_rows=10)) as graph:
-        monkeypatch.setattr("omnigraph.pipeline.session.is_at_hand", lambda: False)
+        monkeypatch.setattr("omnigraph.pipeline.spark.session.is_at_hand", lambda: False)
         graph.ensure_indices()
         assert {each.coverage for each in graph.indexes()} == {1.0}
         with pytest.raises(BadRequest, match="unknown runner 'gpu'"):

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.merge import delta
-from omnigraph.engine.merge.delta import compared
-from omnigraph.pipeline import maintain
-from omnigraph.pipeline.jobs import LocalTasks
-from omnigraph.storage.settings import Settings
+from omnigraph.engine.views import delta
+from omnigraph.engine.views.delta import compared
+from omnigraph.pipeline.tasks import compare
+from omnigraph.pipeline.tasks.jobs import LocalTasks
+from omnigraph.settings import Settings
 
 SCHEMA = "node Doc { name: String @key  n: I64?  body: Blob? }"
 
@@ -37,7 +37,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Every rewritten table counts as large; says how many ranges were compared by tasks."""
     seen: list[int] = []
-    plain = maintain._ranges
+    plain = compare._ranges
 
     def counted(cuts: Any) -> Any:
         found = plain(cuts)
@@ -45,8 +45,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return found
 
     monkeypatch.setattr(delta, "_REWRITE_ROWS", 0)
-    monkeypatch.setattr(maintain, "_SENT_BYTES", 0)
-    monkeypatch.setattr(maintain, "_ranges", counted)
+    monkeypatch.setattr(compare, "_SENT_BYTES", 0)
+    monkeypatch.setattr(compare, "_ranges", counted)
     return seen
 
 
@@ -56,7 +56,7 @@ def test_ranges_together_are_the_whole(template: Path) -> None:
         tables = [view.table(view.catalog.nodes["Doc"]) for view in (one, other)]
         whole = compared(*tables)
         for rows, sent in ((10_000, 1 << 20), (100, 0), (7, 300)):
-            spread = maintain.spread_delta(*tables, LocalTasks(), range_rows=rows, sent_bytes=sent)
+            spread = compare.spread_delta(*tables, LocalTasks(), range_rows=rows, sent_bytes=sent)
             assert spread.before.equals(whole.before)
             assert spread.after.equals(whole.after)
         assert list((template / "__loads").glob("*")) == [], "files that tasks have written are gone"

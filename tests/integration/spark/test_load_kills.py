@@ -12,13 +12,13 @@ import pytest
 from load_cases import MANY, PEOPLE, SCHEMA
 
 import omnigraph as og
-from omnigraph.engine.runners import LoadRequest
+from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline.jobs import LocalTasks
-from omnigraph.pipeline.load import load
-from omnigraph.pipeline.staging import Tuning
-from omnigraph.storage import failpoints
-from omnigraph.storage.settings import Settings
+from omnigraph.pipeline.tasks.jobs import LocalTasks
+from omnigraph.pipeline.tasks.load import load
+from omnigraph.pipeline.tasks.stage_driver import Tuning
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.loads import export_text
 from omnigraph.testing.one_commit import stray_files
@@ -82,7 +82,7 @@ def test_a_killed_load_is_all_there_or_not_at_all(tmp_path: Path, mode: str, spe
 DRIVER = """
 import sys
 import omnigraph as og
-from omnigraph.pipeline.session import spark_session
+from omnigraph.pipeline.spark.session import spark_session
 spark_session("local[2,4]")
 og.open(sys.argv[1]).load(sys.argv[2], runner="spark")
 """

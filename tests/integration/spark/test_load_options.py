@@ -16,13 +16,13 @@ from load_cases import BAD_LINES, MANY, PEOPLE, SCHEMA, edge, lines, person
 from outcomes import inline
 
 import omnigraph as og
-from omnigraph.engine.runners import LoadRequest
+from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import BadRequest, KeyConflict, NotFound, ReadSetChanged, ValueViolation
-from omnigraph.pipeline.jobs import LocalTasks, Progress, SparkTasks
-from omnigraph.pipeline.load import load
-from omnigraph.pipeline.staging import Tuning
-from omnigraph.storage import failpoints
-from omnigraph.storage.strays import discard_with_strays
+from omnigraph.pipeline.tasks.jobs import LocalTasks, Progress, SparkTasks
+from omnigraph.pipeline.tasks.load import load
+from omnigraph.pipeline.tasks.stage_driver import Tuning
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.maintenance.strays import discard_with_strays
 from omnigraph.testing.loads import export_text
 from omnigraph.testing.one_commit import stray_files
 

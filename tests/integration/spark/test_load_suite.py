@@ -10,9 +10,9 @@ import pytest
 from load_cases import Case, bad, good
 from outcomes import inline, outcome
 
-from omnigraph.pipeline.jobs import LocalTasks, SparkTasks
-from omnigraph.pipeline.load import load
-from omnigraph.pipeline.staging import Tuning
+from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
+from omnigraph.pipeline.tasks.load import load
+from omnigraph.pipeline.tasks.stage_driver import Tuning
 
 CASES = [pytest.param(case, id=case.name) for case in (*good(), *bad())]
 REFUSED = {case.name for case in bad()}

@@ -14,10 +14,10 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNull, Not
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.pipeline.datasource import OmnigraphSource, plan_table
-from omnigraph.pipeline.export import export_files
-from omnigraph.pipeline.filters import lance_predicate
-from omnigraph.pipeline.jobs import LocalTasks, SparkTasks
+from omnigraph.pipeline.spark.datasource import OmnigraphSource, plan_table
+from omnigraph.pipeline.spark.filters import lance_predicate
+from omnigraph.pipeline.tasks.export import export_files
+from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
 
 
 @pytest.fixture

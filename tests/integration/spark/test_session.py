@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import BadRequest, StorageError
-from omnigraph.pipeline import session
+from omnigraph.pipeline.spark import session
 
 PROBE = """
-from omnigraph.pipeline.session import spark_session
+from omnigraph.pipeline.spark.session import spark_session
 spark = spark_session("local[1,2]")
 print(spark.range(3).count(), spark._jvm.java.lang.System.getProperty("java.home"))
 """
@@ -62,7 +62,7 @@ def test_spark_starts_without_any_java_of_the_machine(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_master_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
-    code = "from omnigraph.pipeline.session import spark_session; spark_session('nonsense://x')"
+    code = "from omnigraph.pipeline.spark.session import spark_session; spark_session('nonsense://x')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode != 0
     assert f"{StorageError.__name__}: Spark did not start on nonsense://x" in done.stderr

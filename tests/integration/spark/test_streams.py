@@ -12,9 +12,9 @@ from pyspark.errors import PySparkException
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, StorageError
-from omnigraph.pipeline.datasource import OmnigraphSource
-from omnigraph.pipeline.sink import apply_batch
-from omnigraph.storage import failpoints
+from omnigraph.pipeline.spark.datasource import OmnigraphSource
+from omnigraph.pipeline.spark.sink import apply_batch
+from omnigraph.storage.base import failpoints
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read.adjacency import Adjacency
-from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.spread_lists import build_spread
-from omnigraph.engine.read.topology import Ends, Topology, build_topology
-from omnigraph.storage.derived import DERIVED_DIR
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.topology.adjacency import Adjacency
+from omnigraph.engine.read.topology.spread_lists import build_spread
+from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
+from omnigraph.storage.base.derived import DERIVED_DIR
 
 SCHEMA = """
 node Person { handle: String @key }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cli.credentials import forget_token, store_token, token_for, token_source
+from omnigraph.cli.address.credentials import forget_token, store_token, token_for, token_source
 from omnigraph.errors import BadRequest
 
 SERVERS = {"prod": "http://h:8080/", "team": "http://h:8080/team", "other-one": "https://o"}

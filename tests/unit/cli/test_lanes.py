@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from omnigraph.cli.lanes import behind, drawn
-from omnigraph.engine.log import LogEntry
-from omnigraph.storage.commits import GraphCommit
+from omnigraph.cli.terminal.lanes import behind, drawn
+from omnigraph.engine.changes.log import LogEntry
+from omnigraph.storage.manifest.commits import GraphCommit
 
 
 def entry(name: str, *parents: str) -> LogEntry:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.cli.commands import COMMANDS, GROUPS
-from omnigraph.cli.globals import ADDRESSING, GLOBAL_OPTIONS
-from omnigraph.cli.parse import Help, Parsed, UsageError, Version, parse
+from omnigraph.cli.table.globals import ADDRESSING, GLOBAL_OPTIONS
+from omnigraph.cli.table.parse import Help, Parsed, UsageError, Version, parse
 
 
 def parsed(*argv: str) -> Parsed:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli.rows import Envelope, Layout, render
+from omnigraph.cli.terminal.rows import Envelope, Layout, render
 
 WIDE = Layout()
 

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli_runner import COMMAND, Desk, desk, template
-from omnigraph.cli.prompt import fragments
-from omnigraph.cli.verbs.shell import is_open
+from omnigraph.cli.input.prompt import fragments
+from omnigraph.cli.verbs.data.shell import is_open
 
 __all__ = ["desk", "template"]  # fixtures
 

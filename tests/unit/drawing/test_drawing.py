@@ -8,14 +8,14 @@ from xml.etree import ElementTree
 import pytest
 
 import omnigraph as og
-from omnigraph.drawing.answer import draw_answer
-from omnigraph.drawing.layout import place
-from omnigraph.drawing.neighbourhood import draw_neighbourhood
-from omnigraph.drawing.picture import Arrow, Box, Picture
-from omnigraph.drawing.render import render
-from omnigraph.drawing.text import to_mermaid, to_tree
-from omnigraph.drawing.types import draw_schema
 from omnigraph.errors import BadRequest, NotFound
+from omnigraph.render.answer import draw_answer
+from omnigraph.render.layout import place
+from omnigraph.render.neighbourhood import draw_neighbourhood
+from omnigraph.render.picture import Arrow, Box, Picture
+from omnigraph.render.render import render
+from omnigraph.render.text import to_mermaid, to_tree
+from omnigraph.render.types import draw_schema
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

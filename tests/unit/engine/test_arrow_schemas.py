@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from omnigraph.compiler.catalog import accept_schema
-from omnigraph.engine.arrow import row_schema, stored_schema, table_types, to_stored
+from omnigraph.engine.values.arrow import row_schema, stored_schema, table_types, to_stored
 from omnigraph.ids import new_ulid
-from omnigraph.storage.blob_cells import BLOB_CELL
-from omnigraph.storage.tables import PRIMARY_KEY
+from omnigraph.storage.lance.blob_cells import BLOB_CELL
+from omnigraph.storage.lance.tables import PRIMARY_KEY
 from omnigraph.testing.memory_rows import rows_table
 
 CATALOG = accept_schema(

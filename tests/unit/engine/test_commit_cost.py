@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from omnigraph.storage import manifest, tables
-from omnigraph.storage.objects import Objects
-from omnigraph.storage.store import Store
+from omnigraph.storage.base.objects import Objects
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
 from omnigraph.testing.tiny import A, B, create_tiny, inserting, write
 
 

@@ -16,7 +16,7 @@ import omnigraph as og
 from omnigraph.cli.main import main
 from omnigraph.embeddings import EmbeddingConfig, Limits, cached, make_embedder
 from omnigraph.embeddings.mock import mock_vector
-from omnigraph.engine.graph import Graph
+from omnigraph.engine.api.graph import Graph
 from omnigraph.errors import BadRequest, EmbeddingError
 
 SCHEMA = """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.write import references
+from omnigraph.engine.intake import external_blobs
 from omnigraph.errors import ExternalBlobSource, OmnigraphError, ResourceLimitExceeded, ValueViolation
 from omnigraph.policy.external_blobs import MAX_URI_BYTES
 
@@ -139,8 +139,8 @@ def test_a_uri_has_a_limit(desk: Desk) -> None:
 
 
 def test_an_operation_has_a_limit(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert references.MAX_CELLS == 8_192
-    monkeypatch.setattr(references, "MAX_CELLS", 4)
+    assert external_blobs.MAX_CELLS == 8_192
+    monkeypatch.setattr(external_blobs, "MAX_CELLS", 4)
     desk.lay("a")
     many = [doc(str(n), desk.uri("a")) for n in range(5)]
     told = {"resource": "external Blob reference cells", "limit": 4, "actual": 5}

@@ -60,7 +60,7 @@ def test_a_process_that_only_reads_imports_nothing_that_only_others_need(tmp_pat
         "graph = omnigraph.open(sys.argv[1])\n"
         "graph.query('query q() { match { $p: Person } return { count($p) as n } }').scalar()\n"
         "others = ('omnigraph.engine.write', 'omnigraph.engine.merge.merge', 'omnigraph.engine.feed', 'omnigraph.pipeline',\n"
-        "          'omnigraph.engine.read.search', 'omnigraph.engine.maintain', 'omnigraph.policy.cedar', 'yaml')\n"
+        "          'omnigraph.engine.read.search.ranking', 'omnigraph.engine.maintenance.optimize', 'omnigraph.policy.cedar', 'yaml')\n"
         "sys.exit(' '.join(name for name in others if name in sys.modules) or None)\n"
     )
     subprocess.run([sys.executable, "-c", script, tmp_path / "g"], check=True, timeout=60)

@@ -10,8 +10,8 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.types import BASE_SCALARS, PropType
-from omnigraph.engine.indexes import declared_indexes, index_kind, missing_indexes
-from omnigraph.storage.forks import owned_refs
+from omnigraph.engine.maintenance.indexes import declared_indexes, index_kind, missing_indexes
+from omnigraph.storage.protocol.forks import owned_refs
 from omnigraph.testing.invariants import violations
 
 
@@ -157,14 +157,14 @@ def test_lance_answers_such_filters_from_the_ordered_index(towns: og.Graph, filt
 def test_a_hot_column_does_not_keep_a_large_table_from_its_index(
     towns: og.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.read.scan._FEW_IN_MEMORY", 0)
+    monkeypatch.setattr("omnigraph.engine.read.match.scan._FEW_IN_MEMORY", 0)
     towns.query('query q() { match { $t: Town $t.name contains "5" } return { count(distinct $t.name) as n } }')
     result = towns.query('query q() { match { $t: Town $t.name = "town_005%" } return { $t.size } }')
     assert 0 < scanned_bytes(result) <= 64 * len(result)
 
 
 def test_a_large_load_leaves_its_indexes_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.indexes.LARGE_LOAD", 50)
+    monkeypatch.setattr("omnigraph.engine.maintenance.indexes.LARGE_LOAD", 50)
     graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }\nnode Pet { name: String @key }")
     graph.load([*records(0, 60), '{"type":"Pet","data":{"name":"Rex"}}'])
     coverage = {(each.type_key, each.column): each.coverage for each in graph.indexes()}

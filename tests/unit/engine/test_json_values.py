@@ -9,7 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.json_values import IMAGE, JS_SAFE, NATIVE, Style, json_objects, json_rows, json_texts, json_values
+from omnigraph.engine.values.json_values import (
+    IMAGE,
+    JS_SAFE,
+    NATIVE,
+    Style,
+    json_objects,
+    json_rows,
+    json_texts,
+    json_values,
+)
 from omnigraph.errors import Corrupt
 
 SAFE = 2**53 - 1

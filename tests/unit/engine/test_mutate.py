@@ -10,7 +10,7 @@ import omnigraph as og
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import DeleteNode, InsertEdge, InsertNode, MutationPlan, UpdateNode, Value
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.write.mutate import Request, execute
+from omnigraph.engine.write.statements import Request, execute
 from omnigraph.errors import ValueViolation
 
 STRING, I64 = PropType("String"), PropType("I64")

@@ -10,7 +10,7 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.diagnostics import ParseError
 from omnigraph.errors import BadRequest, NotFound, StorageError
-from omnigraph.storage import manifest
+from omnigraph.storage.manifest import manifest
 
 SCHEMA = "node Hut { code: String @key }"
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.arrow import arrow_type
-from omnigraph.engine.compare import typed_array
-from omnigraph.engine.predicate import Bindings, Evaluator
-from omnigraph.engine.pushdown import push
+from omnigraph.engine.values.arrow import arrow_type
+from omnigraph.engine.values.compare import typed_array
+from omnigraph.engine.values.predicate import Bindings, Evaluator
+from omnigraph.engine.values.pushdown import push
 from omnigraph.errors import BadRequest
 
 NOW = DateTime(1_700_000_000_123)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.compiler.temporal import format_date, format_datetime
-from omnigraph.engine.spelling import iso_dates, iso_timestamps, json_floats, json_strings, positional_floats
+from omnigraph.engine.values.spelling import iso_dates, iso_timestamps, json_floats, json_strings, positional_floats
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 FLOATS32 = st.floats(allow_nan=False, allow_infinity=False, width=32)

@@ -11,9 +11,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValueViolation
-from omnigraph.pipeline.declared import Pipeline, parse_pipelines
-from omnigraph.pipeline.execute import RunOptions, run_pipeline
-from omnigraph.pipeline.runs import history
+from omnigraph.pipeline.runs.declared import Pipeline, parse_pipelines
+from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
+from omnigraph.pipeline.runs.records import history
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
 MAPPING = "sources: {people: {path: people.csv}}\nnodes: {Person: {from: people}}\n"

@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.pipeline import importers
+from omnigraph.pipeline.formats import importers
 
 SCHEMA = """
 node Person {

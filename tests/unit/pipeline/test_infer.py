@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValueViolation
-from omnigraph.pipeline.infer import Inference
+from omnigraph.pipeline.formats.infer import Inference
 
 PEOPLE = """id,full name,age,joined,zip,company_id,manager_id,active
 1,Ada,36,2020-01-01T10:00:00Z,00123,c1,,true

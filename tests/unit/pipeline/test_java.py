@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline import java
+from omnigraph.pipeline.spark import java
 
 
 def make_home(place: Path, version: str, script: str = "#!/bin/sh\n") -> Path:

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.write.files import InputFile
-from omnigraph.engine.write.lines import LINE_BYTES
-from omnigraph.engine.write.tabular import FrameShape
+from omnigraph.engine.intake.files import InputFile
+from omnigraph.engine.intake.lines import LINE_BYTES
+from omnigraph.engine.intake.tabular import FrameShape
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
-from omnigraph.pipeline.buckets import bucket_mask, text_hashes
-from omnigraph.pipeline.decode import _record_pieces, count_lines, decode_split
-from omnigraph.pipeline.sources import Source, cut
-from omnigraph.pipeline.staging import original_positions
+from omnigraph.pipeline.tasks.buckets import bucket_mask, text_hashes
+from omnigraph.pipeline.tasks.decode import _record_pieces, count_lines, decode_split
+from omnigraph.pipeline.tasks.splits import Source, cut
+from omnigraph.pipeline.tasks.stage_driver import original_positions
 
 TEXTS = [
     b"",

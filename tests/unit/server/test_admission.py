@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from omnigraph.server.admission import Admission, Caps, caps_from
-from omnigraph.server.refusal import Refusal
+from omnigraph.server.http.refusal import Refusal
 
 
 def test_of_thirty_two_attempts_sixteen_are_admitted() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.server.hosts import is_own
+from omnigraph.server.http.hosts import is_own
 from omnigraph.server.settings import settings_from
 
 OWN = [

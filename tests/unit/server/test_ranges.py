@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
-from omnigraph.server.ranges import Changed, NotModified, Part, Unsatisfiable, Whole, parse_range, wanted
+from omnigraph.server.http.ranges import Changed, NotModified, Part, Unsatisfiable, Whole, parse_range, wanted
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 20))

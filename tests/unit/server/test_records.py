@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.server.records import record_lines
-from omnigraph.server.refusal import Refusal
+from omnigraph.server.http.records import record_lines
+from omnigraph.server.http.refusal import Refusal
 
 VALUES = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from omnigraph.server.transport import CHUNK, Produced, ReaderGone, Sink, Streamed
+from omnigraph.server.http.streams import CHUNK, Produced, ReaderGone, Sink, Streamed
 from omnigraph.server.work import Pools
 
 _Produce = Callable[[Sink], object]

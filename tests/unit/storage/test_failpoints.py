@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import BadRequest, StorageError
-from omnigraph.storage import failpoints
+from omnigraph.storage.base import failpoints
 
 SOURCE = Path(omnigraph.__file__).parent
 

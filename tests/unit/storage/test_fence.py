@@ -9,13 +9,15 @@ import pytest
 
 from omnigraph.errors import Conflict, Corrupt, ReadSetChanged, RecoveryRequired
 from omnigraph.ids import new_ulid
-from omnigraph.storage import fence, manifest, sidecar, tables
-from omnigraph.storage.branches import create_branch, delete_branch
-from omnigraph.storage.fence import Abort
-from omnigraph.storage.lease import Lease
-from omnigraph.storage.reclaim import reclaim_versions
-from omnigraph.storage.store import Store
-from omnigraph.storage.tables import BRANCH, OPERATION_ID, Landed, Staged, TableHandle
+from omnigraph.storage.base.lease import Lease
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.reclaim import reclaim_versions
+from omnigraph.storage.lance.tables import BRANCH, OPERATION_ID, Landed, Staged, TableHandle
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol import fence, sidecar
+from omnigraph.storage.protocol.branches import create_branch, delete_branch
+from omnigraph.storage.protocol.fence import Abort
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, rows_of, write
 
@@ -154,6 +156,6 @@ def test_the_garbage_of_a_live_writer_is_waited_for(store: Store) -> None:
 
 
 def test_a_lease_of_another_host_is_only_judged_by_its_age() -> None:
-    from omnigraph.storage.lease import expired
+    from omnigraph.storage.base.lease import expired
 
     assert not expired(Lease("elsewhere/1/x", 0, 1 << 60, 30_000), skew_ms=0)

@@ -8,7 +8,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 
 import pytest
 
-from omnigraph.storage.gates import Gates, gates_for
+from omnigraph.storage.base.gates import Gates, gates_for
 
 
 def test_one_registry_per_root() -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage import tables
-from omnigraph.storage.layout import Address, normalize_root
-from omnigraph.storage.patch import numbered
-from omnigraph.storage.tables import IndexSpec, Landed, Refused, Staged, TableHandle
+from omnigraph.storage.base.layout import Address, normalize_root
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.patch import numbered
+from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 
 SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
 ID_INDEX = IndexSpec(column="id", index_type="BTREE", name="id_idx")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage import tables
-from omnigraph.storage.layout import Address, normalize_root
-from omnigraph.storage.tables import IndexSpec, Landed, Refused, Staged, TableHandle
+from omnigraph.storage.base.layout import Address, normalize_root
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
 NAMES = [f"p{number:03d}" for number in range(120)]

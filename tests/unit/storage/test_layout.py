@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.errors import BadRequest
 from omnigraph.ids import fnv1a64
-from omnigraph.storage.layout import normalize_branch, normalize_root, ref_file, split_key, table_location
+from omnigraph.storage.base.layout import normalize_branch, normalize_root, ref_file, split_key, table_location
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import time
 from dataclasses import replace
 
 from omnigraph.ids import now_micros
-from omnigraph.storage import failpoints
-from omnigraph.storage.lease import Heartbeat, Lease, expired, fresh_lease, is_own, process_owner
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.lease import Heartbeat, Lease, expired, fresh_lease, is_own, process_owner
 
 
 def test_a_fresh_lease_is_own_and_live() -> None:

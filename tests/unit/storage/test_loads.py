@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from omnigraph.ids import new_ulid
-from omnigraph.storage import loads, parts, tables
-from omnigraph.storage.layout import LOADS_DIR
-from omnigraph.storage.parts import load_directory
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.store import Store, store_for
-from omnigraph.storage.tables import Landed, TableHandle
+from omnigraph.settings import Settings
+from omnigraph.storage.base.layout import LOADS_DIR
+from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.lance import parts, tables
+from omnigraph.storage.lance.parts import load_directory
+from omnigraph.storage.lance.tables import Landed, TableHandle
+from omnigraph.storage.maintenance import load_claims
 
 SCHEMA = pa.schema(
     [
@@ -75,9 +76,9 @@ def test_adopted_parts_outlive_their_load_and_keep_their_blobs(tmp_path: Path) -
 
 def test_a_claim_keeps_the_scratch_of_a_live_load_and_takes_it_along(tmp_path: Path) -> None:
     store, load_id = a_store(tmp_path), new_ulid()
-    with loads.claimed(store, load_id):
+    with load_claims.claimed(store, load_id):
         parts.write_part(store.root, f"{load_directory(load_id)}/p", rows("a"))
-        assert loads.discard_abandoned(store) == []
+        assert load_claims.discard_abandoned(store) == []
         assert store.objects.list_tree(load_directory(load_id))
     assert store.objects.list_tree(LOADS_DIR) == []
 
@@ -85,5 +86,5 @@ def test_a_claim_keeps_the_scratch_of_a_live_load_and_takes_it_along(tmp_path: P
 def test_what_nobody_claims_is_removed(tmp_path: Path) -> None:
     store = a_store(tmp_path)
     parts.write_part(store.root, f"{load_directory('dead')}/p", rows("a"))
-    assert loads.discard_abandoned(store) == [load_directory("dead")]
+    assert load_claims.discard_abandoned(store) == [load_directory("dead")]
     assert store.objects.list_tree(LOADS_DIR) == []

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import manifest, tables
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.store import Store
+from omnigraph.settings import Settings
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.tiny import A, contents, create_tiny, inserting, upserting, write
 

@@ -12,13 +12,15 @@ import pytest
 
 from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed
 from omnigraph.ids import new_ulid, now_micros
-from omnigraph.storage import manifest, tables
-from omnigraph.storage.commits import GraphCommit, Lineage
-from omnigraph.storage.decode import decode_state, fold
-from omnigraph.storage.layout import Root, normalize_root
-from omnigraph.storage.manifest_scan import COMMIT_COLUMNS, SCAN_COLUMNS
-from omnigraph.storage.row_codec import encode_rows, parse_control, parse_schema, parse_table, parse_version
-from omnigraph.storage.rows import (
+from omnigraph.storage.base.layout import Root, normalize_root
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.evidence import VersionEvidence
+from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.commits import GraphCommit, Lineage
+from omnigraph.storage.manifest.decode import decode_state, fold
+from omnigraph.storage.manifest.row_codec import encode_rows, parse_control, parse_schema, parse_table, parse_version
+from omnigraph.storage.manifest.rows import (
     AbortRow,
     BranchRow,
     CommitRow,
@@ -32,8 +34,8 @@ from omnigraph.storage.rows import (
     TombstoneRow,
     VersionRow,
 )
-from omnigraph.storage.snapshot import TableIdentity, VersionEvidence
-from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.manifest.scan import COMMIT_COLUMNS, SCAN_COLUMNS
+from omnigraph.storage.manifest.snapshot import TableIdentity
 from omnigraph.testing.storage_graph import create_branch, create_graph, entry_of, people, publish, write_table
 
 PERSON = "node:Person"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import Corrupt, StorageError
-from omnigraph.storage import failpoints
-from omnigraph.storage.layout import PROBE_PREFIX, normalize_root
-from omnigraph.storage.objects import Objects, open_objects, prove_create_if_absent
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import PROBE_PREFIX, normalize_root
+from omnigraph.storage.base.objects import Objects, open_objects, prove_create_if_absent
 from omnigraph.testing.object_behaviour import BEHAVIOURS, Behaviour
 
 
@@ -65,7 +65,7 @@ def test_a_file_in_place_of_a_directory_is_loud_when_writing(objects: Objects, t
 
 def test_the_probe_leaves_a_colliding_file_alone(objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
     names = iter(["TAKEN", "FREE"])
-    monkeypatch.setattr("omnigraph.storage.objects.new_ulid", lambda: next(names))
+    monkeypatch.setattr("omnigraph.storage.base.objects.new_ulid", lambda: next(names))
     objects.write(f"{PROBE_PREFIX}TAKEN", "mine")
     prove_create_if_absent(objects)
     assert objects.list_tree("") == [f"{PROBE_PREFIX}TAKEN"]
@@ -73,7 +73,7 @@ def test_the_probe_leaves_a_colliding_file_alone(objects: Objects, monkeypatch: 
 
 
 def test_the_probe_gives_up_when_every_name_is_taken(objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.storage.objects.new_ulid", lambda: "TAKEN")
+    monkeypatch.setattr("omnigraph.storage.base.objects.new_ulid", lambda: "TAKEN")
     objects.write(f"{PROBE_PREFIX}TAKEN", "mine")
     with pytest.raises(StorageError, match="no unused name"):
         prove_create_if_absent(objects)
@@ -96,8 +96,8 @@ def test_a_store_that_overwrites_on_create_is_refused(tmp_path: Path, monkeypatc
 FULL_DISK = """
 import resource, signal, sys
 from omnigraph.errors import StorageError
-from omnigraph.storage.layout import normalize_root
-from omnigraph.storage.objects import open_objects
+from omnigraph.storage.base.layout import normalize_root
+from omnigraph.storage.base.objects import open_objects
 objects = open_objects(normalize_root(sys.argv[1]))
 objects.write("a", "old")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

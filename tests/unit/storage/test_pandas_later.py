@@ -15,14 +15,14 @@ assert graph.query("query q() { match { $a: A } return { $a.k } }").rows() == [{
 assert "pandas" not in sys.modules
 """
 IMPORTS = """
-import omnigraph.storage.pandas_later, sys
+import omnigraph.storage.lance.pandas_later, sys
 import pyarrow
 import pandas
 assert pyarrow.array(pandas.Series([1.0, float("nan")])).null_count == 1
-assert not any(type(finder).__module__ == "omnigraph.storage.pandas_later" for finder in sys.meta_path)
+assert not any(type(finder).__module__ == "omnigraph.storage.lance.pandas_later" for finder in sys.meta_path)
 """
 CONVERTS = """
-import omnigraph.storage.pandas_later, sys
+import omnigraph.storage.lance.pandas_later, sys
 import pyarrow
 table = pyarrow.table({"a": [1, 2]})
 assert "pandas" not in sys.modules
@@ -30,7 +30,7 @@ assert list(table.to_pandas()["a"]) == [1, 2]
 """
 ALREADY = """
 import pandas, pyarrow
-import omnigraph.storage.pandas_later
+import omnigraph.storage.lance.pandas_later
 assert pyarrow.array(pandas.Series([1.0, float("nan")])).null_count == 1
 """
 

@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import Corrupt
-from omnigraph.storage import audit, classify, failpoints, manifest, recovery, sidecar, tables
-from omnigraph.storage.branches import create_branch
-from omnigraph.storage.recovery import RECOVERY_ACTOR
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.store import Store, store_for
+from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol import audit, classify, recovery, sidecar
+from omnigraph.storage.protocol.branches import create_branch
+from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, write

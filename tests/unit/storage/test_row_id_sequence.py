@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage import tables
-from omnigraph.storage.layout import normalize_root
-from omnigraph.storage.row_id_sequence import Run, Scattered, parse_sequence
-from omnigraph.storage.tables import Landed, TableHandle, key_field
+from omnigraph.storage.base.layout import normalize_root
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.row_id_sequence import Run, Scattered, parse_sequence
+from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
 
 SCHEMA = pa.schema([key_field(), pa.field("n", pa.int64())])
 ROWS = 3_000

@@ -10,14 +10,16 @@ import pytest
 
 from omnigraph.errors import Corrupt, FormatRefused, StorageError
 from omnigraph.ids import new_ulid
-from omnigraph.storage import failpoints, sidecar
-from omnigraph.storage.layout import RECOVERY_DIR, normalize_root
-from omnigraph.storage.lease import fresh_lease
-from omnigraph.storage.objects import Objects, open_objects
-from omnigraph.storage.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
-from omnigraph.storage.sidecar import Fork, PlannedCommit, Sidecar, TablePlan, Token
-from omnigraph.storage.snapshot import TableIdentity, VersionEvidence
-from omnigraph.storage.writeset import ManifestDelta, Rename
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import RECOVERY_DIR, normalize_root
+from omnigraph.storage.base.lease import fresh_lease
+from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.lance.evidence import VersionEvidence
+from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
+from omnigraph.storage.manifest.snapshot import TableIdentity
+from omnigraph.storage.protocol import sidecar
+from omnigraph.storage.protocol.sidecar import Fork, PlannedCommit, Sidecar, TablePlan, Token
+from omnigraph.storage.protocol.writeset import ManifestDelta, Rename
 
 
 @pytest.fixture

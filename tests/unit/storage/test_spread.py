@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.storage import spread, tables
-from omnigraph.storage.layout import Address, normalize_root
-from omnigraph.storage.steps import stage_step
-from omnigraph.storage.tables import IndexSpec, Landed, Refused, Staged, TableHandle
-from omnigraph.storage.writeset import Patch
+from omnigraph.storage.base.layout import Address, normalize_root
+from omnigraph.storage.lance import replace_large, tables
+from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
+from omnigraph.storage.protocol.table_steps import stage_step
+from omnigraph.storage.protocol.writeset import Patch
 
 SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
 NAMES = [f"k{number}" for number in range(60)]
@@ -23,7 +23,7 @@ LINEAGE = ["id", "v", "_rowid", "_row_created_at_version", "_row_last_updated_at
 
 @pytest.fixture
 def every_table_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spread, "LARGE_TABLE", 1)
+    monkeypatch.setattr(replace_large, "LARGE_TABLE", 1)
 
 
 def rows(content: dict[str, int]) -> pa.Table:
@@ -46,7 +46,7 @@ def filled(address: Address) -> TableHandle:
 def patched(base: TableHandle, patch: Patch, *, in_steps: bool) -> TableHandle:
     first = stage_step(base, "node:X", patch, pin=base.version)
     assert first is not None
-    rest = spread.spread(first) if in_steps else ()
+    rest = replace_large.spread(first) if in_steps else ()
     handle = land(first)
     for step in rest:
         handle = land(stage_step(handle, "node:X", step, pin=base.version))
@@ -93,16 +93,16 @@ def test_three_versions_say_the_same_of_every_row_as_one(tmp_path: Path, seed: i
 def test_of_two_replacements_on_one_version_the_second_is_refused_at_its_first_step(tmp_path: Path) -> None:
     base = filled(normalize_root(tmp_path).table("nodes/x"))
     staged = [tables.stage_upsert(base, rows({name: 1})) for name in ("k1", "k2")]
-    assert all(len(spread.spread(each)) == 2 for each in staged)
+    assert all(len(replace_large.spread(each)) == 2 for each in staged)
     assert isinstance(tables.commit(staged[0]), Landed)
     assert isinstance(tables.commit(staged[1]), Refused)
 
 
 def test_small_tables_and_mere_insertions_stay_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = filled(normalize_root(tmp_path).table("nodes/x"))
-    assert spread.spread(tables.stage_upsert(base, rows({"k1": 1}))) == ()
-    monkeypatch.setattr(spread, "LARGE_TABLE", 1)
-    assert spread.spread(tables.stage_upsert(base, rows({"new": 1}))) == ()
+    assert replace_large.spread(tables.stage_upsert(base, rows({"k1": 1}))) == ()
+    monkeypatch.setattr(replace_large, "LARGE_TABLE", 1)
+    assert replace_large.spread(tables.stage_upsert(base, rows({"new": 1}))) == ()
 
 
 @pytest.mark.usefixtures("every_table_is_large")

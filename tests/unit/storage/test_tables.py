@@ -15,9 +15,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import HistoricalVersionReclaimed, KeyConflict, StorageError
-from omnigraph.storage import failpoints, tables
-from omnigraph.storage.layout import Address, normalize_root
-from omnigraph.storage.tables import Landed, Refused, Staged, TableHandle, Unknown
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import Address, normalize_root
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle, Unknown
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
 
@@ -213,7 +214,7 @@ FULL_DISK = """
 import resource, signal, sys
 from omnigraph.errors import StorageError
 from omnigraph.storage import tables
-from omnigraph.storage.layout import normalize_root
+from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import people
 base = tables.open_table(normalize_root(sys.argv[1]).table("nodes/x"))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage import handle, tables
-from omnigraph.storage.layout import normalize_root
-from omnigraph.storage.tables import Landed, TableHandle
+from omnigraph.storage.base.layout import normalize_root
+from omnigraph.storage.lance import handle, tables
+from omnigraph.storage.lance.tables import Landed, TableHandle
 
 
 @pytest.fixture

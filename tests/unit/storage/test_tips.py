@@ -9,9 +9,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage import tips
-from omnigraph.storage.layout import normalize_root
-from omnigraph.storage.tips import open_tip
+from omnigraph.storage.base.layout import normalize_root
+from omnigraph.storage.manifest import tips
+from omnigraph.storage.manifest.tips import open_tip
 
 SCHEMA = "node A { k: String @key }"
 COUNT = "query q() { match { $a: A } return { count(*) as n } }"

@@ -9,15 +9,16 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed
-from omnigraph.storage import manifest, manifest_past, tables, version_files
-from omnigraph.storage.control import hold_control
-from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.reclaim import Reclaimed, existing_versions
-from omnigraph.storage.row_codec import encode_rows
-from omnigraph.storage.rows import HeadRow
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.tables import Refused, Staged
-from omnigraph.storage.trim import trim_manifest
+from omnigraph.settings import Settings
+from omnigraph.storage.lance import tables, version_files
+from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions
+from omnigraph.storage.lance.tables import Refused, Staged
+from omnigraph.storage.manifest import manifest, trimmed
+from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.row_codec import encode_rows
+from omnigraph.storage.manifest.rows import HeadRow
+from omnigraph.storage.protocol.control import hold_control
+from omnigraph.storage.protocol.trim import trim_manifest
 from omnigraph.testing.invariants import violations
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nnode Note { text: String }"
@@ -130,8 +131,8 @@ def test_the_past_can_be_read_while_others_trim_it(lived: og.Graph, monkeypatch:
     expected = told(manifest.load_version(root, None, version))
     trim_manifest(root, keep=1)
     manifest.forget_decoded()
-    late = manifest_past.existing_versions
-    monkeypatch.setattr(manifest_past, "existing_versions", lambda table: looks.pop() if looks else late(table))
+    late = trimmed.existing_versions
+    monkeypatch.setattr(trimmed, "existing_versions", lambda table: looks.pop() if looks else late(table))
     assert told(manifest.load_version(root, None, version)) == expected
     assert looks == []
 

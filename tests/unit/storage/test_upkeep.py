@@ -10,15 +10,17 @@ import pytest
 from lance.optimize import Compaction
 
 from omnigraph.errors import Conflict, Corrupt, ReadSetChanged, RecoveryRequired
-from omnigraph.storage import audit, manifest, recovery, sidecar, tables
-from omnigraph.storage.drift import drift_of, is_uncovered, newest_of, refuse_drift
-from omnigraph.storage.intents import require_clean
-from omnigraph.storage.pause import paused_writers
-from omnigraph.storage.reclaim import reclaim_versions
-from omnigraph.storage.settings import Settings
-from omnigraph.storage.snapshot import TableEntry
-from omnigraph.storage.store import Store, store_for
-from omnigraph.storage.upkeep import mark, tidy
+from omnigraph.settings import Settings
+from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.compact import mark, tidy
+from omnigraph.storage.lance.reclaim import reclaim_versions
+from omnigraph.storage.maintenance.drift import drift_of, is_uncovered, newest_of, refuse_drift
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.snapshot import TableEntry
+from omnigraph.storage.protocol import audit, recovery, sidecar
+from omnigraph.storage.protocol.pause import paused_writers
+from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import A, contents, create_tiny, inserting, updating, write

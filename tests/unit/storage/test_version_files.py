@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import tables, version_files
-from omnigraph.storage.layout import Address, normalize_root
-from omnigraph.storage.objects import open_objects
-from omnigraph.storage.version_files import newest_local_version, version_evidence
+from omnigraph.storage.base.layout import Address, normalize_root
+from omnigraph.storage.base.objects import open_objects
+from omnigraph.storage.lance import tables, version_files
+from omnigraph.storage.lance.version_files import newest_local_version, version_evidence
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
 

@@ -8,7 +8,7 @@ from omnigraph.cli.commands.direct import DIRECT
 from omnigraph.cli.commands.local import LOCAL
 from omnigraph.cli.commands.reads import READS
 from omnigraph.cli.commands.writes import SERVED, WRITES
-from omnigraph.cli.model import Command
+from omnigraph.cli.table.model import Command
 
 COMMANDS: tuple[Command, ...] = (
     *READS,

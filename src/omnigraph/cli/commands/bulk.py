@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.cli.commands import shared
 from omnigraph.cli.commands.shared import BRANCH, DIRECT_SCOPE, JSON, URI
-from omnigraph.cli.model import Argument, Capability, Command, Option
+from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 _ACTOR = frozenset({"--as"})
 _RUNNER = Option("--runner", "where the work runs", "RUNNER", choices=("auto", "inline", "spark"), default="auto")
@@ -18,7 +18,7 @@ ANALYTICS = (
         ("analyze",),
         Capability.DIRECT,
         "Compute a value for every node from the whole graph",
-        "analyze.analyze",
+        "data.analyze.analyze",
         DIRECT_SCOPE | _ACTOR,
         (Argument("ALGORITHM", "what to compute", required=True, choices=ALGORITHMS), URI),
         (
@@ -46,7 +46,7 @@ INTAKE = (
         ("infer",),
         Capability.LOCAL,
         "Propose a schema and a mapping for files",
-        "infer.infer_files",
+        "data.infer.infer_files",
         arguments=(Argument("FILE", "CSV, Parquet, ORC, JSON or Lance", required=True, repeats=True),),
         options=(
             Option("--out", "write schema.pg and mapping.yaml into this directory", "DIR"),
@@ -58,7 +58,7 @@ INTAKE = (
         ("import",),
         Capability.LOCAL,
         "Import a graph of another system as one commit",
-        "imports.import_graph",
+        "data.imports.import_graph",
         _ACTOR,
         (Argument("SOURCE", "files, directories or a database", required=True, repeats=True),),
         (
@@ -81,21 +81,21 @@ PIPELINES = (
         ("pipeline", "list"),
         Capability.CONTROL,
         "List the pipelines of cluster.yaml",
-        "pipeline.list_pipelines",
+        "operate.pipeline.list_pipelines",
         options=(_CONFIG, JSON),
     ),
     Command(
         ("pipeline", "validate"),
         Capability.CONTROL,
         "Check pipelines, their mappings and their checks",
-        "pipeline.validate",
+        "operate.pipeline.validate",
         options=(_CONFIG, JSON),
     ),
     Command(
         ("pipeline", "run"),
         Capability.CONTROL,
         "Load on a branch, check it, merge it",
-        "pipeline.run",
+        "operate.pipeline.run",
         _ACTOR,
         (_PIPELINE,),
         (
@@ -110,7 +110,7 @@ PIPELINES = (
         ("pipeline", "history"),
         Capability.CONTROL,
         "List the runs of pipelines, newest first",
-        "pipeline.show_history",
+        "operate.pipeline.show_history",
         arguments=(Argument("NAME", "only this pipeline"),),
         options=(_CONFIG, Option("--limit", "at most this many runs", "N", number=True), JSON),
     ),

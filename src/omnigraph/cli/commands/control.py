@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.cli.commands.shared import JSON
-from omnigraph.cli.model import Argument, Capability, Command, Option
+from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 _CONFIG = Option("--config", "the directory that holds cluster.yaml", "DIR", default=".")
 _ACTOR = frozenset({"--as"})
@@ -55,7 +55,7 @@ CONTROL = (
         ("queries", "list"),
         Capability.CONTROL,
         "List the stored queries of an applied graph",
-        "queries.list_queries",
+        "operate.queries.list_queries",
         _SCOPE,
         options=(JSON,),
         label="queries",
@@ -64,7 +64,7 @@ CONTROL = (
         ("queries", "validate"),
         Capability.CONTROL,
         "Check stored queries against the schema of their graph",
-        "queries.validate",
+        "operate.queries.validate",
         _SCOPE,
         options=(JSON,),
         label="queries",
@@ -73,7 +73,7 @@ CONTROL = (
         ("policy", "validate"),
         Capability.CONTROL,
         "Compile an applied policy bundle",
-        "policy.validate",
+        "operate.policy.validate",
         _SCOPE,
         options=(_SERVER_BUNDLE,),
         label="policy",
@@ -82,7 +82,7 @@ CONTROL = (
         ("policy", "test"),
         Capability.CONTROL,
         "Run a file of expected decisions",
-        "policy.test",
+        "operate.policy.test",
         _SCOPE,
         options=(Option("--tests", "the file of cases", "FILE", required=True), _SERVER_BUNDLE),
         label="policy",
@@ -91,7 +91,7 @@ CONTROL = (
         ("policy", "explain"),
         Capability.CONTROL,
         "Show how one request is decided, and by which rule",
-        "policy.explain",
+        "operate.policy.explain",
         _SCOPE,
         options=(
             Option("--actor", "who asks", "ACTOR", required=True),

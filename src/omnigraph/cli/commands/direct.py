@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from omnigraph.cli.commands import shared
 from omnigraph.cli.commands.shared import DIRECT_SCOPE, JSON, URI
-from omnigraph.cli.model import Argument, Capability, Command, Option
+from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 DIRECT = (
     Command(
         ("init",),
         Capability.DIRECT,
         "Create a graph from a schema",
-        "load.init",
+        "data.load.init",
         arguments=(Argument("URI", "where to create it: a path, file:// or s3://", required=True),),
         options=(
             shared.SCHEMA_FILE,
@@ -22,7 +22,7 @@ DIRECT = (
         ("lint",),
         Capability.DIRECT,
         "Check a query file against a schema",
-        "lint.lint_file",
+        "data.lint.lint_file",
         DIRECT_SCOPE,
         (URI,),
         (
@@ -35,7 +35,7 @@ DIRECT = (
         ("optimize",),
         Capability.DIRECT,
         "Compact datasets, build and extend their indexes",
-        "maintain.optimize",
+        "operate.maintenance.optimize",
         DIRECT_SCOPE,
         (URI,),
         (shared.PROGRESS, JSON),
@@ -44,7 +44,7 @@ DIRECT = (
         ("repair",),
         Capability.DIRECT,
         "Show dataset versions that nobody published, or publish them",
-        "maintain.repair",
+        "operate.maintenance.repair",
         DIRECT_SCOPE,
         (URI,),
         (
@@ -58,7 +58,7 @@ DIRECT = (
         ("cleanup",),
         Capability.DIRECT,
         "Remove old dataset versions; this cannot be undone",
-        "maintain.cleanup",
+        "operate.maintenance.cleanup",
         DIRECT_SCOPE,
         (URI,),
         (
@@ -75,7 +75,7 @@ DIRECT = (
         ("doctor",),
         Capability.DIRECT,
         "Check the operator config and a graph; changes nothing",
-        "doctor.doctor",
+        "operate.doctor.doctor",
         DIRECT_SCOPE,
         (URI,),
         (JSON,),
@@ -84,7 +84,7 @@ DIRECT = (
         ("indexes",),
         Capability.DIRECT,
         "List declared indexes and what they cover",
-        "maintain.indexes",
+        "operate.maintenance.indexes",
         DIRECT_SCOPE,
         (URI,),
         (shared.BRANCH, JSON),
@@ -93,7 +93,7 @@ DIRECT = (
         ("serve",),
         Capability.DIRECT,
         "Serve one graph over HTTP on this machine, for development",
-        "serve.serve",
+        "operate.serve.serve",
         DIRECT_SCOPE,
         (URI,),
         (
@@ -114,7 +114,7 @@ DIRECT = (
         ("schema", "plan"),
         Capability.DIRECT,
         "Show the steps from the accepted schema to another",
-        "schema.plan",
+        "data.schema.plan",
         frozenset({"--store", "--profile"}),
         (URI,),
         (shared.SCHEMA_FILE, shared.DATA_LOSS, JSON),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from omnigraph.cli.commands import shared
 from omnigraph.cli.commands.shared import JSON
-from omnigraph.cli.globals import ADDRESSING
-from omnigraph.cli.model import Argument, Capability, Command, Option
+from omnigraph.cli.table.globals import ADDRESSING
+from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 _SERVER = Argument("NAME", "a server of the operator config", required=True)
 
@@ -14,7 +14,7 @@ LOCAL = (
         ("alias",),
         Capability.LOCAL,
         "Run a stored query that the operator config gives a name",
-        "served.alias",
+        "operate.served.alias",
         frozenset(ADDRESSING),  # refused by the command itself, which says why
         (
             Argument("NAME", "an alias of the operator config", required=True),
@@ -27,7 +27,7 @@ LOCAL = (
         ("embed",),
         Capability.LOCAL,
         "Fill vectors into a file of records",
-        "embed.embed",
+        "data.embed.embed",
         options=(
             Option("--seed", "a YAML file that names source, output and spec", "YAML"),
             Option("--input", "records as JSON lines", "JSONL"),
@@ -51,7 +51,7 @@ LOCAL = (
         ("login",),
         Capability.LOCAL,
         "Store a bearer token for a server",
-        "login.login",
+        "operate.login.login",
         arguments=(_SERVER,),
         options=(Option("--token", "the token; without it one line is read from standard input", "TOKEN"), JSON),
     ),
@@ -59,7 +59,7 @@ LOCAL = (
         ("logout",),
         Capability.LOCAL,
         "Forget the token of a server",
-        "login.logout",
+        "operate.login.logout",
         arguments=(_SERVER,),
         options=(JSON,),
     ),
@@ -67,14 +67,14 @@ LOCAL = (
         ("profile", "list"),
         Capability.LOCAL,
         "List the profiles of the operator config",
-        "profile.list_profiles",
+        "operate.profile.list_profiles",
         options=(JSON,),
     ),
     Command(
         ("profile", "show"),
         Capability.LOCAL,
         "Show what a profile, or the defaults, resolve to",
-        "profile.show",
+        "operate.profile.show",
         arguments=(Argument("NAME", "a profile; by default $OMNIGRAPH_PROFILE, else the defaults"),),
         options=(JSON,),
     ),
@@ -82,8 +82,8 @@ LOCAL = (
         ("completion",),
         Capability.LOCAL,
         "Print a completion script for a shell",
-        "completion.print_script",
+        "operate.completion.print_script",
         arguments=(Argument("SHELL", "the shell", required=True, choices=("bash", "zsh", "fish")),),
     ),
-    Command(("version",), Capability.LOCAL, "Print the release and the storage format", "local.version"),
+    Command(("version",), Capability.LOCAL, "Print the release and the storage format", "operate.version.version"),
 )

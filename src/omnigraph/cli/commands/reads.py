@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.cli.commands import shared
 from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, STORED_READ_SCOPE, URI, URI_OPTION, WRITE_SCOPE
-from omnigraph.cli.model import Argument, Capability, Command, Option
+from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 _CELL = (
     Argument("ENTITY", "what has the property", required=True, choices=("node", "edge")),
@@ -18,7 +18,7 @@ READS = (
         ("query",),
         Capability.DATA,
         "Run a read and print its rows",
-        "query.query",
+        "data.query.query",
         READ_SCOPE,
         (Argument("NAME", "which query of the source; without a source, a stored query of a server"),),
         (
@@ -40,7 +40,7 @@ READS = (
         ("get",),
         Capability.DATA,
         "Print one entity as JSON",
-        "inspect.get",
+        "data.inspect.get",
         READ_SCOPE,
         (
             Argument("TYPE", "a node or edge type", required=True),
@@ -53,7 +53,7 @@ READS = (
         ("snapshot",),
         Capability.DATA,
         "Show which dataset versions a branch publishes",
-        "inspect.snapshot",
+        "data.inspect.snapshot",
         WRITE_SCOPE,
         (URI,),
         (BRANCH, JSON),
@@ -62,7 +62,7 @@ READS = (
         ("export",),
         Capability.DATA,
         "Stream a branch as JSON lines, or write it in another format",
-        "load.export",
+        "data.load.export",
         WRITE_SCOPE,
         (URI,),
         (
@@ -83,7 +83,7 @@ READS = (
         ("blob", "get"),
         Capability.DATA,
         "Write the bytes of one Blob property",
-        "blob.get",
+        "data.blob.get",
         READ_SCOPE,
         _CELL,
         (
@@ -101,7 +101,7 @@ READS = (
         ("blob", "stat"),
         Capability.DATA,
         "Show how large a Blob property is, or what it refers to",
-        "blob.stat",
+        "data.blob.stat",
         READ_SCOPE,
         _CELL,
         (BRANCH, shared.SNAPSHOT, JSON),
@@ -111,7 +111,7 @@ READS = (
         ("schema", "show"),
         Capability.DATA,
         "Print the accepted schema",
-        "schema.show",
+        "data.schema.show",
         WRITE_SCOPE,
         (URI,),
         (JSON,),
@@ -121,7 +121,7 @@ READS = (
         ("schema", "draw"),
         Capability.DATA,
         "Draw the node types and the edges between them",
-        "draw.draw_types",
+        "data.draw.draw_types",
         READ_SCOPE,
         (URI,),
         (shared.PICTURE,),
@@ -130,7 +130,7 @@ READS = (
         ("draw",),
         Capability.DATA,
         "Draw the surroundings of an entity, or the nodes that a query returns",
-        "draw.draw",
+        "data.draw.draw",
         READ_SCOPE,
         (Argument("NAME", "which query of the source"),),
         (
@@ -151,7 +151,7 @@ READS = (
         ("commit", "list"),
         Capability.DATA,
         "List the commits of a branch, newest first",
-        "commit.list_commits",
+        "history.commit.list_commits",
         READ_SCOPE,
         (URI,),
         (BRANCH, Option("--limit", "at most this many commits", "N", number=True), JSON),
@@ -161,7 +161,7 @@ READS = (
         ("commit", "show"),
         Capability.DATA,
         "Show one commit",
-        "commit.show",
+        "history.commit.show",
         READ_SCOPE,
         (shared.COMMIT_ID,),
         (URI_OPTION, JSON),
@@ -171,7 +171,7 @@ READS = (
         ("commit", "changes"),
         Capability.DATA,
         "Show what a commit changed, compared with its first parent",
-        "changes.commit_changes",
+        "history.changes.commit_changes",
         READ_SCOPE,
         (shared.COMMIT_ID,),
         (
@@ -187,7 +187,7 @@ READS = (
         ("changes", "poll"),
         Capability.DATA,
         "Read the change feed of a branch",
-        "changes.poll",
+        "history.changes.poll",
         READ_SCOPE,
         (),
         (
@@ -205,7 +205,7 @@ READS = (
         ("changes", "baseline"),
         Capability.DATA,
         "Write a branch to a file and print the cursor that continues it",
-        "changes.baseline",
+        "history.changes.baseline",
         READ_SCOPE,
         (),
         (
@@ -220,7 +220,7 @@ READS = (
         ("diff",),
         Capability.DATA,
         "Show which entities differ between two states",
-        "diff.diff",
+        "history.diff.diff",
         STORED_READ_SCOPE,
         (
             Argument(
@@ -236,7 +236,7 @@ READS = (
         ("blame",),
         Capability.DATA,
         "Show which commit set each property of an entity",
-        "diff.blame",
+        "history.diff.blame",
         STORED_READ_SCOPE,
         (
             Argument("TYPE", "a node or edge type", required=True),
@@ -249,7 +249,7 @@ READS = (
         ("log",),
         Capability.DATA,
         "Draw the history of a branch, merges included",
-        "history.log",
+        "history.log.log",
         STORED_READ_SCOPE,
         (URI,),
         (
@@ -265,7 +265,7 @@ READS = (
         ("mcp",),
         Capability.DATA,
         "Offer stored queries to an agent as tools, on stdin and stdout",
-        "agents.mcp",
+        "operate.mcp.mcp",
         WRITE_SCOPE,
         (),
         (

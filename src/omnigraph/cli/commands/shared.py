@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.cli.model import Argument, Option
+from omnigraph.cli.table.model import Argument, Option
 
 READ_SCOPE = frozenset({"--server", "--graph", "--store", "--profile"})
 WRITE_SCOPE = READ_SCOPE | {"--as"}

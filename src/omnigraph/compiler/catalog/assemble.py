@@ -6,16 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from omnigraph.compiler.catalog.codec import shape_hash
 from omnigraph.compiler.catalog.defaults import Default, default_of
-from omnigraph.compiler.catalog.model import (
-    Annotation,
-    Catalog,
-    Check,
-    EdgeType,
-    Embed,
-    InterfaceType,
-    NodeType,
-    Range,
-)
+from omnigraph.compiler.catalog.model import Annotation, Catalog, Check, EdgeType, Embed, InterfaceType, NodeType, Range
 from omnigraph.compiler.catalog.shape import (
     EdgeShape,
     Index,

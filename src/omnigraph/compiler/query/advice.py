@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.query.check.clauses import used_variables
-from omnigraph.compiler.query.checked import (
-    Bind,
-    Checked,
-    CheckedMutation,
-    CheckedRead,
-    NodeVar,
-    Step,
-    Without,
-)
+from omnigraph.compiler.query.checked import Bind, Checked, CheckedMutation, CheckedRead, NodeVar, Step, Without
 from omnigraph.compiler.types import union_members
 
 

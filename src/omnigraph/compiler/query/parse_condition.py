@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from omnigraph.compiler.lexer import LOWER, PUNCT
-from omnigraph.compiler.query.ast import (
-    Alias,
-    And,
-    Call,
-    Compare,
-    Condition,
-    Expr,
-    In,
-    IsNull,
-    Or,
-    Truth,
-)
+from omnigraph.compiler.query.ast import Alias, And, Call, Compare, Condition, Expr, In, IsNull, Or, Truth
 from omnigraph.compiler.query.parse_expression import LITERAL_WORDS, QueryCursor, continue_expr, parse_expr
 
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})

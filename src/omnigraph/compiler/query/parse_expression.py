@@ -8,19 +8,7 @@ from typing import NoReturn
 from omnigraph.compiler.cursor import Cursor
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.lexer import FLOAT, INT, LOWER, PUNCT, STRING, VAR
-from omnigraph.compiler.query.ast import (
-    Agg,
-    Alias,
-    Binary,
-    Call,
-    Expr,
-    ListLiteral,
-    Literal,
-    Now,
-    Prop,
-    Unary,
-    Var,
-)
+from omnigraph.compiler.query.ast import Agg, Alias, Binary, Call, Expr, ListLiteral, Literal, Now, Prop, Unary, Var
 from omnigraph.compiler.source import Span
 
 AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")

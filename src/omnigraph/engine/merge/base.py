@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from omnigraph.errors import BadRequest
-from omnigraph.storage.commits import LINEAGE_SCHEMA, GraphCommit, Lineage, graph_commit
-from omnigraph.storage.row_codec import parse_commit
+from omnigraph.storage.manifest.commits import LINEAGE_SCHEMA, GraphCommit, Lineage, graph_commit
+from omnigraph.storage.manifest.row_codec import parse_commit
 
 
 def merge_base(source: CommitGraph, source_head: str, target_head: str) -> GraphCommit:

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.arrow import TableType, row_schema
-from omnigraph.engine.equality import differing_rows, differing_values
-from omnigraph.engine.json_values import json_values
 from omnigraph.engine.merge.conflicts import Clash, row_conflict
 from omnigraph.engine.merge.decide import Decision, decide_all
-from omnigraph.engine.merge.delta import RowDelta, RowIds, by_id, one_column
 from omnigraph.engine.merge.outcome import MergeOptions, Resolution, RowCounts
 from omnigraph.engine.merge.resolve import resolved_row
-from omnigraph.engine.write.changes import TableChange
+from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.values.equality import differing_rows, differing_values
+from omnigraph.engine.values.json_values import json_values
+from omnigraph.engine.views.delta import RowDelta, RowIds, by_id, one_column
+from omnigraph.engine.write.change_set import TableChange
 from omnigraph.errors import BadRequest, MergeConflict
 
 

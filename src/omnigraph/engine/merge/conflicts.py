@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.merge.decide import Decision
-from omnigraph.engine.write.violations import Violation
 from omnigraph.errors import ConflictKind, MergeConflict
 
 _ROW_KINDS: dict[Decision, tuple[ConflictKind, str]] = {

@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from omnigraph.engine.arrow import TableType, table_types, to_stored
-from omnigraph.engine.core import Core
-from omnigraph.engine.cut import cut_of
-from omnigraph.engine.history import state_at_commit
 from omnigraph.engine.merge.base import CommitGraph, merge_base
 from omnigraph.engine.merge.combine import TableMerge, combine
 from omnigraph.engine.merge.conflicts import constraint_conflicts, in_order
-from omnigraph.engine.merge.delta import row_delta
 from omnigraph.engine.merge.outcome import MergeOptions, MergeOutcome, MergeResult
-from omnigraph.engine.view import View
-from omnigraph.engine.write.attempt import Hooks
-from omnigraph.engine.write.commit import commit
+from omnigraph.engine.values.arrow import TableType, table_types, to_stored
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.delta import row_delta
+from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.time_travel import state_at_commit
+from omnigraph.engine.views.view import View
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.validate import find_violations
 from omnigraph.errors import BadRequest, BranchNotFound, MergeConflict, MergeConflicts, OmnigraphError, ReadSetChanged
 from omnigraph.policy.actions import Action
-from omnigraph.storage import recovery
-from omnigraph.storage.branches import delete_branch
-from omnigraph.storage.capture import Txn, capture
-from omnigraph.storage.commits import GraphCommit
-from omnigraph.storage.control import await_cleanup, refuse_beside_cleanup
-from omnigraph.storage.failpoints import hit
-from omnigraph.storage.forks import owned_refs
-from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.rows import VersionRow
-from omnigraph.storage.sidecar import Token
-from omnigraph.storage.snapshot import TableEntry, TableIdentity
-from omnigraph.storage.writeset import Delete, ManifestDelta, Patch, Step, TableWrite, Upsert, WriteSet
+from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.rows import VersionRow
+from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
+from omnigraph.storage.protocol import recovery
+from omnigraph.storage.protocol.attempt import Hooks
+from omnigraph.storage.protocol.branches import delete_branch
+from omnigraph.storage.protocol.capture import Txn, capture
+from omnigraph.storage.protocol.commit import commit
+from omnigraph.storage.protocol.control import await_cleanup, refuse_beside_cleanup
+from omnigraph.storage.protocol.forks import owned_refs
+from omnigraph.storage.protocol.sidecar import Token
+from omnigraph.storage.protocol.writeset import Delete, ManifestDelta, Patch, Step, TableWrite, Upsert, WriteSet
 
 # One staged transaction holds this many rows at most, so that staging a large merge needs bounded memory.
 CHUNK_ROWS = 262_144

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from omnigraph.errors import BadRequest, MergeConflict
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
-from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.manifest.commits import GraphCommit
 
 Strategy = Literal["fail", "ours", "theirs"]
 PropertyMode = Literal["whole", "disjoint"]

@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from omnigraph.engine.core import Core
-from omnigraph.engine.feed.pairs import changed_pairs, require_comparable
-from omnigraph.engine.history import find_commit, state_at_commit
 from omnigraph.engine.merge.combine import TableMerge
 from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts, table_steps
 from omnigraph.engine.merge.outcome import MergeOptions, RowCounts
-from omnigraph.engine.write.commit import commit as run_commit
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.pairs import changed_pairs, require_comparable
+from omnigraph.engine.views.time_travel import find_commit, state_at_commit
 from omnigraph.errors import ChangeSchemaBoundary, CommitHasNoParent, MergeConflict, MergeConflicts
-from omnigraph.storage.capture import Txn, capture
-from omnigraph.storage.commits import GraphCommit
-from omnigraph.storage.manifest import ManifestState
-from omnigraph.storage.writeset import TableWrite, WriteSet
+from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.protocol.capture import Txn, capture
+from omnigraph.storage.protocol.commit import commit as run_commit
+from omnigraph.storage.protocol.writeset import TableWrite, WriteSet
 
 ReplayKind = Literal["revert", "cherry_pick"]
 

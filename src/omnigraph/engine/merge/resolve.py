@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
-from omnigraph.engine.arrow import TableType
-from omnigraph.engine.write.references import require_reachable
-from omnigraph.engine.write.values import column_from_json
-from omnigraph.engine.write.violations import Violation
+from omnigraph.engine.intake.external_blobs import require_reachable
+from omnigraph.engine.intake.property_columns import column_from_json
+from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
-from omnigraph.storage.blob_cells import references
+from omnigraph.storage.lance.blob_cells import references
 
 _ENDPOINTS = {"from": "src", "to": "dst"}
 

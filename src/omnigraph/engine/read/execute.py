@@ -28,18 +28,18 @@ from omnigraph.compiler.ir.ops import (
     ShortestPath,
     Sort,
 )
-from omnigraph.engine.read.aggregate import aggregate
-from omnigraph.engine.read.allocation import reuse_freed_arrays
-from omnigraph.engine.read.expand import expand, expand_test
-from omnigraph.engine.read.frame import START, Bound, Frame, combine, first_places, numpy_of
-from omnigraph.engine.read.negation import anti_join
-from omnigraph.engine.read.numbering import number
-from omnigraph.engine.read.optional import left_join, present
-from omnigraph.engine.read.order import order
-from omnigraph.engine.read.outline import Outline, Stage, binds, outline, stages
-from omnigraph.engine.read.project import project, result_table
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.scan import scan
+from omnigraph.engine.read.columns.allocation import reuse_freed_arrays
+from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.expand import expand, expand_test
+from omnigraph.engine.read.match.negation import anti_join
+from omnigraph.engine.read.match.optional import left_join, present
+from omnigraph.engine.read.match.scan import scan
+from omnigraph.engine.read.plan.outline import Outline, Stage, binds, outline, stages
+from omnigraph.engine.read.shape.aggregate import aggregate
+from omnigraph.engine.read.shape.numbering import number
+from omnigraph.engine.read.shape.order import order
+from omnigraph.engine.read.shape.project import project, result_table
 
 reuse_freed_arrays()
 
@@ -95,7 +95,7 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
         case LeftJoin():
             return left_join(run, frame, op, partial(match, exists=exists), live)
         case ShortestPath(link):
-            from omnigraph.engine.read.shortest import shortest_paths  # few queries ask for paths
+            from omnigraph.engine.read.match.shortest import shortest_paths  # few queries ask for paths
 
             return shortest_paths(run, present(frame, (link.tail, link.head)), op)
 
@@ -103,7 +103,7 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
 def _shape(run: Run, frame: Frame, op: ResultOp) -> Frame:
     match op:
         case Rank():
-            from omnigraph.engine.read.search import rank  # a traversal is answered without the search code
+            from omnigraph.engine.read.search.ranking import rank  # a traversal is answered without the search code
 
             return rank(run, present(frame, (op.call.var,)) if frame.length else frame, op)
         case Sort(keys, ties, fetch):

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.predicate import Bindings
-from omnigraph.engine.read.budget import Budget, Limits, limits_from
+from omnigraph.engine.api.runners import spark_reader
 from omnigraph.engine.read.execute import execute
-from omnigraph.engine.read.expand import traversal_mode
-from omnigraph.engine.read.explain import Explanation
-from omnigraph.engine.read.leaves import frame_leaf
-from omnigraph.engine.read.plans import planned
-from omnigraph.engine.read.result import Result
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.runners import spark_reader
-from omnigraph.engine.view import View
+from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
+from omnigraph.engine.read.frames.explain import Explanation
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.expand import traversal_mode
+from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.read.plan.plans import planned
+from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.values.predicate import Bindings
+from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
 from omnigraph.ids import now_micros
 
@@ -68,7 +68,7 @@ def run_query(view: View, call: ReadCall) -> Result:
 def explain_query(view: View, call: ReadCall) -> Explanation:
     """The plan a read would run at one view; parameters are optional here."""
     compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
-    from omnigraph.engine.read.search_paths import search_paths  # nobody else asks
+    from omnigraph.engine.read.search.access_paths import search_paths  # nobody else asks
 
     values = {} if call.params is None else compiled.bind(call.params)
     found = planned(view, compiled, values)

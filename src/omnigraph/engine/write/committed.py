@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.arrow import arrow_type, table_types
-from omnigraph.engine.view import View
-from omnigraph.engine.write.changes import EdgeColumn
-from omnigraph.engine.write.rowset import one_array, tuple_codes
-from omnigraph.storage.tables import ID_CHUNK, TableHandle, quote
+from omnigraph.engine.values.arrow import arrow_type, table_types
+from omnigraph.engine.values.rowset import one_array, tuple_codes
+from omnigraph.engine.views.view import View
+from omnigraph.engine.write.change_set import EdgeColumn
+from omnigraph.storage.lance.tables import ID_CHUNK, TableHandle, quote
 
 # Beyond this many values one scan of the column costs less than looking each of them up.
 _PROBE_LIMIT = 16_384

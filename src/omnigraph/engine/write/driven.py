@@ -13,24 +13,24 @@ from omnigraph.compiler.ir.ops import ForEach, MutationPlan, written_outputs
 from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.walk import variables
-from omnigraph.engine.arrow import TableType, row_schema
-from omnigraph.engine.predicate import Bindings, Evaluator
-from omnigraph.engine.read.adjacency import Rows
-from omnigraph.engine.read.budget import Budget, limits_from
-from omnigraph.engine.read.estimates import SnapshotEstimates
+from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.execute import match
-from omnigraph.engine.read.expand import traversal_mode
-from omnigraph.engine.read.frame import START, Frame, first_places
-from omnigraph.engine.read.leaves import frame_leaf
-from omnigraph.engine.read.numbering import number
-from omnigraph.engine.read.optional import present
-from omnigraph.engine.read.order import order
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.view import View
-from omnigraph.engine.write.rowset import one_array
-from omnigraph.engine.write.staging import stored_rows
+from omnigraph.engine.read.frames.budget import Budget, limits_from
+from omnigraph.engine.read.frames.frame import START, Frame, first_places
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.expand import traversal_mode
+from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.read.match.optional import present
+from omnigraph.engine.read.plan.estimates import SnapshotEstimates
+from omnigraph.engine.read.shape.numbering import number
+from omnigraph.engine.read.shape.order import order
+from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.values.predicate import Bindings, Evaluator
+from omnigraph.engine.values.rowset import one_array
+from omnigraph.engine.views.view import View
+from omnigraph.engine.write.pending import stored_rows
 from omnigraph.errors import ValueViolation
-from omnigraph.storage.tables import quote
+from omnigraph.storage.lance.tables import quote
 
 # So many ids fit into one filter without its text becoming the cost.
 _IDS_IN_A_FILTER = 1_000

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Card, Catalog, EdgeType, NodeType
-from omnigraph.engine.write.changes import ChangeSet, CommittedView, EdgeColumn, TableChange
+from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.values.rowset import one_array, smallest
+from omnigraph.engine.write.change_set import ChangeSet, CommittedView, EdgeColumn, TableChange
 from omnigraph.engine.write.findings import NOWHERE, Place, place_of
-from omnigraph.engine.write.rowset import one_array, smallest
-from omnigraph.engine.write.violations import Violation
 
 _NO_IDS = pa.array([], pa.utf8())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from omnigraph.engine.write.changes import TableChange
-from omnigraph.engine.write.records import FILE, LINE
+from omnigraph.engine.intake.records import FILE, LINE
+from omnigraph.engine.write.change_set import TableChange
 
 Place: TypeAlias = tuple[int | None, str | None]
 NOWHERE: Place = (None, None)

@@ -1,98 +1,116 @@
-"""Loads: decoded records and a mode in, one validated write set out."""
+"""One call of `load` in this process, from its input to its commit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.arrow import to_stored
-from omnigraph.engine.write.changes import CommittedView, TableChange
-from omnigraph.engine.write.records import Decoded, TypeRows
-from omnigraph.engine.write.validate import validate
-from omnigraph.engine.write.violations import raise_first
-from omnigraph.errors import BadRequest
-from omnigraph.storage.writeset import Overwrite, Step, StrictInsert, TableWrite, Upsert, WriteSet
+from omnigraph.engine.intake.embedding import plan_filling
+from omnigraph.engine.intake.external_blobs import new_references, require_reachable
+from omnigraph.engine.intake.records import Decoded, Intake
+from omnigraph.engine.intake.sources import Decode
+from omnigraph.engine.values.result import EmbedCounts, LoadResult
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.load_rows import LoadCounts, LoadMode, prepare_load
+from omnigraph.errors import Conflict
+from omnigraph.storage.protocol.branches import branch_name, create_branch, list_branches
+from omnigraph.storage.protocol.capture import Txn, capture
+from omnigraph.storage.protocol.commit import Committed, Prepare, commit
+from omnigraph.storage.protocol.writeset import WriteSet
 
-LoadMode = Literal["append", "merge", "overwrite"]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadCounts:
-    """Entities written per type, by name."""
-
-    nodes: Mapping[str, int]
-    edges: Mapping[str, int]
-
-    @property
-    def total_entities(self) -> int:
-        return sum(self.nodes.values()) + sum(self.edges.values())
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedLoad:
-    """A load that may be committed: what to write and what to report."""
+class LoadCall:
+    """What the caller asked for; with `base`, a missing branch is created from it first."""
 
-    write_set: WriteSet
-    counts: LoadCounts
-
-
-def parse_mode(mode: str) -> LoadMode:
-    """The load mode a caller named."""
-    for known in get_args(LoadMode):
-        if mode == known:
-            return known  # type: ignore[no-any-return]
-    raise BadRequest(f"unknown load mode '{mode}' (expected {', '.join(get_args(LoadMode))})")
+    decode: Decode
+    mode: LoadMode
+    branch: str | None = None
+    base: str | None = None
+    actor: str | None = None
+    if_commit: str | None = None
+    embedder: Embedder | None = None
+    no_embed: bool = False
 
 
-def prepare_load(
-    decoded: Decoded, mode: LoadMode, catalog: Catalog, view: CommittedView, *, actor_id: str | None = None
-) -> PreparedLoad:
-    """Validate decoded records against a pinned view and say what to write; the first violation is raised.
-
-    Ids that the input left out were generated while decoding, so preparing the same records again on a newer view
-    keeps them. An empty input still publishes a commit, which touches no type.
-    """
-    raise_first(list(decoded.violations))
-    changes = {key: _change(rows, mode) for key, rows in decoded.types.items() if rows.rows.num_rows}
-    validate(changes, catalog, view)
-    tables = tuple(TableWrite(key, (_step(change, mode),)) for key, change in sorted(changes.items()))
-    write_set = WriteSet(
-        writer_kind="Load",
-        tables=tables,
-        actor_id=actor_id,
-        reprepare=mode != "overwrite",
-        lineage_only=not tables,
-    )
-    return PreparedLoad(write_set, _counts(changes))
-
-
-def _change(rows: TypeRows, mode: LoadMode) -> TableChange:
-    return TableChange(
-        rows.info,
-        (rows.rows,),
-        replaced=mode == "overwrite",
-        new=mode == "append",
-        distinct=mode != "merge",
-        places=rows.places,
+def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult:
+    """Decode, validate and commit all of the input at once, or nothing; a dry run stops before the commit."""
+    created = not dry_run and call.base is not None and create_missing(core, call.branch, call.base)
+    work = _Work(core, call, dry_run=dry_run)
+    if dry_run:
+        done = rehearse(core, call.branch, call.base, work.prepare, expected_head=call.if_commit)
+    else:
+        done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit)
+    return LoadResult(
+        branch=call.branch or "main",
+        base_branch=call.base,
+        branch_created=created,
+        mode=call.mode,
+        nodes=dict(work.counts.nodes),
+        edges=dict(work.counts.edges),
+        actor_id=call.actor,
+        commit=done.commit,
+        runner="inline",
+        dry_run=dry_run,
+        embeddings=work.embeddings,
     )
 
 
-def _step(change: TableChange, mode: LoadMode) -> Step:
-    rows = to_stored(change.info, change.final)
-    match mode:
-        case "append":
-            return StrictInsert(rows)
-        case "merge":
-            return Upsert(rows)
-        case "overwrite":
-            return Overwrite(rows)
+def create_missing(core: Core, branch: str | None, base: str) -> bool:
+    """Create the branch of a load unless it exists; whether it had to be."""
+    if branch is None or branch in list_branches(core.store):
+        return False
+    cut_of(core.store).require_free()
+    try:
+        create_branch(core.store, branch, source=base)
+    except Conflict:
+        if branch not in list_branches(core.store):
+            raise
+        return False  # another writer was faster, and its branch will do
+    return True
 
 
-def _counts(changes: Mapping[str, TableChange]) -> LoadCounts:
-    counts = {key: change.final.num_rows for key, change in sorted(changes.items())}
-    return LoadCounts(
-        {key.removeprefix("node:"): count for key, count in counts.items() if key.startswith("node:")},
-        {key.removeprefix("edge:"): count for key, count in counts.items() if key.startswith("edge:")},
+def rehearse(
+    core: Core, branch: str | None, base: str | None, prepare: Prepare, *, expected_head: str | None
+) -> Committed:
+    """Prepare a write on the newest state of its branch (of the base, while the branch is missing) and leave it."""
+    missing = branch is not None and base is not None and branch not in list_branches(core.store)
+    txn = capture(
+        core.store, branch_name(base) if missing and base is not None else branch, expected_head=expected_head
     )
+    prepare(txn)
+    return Committed(None, txn.state)
+
+
+class _Work:
+    """The part of a load that is repeated when the branch has moved; decoding is not, so minted ids stay."""
+
+    def __init__(self, core: Core, call: LoadCall, *, dry_run: bool) -> None:
+        self.core = core
+        self.call = call
+        self.dry_run = dry_run
+        self.counts = LoadCounts({}, {})
+        self.embeddings = EmbedCounts()
+        self._decoded: tuple[str, Decoded] | None = None
+
+    def prepare(self, txn: Txn) -> WriteSet:
+        view = self.core.view_in(txn)
+        decoded = self._decode(view.catalog)
+        prepared = prepare_load(decoded, self.call.mode, view.catalog, PinnedRows(view), actor_id=self.call.actor)
+        require_reachable(new_references(decoded.types.values()))
+        self.counts = prepared.counts
+        return prepared.write_set
+
+    def _decode(self, catalog: Catalog) -> Decoded:
+        if self._decoded is None or self._decoded[0] != catalog.ir_hash:
+            plan = plan_filling(catalog, self.call.embedder, no_embed=self.call.no_embed)
+            filling = (plan.rehearsed() if self.dry_run else plan).filling()
+            self._decoded = catalog.ir_hash, self.call.decode(catalog, Intake(filling, self.core.external_blobs))
+            self.embeddings = filling.counts()
+        return self._decoded[1]

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
-from omnigraph.engine.write.changes import CommittedView, TableChange
+from omnigraph.engine.intake.identity import canonical_text
+from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.values.rowset import one_array, repeats, smallest, tuple_codes
+from omnigraph.engine.write.change_set import CommittedView, TableChange
 from omnigraph.engine.write.findings import NOWHERE, Place, place_of
-from omnigraph.engine.write.identity import canonical_text
-from omnigraph.engine.write.rowset import one_array, repeats, smallest, tuple_codes
-from omnigraph.engine.write.violations import Violation
 
 
 def unique_violations(change: TableChange, view: CommittedView, limit: int | None) -> list[Violation]:

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType, Range
 from omnigraph.compiler.types import FLOATING, PropType
-from omnigraph.engine.arrow import TableType
-from omnigraph.engine.json_values import json_values
-from omnigraph.engine.write.json_value import missing_message
-from omnigraph.engine.write.rowset import one_array
+from omnigraph.engine.intake.json_value import missing_message
+from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.values.json_values import json_values
+from omnigraph.engine.values.rowset import one_array
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.arguments import checked_methods
-from omnigraph.engine.graph import Graph
-from omnigraph.engine.reader import Reader
+from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.reader import Reader
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.analytics import kernels
 from omnigraph.pipeline.analytics.kernels import Teleport
@@ -285,8 +285,8 @@ class _Job:
 
     def on_spark(self, selection: Selection, spark: Any) -> NodeValues:
         from omnigraph.pipeline.analytics.spark_network import SparkNetwork
-        from omnigraph.pipeline.jobs import translated
-        from omnigraph.pipeline.session import hushed, spark_session
+        from omnigraph.pipeline.spark.session import hushed, spark_session
+        from omnigraph.pipeline.tasks.jobs import translated
 
         session = spark_session(spark) if spark is None or isinstance(spark, str) else spark
         with hushed(), translated(f"analytics: {self.column}"):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.engine.read.adjacency import Rows, spread
-from omnigraph.engine.read.rowindex import distinct
+from omnigraph.engine.read.columns.arrays import Rows, spread
+from omnigraph.engine.read.columns.rowindex import distinct
 
 Floats = npt.NDArray[np.float64]
 

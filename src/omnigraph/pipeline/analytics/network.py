@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
-from omnigraph.engine.read.adjacency import Rows
-from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.rowindex import RowIndex
-from omnigraph.engine.read.topologies import topology
-from omnigraph.engine.read.topology import Ends
-from omnigraph.engine.view import View
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.rowindex import RowIndex
+from omnigraph.engine.read.topology.store import topology
+from omnigraph.engine.read.topology.topology import Ends
+from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics.kernels import Floats, Pairs
 

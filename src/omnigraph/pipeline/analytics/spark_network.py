@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType
-from omnigraph.engine.arrow import TableType
-from omnigraph.engine.read.entities import ROW_ID
+from omnigraph.engine.read.columns.entities import ROW_ID
+from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics.network import Selection, check_weights
-from omnigraph.pipeline.session import hushed
-from omnigraph.storage.tables import open_table
+from omnigraph.pipeline.spark.session import hushed
+from omnigraph.storage.lance.tables import open_table
 
 # A node's number is its type's place and its row id: ascending numbers are ascending positions.
 _TYPE_SHIFT = 48

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest
-from omnigraph.storage.commits import GraphCommit
+from omnigraph.storage.manifest.commits import GraphCommit
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class NodeValues:
         """The values as a Spark frame; what ran in memory is handed to this process's session."""
         if self.frame is not None:
             return self.frame
-        from omnigraph.pipeline.session import hushed, spark_session
+        from omnigraph.pipeline.spark.session import hushed, spark_session
 
         with hushed():
             return spark_session().createDataFrame(self.table)

@@ -9,20 +9,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
-from omnigraph.engine.arrow import row_schema, to_stored
-from omnigraph.engine.core import Core
-from omnigraph.engine.entity import all_rows
-from omnigraph.engine.read.entities import one_chunk
-from omnigraph.engine.write.changes import TableChange
-from omnigraph.engine.write.commit import commit
+from omnigraph.engine.intake.frames import decode_frame
+from omnigraph.engine.read.columns.entities import one_chunk
+from omnigraph.engine.values.arrow import row_schema, to_stored
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.entity import all_rows
+from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.committed import PinnedRows
-from omnigraph.engine.write.frames import decode_frame
-from omnigraph.engine.write.load import prepare_load
+from omnigraph.engine.write.load_rows import prepare_load
 from omnigraph.engine.write.validate import validate
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.storage.capture import Txn
-from omnigraph.storage.commits import GraphCommit
-from omnigraph.storage.writeset import Overwrite, TableWrite, Upsert, WriteSet
+from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.protocol.commit import commit
+from omnigraph.storage.protocol.writeset import Overwrite, TableWrite, Upsert, WriteSet
 
 _EDGE = "edge:"
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.arrow import arrow_type
-from omnigraph.engine.write.values import column_from_arrow
+from omnigraph.engine.intake.property_columns import column_from_arrow
+from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline.datasource import shown_as, spark_type
-from omnigraph.pipeline.jobs import translated
+from omnigraph.pipeline.spark.datasource import shown_as, spark_type
+from omnigraph.pipeline.tasks.jobs import translated
 
 Batches = Iterator[pa.RecordBatch]
 Work = Callable[[Batches], Batches]

@@ -16,9 +16,9 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import union_members
-from omnigraph.engine.arrow import TableType, row_schema
-from omnigraph.engine.read.unions import TYPE
-from omnigraph.engine.view import View
+from omnigraph.engine.read.frames.unions import TYPE
+from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
 from omnigraph.pipeline.gq.scan import Scan, kind_of, not_on_spark, scan_frame
 from omnigraph.pipeline.gq.values import KEY, qualifier

@@ -14,9 +14,9 @@ from pyspark.sql.types import StructType
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.arrow import arrow_type
-from omnigraph.engine.predicate import Bindings
-from omnigraph.engine.read.unions import TYPE
+from omnigraph.engine.read.frames.unions import TYPE
+from omnigraph.engine.values.arrow import arrow_type
+from omnigraph.engine.values.predicate import Bindings
 from omnigraph.pipeline.gq.carry import Batches, carrier, reporting, to_spark
 from omnigraph.pipeline.gq.values import KEY, Layout, Searches, Step, Values, keeping
 

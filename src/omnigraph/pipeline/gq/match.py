@@ -8,19 +8,10 @@ from dataclasses import replace
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import (
-    AntiJoin,
-    Expand,
-    ExpandTest,
-    Filter,
-    LeftJoin,
-    MatchOp,
-    NodeScan,
-    ShortestPath,
-)
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, LeftJoin, MatchOp, NodeScan, ShortestPath
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import union_members
-from omnigraph.engine.view import View
+from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.entities import Conditions, Entities, as_
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
 from omnigraph.pipeline.gq.hops import Hops

@@ -15,8 +15,8 @@ from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Rank, ReadPlan
 from omnigraph.compiler.ir.walk import expressions
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.search import query_vector
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.search.ranking import query_vector
 from omnigraph.pipeline.gq.carry import Batches, from_spark, reporting
 from omnigraph.pipeline.gq.frame import Lowering, Rows
 from omnigraph.pipeline.gq.scan import Scan, scan_frame

@@ -12,15 +12,15 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.arrow import TableType
-from omnigraph.engine.predicate import Bindings
-from omnigraph.engine.pushdown import push
-from omnigraph.engine.view import View
+from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.values.predicate import Bindings
+from omnigraph.engine.values.pushdown import push
+from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.datasource import TablePlan, table_plan
 from omnigraph.pipeline.gq.carry import Batches, carrier, reporting, to_spark
 from omnigraph.pipeline.gq.values import Layout, Step, Values, keeping
-from omnigraph.storage.tables import open_table
+from omnigraph.pipeline.spark.datasource import TablePlan, table_plan
+from omnigraph.storage.lance.tables import open_table
 
 TEXT = PropType("String")
 

@@ -17,8 +17,8 @@ from omnigraph.compiler.ir.ops import Aggregate, Distinct, Having, Limit, Projec
 from omnigraph.compiler.ir.ops import Output as OutputColumn
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import INTEGER
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.unions import TYPE
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.frames.unions import TYPE
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
 from omnigraph.pipeline.gq.rank import fuse, ranked
 from omnigraph.pipeline.gq.values import KEY

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.predicate import Bindings, Evaluator, Fixed
-from omnigraph.engine.read.analyzer import analyze
-from omnigraph.engine.read.corpus import Corpus, Part, analysed, rarity_of, word_scores
-from omnigraph.engine.read.text import DEFAULT_DISTANCE
-from omnigraph.engine.read.vectors import distances
+from omnigraph.engine.read.search.analyzer import analyze
+from omnigraph.engine.read.search.corpus import Corpus, Part, analysed, rarity_of, word_scores
+from omnigraph.engine.read.search.distances import distances
+from omnigraph.engine.read.search.text_predicates import DEFAULT_DISTANCE
+from omnigraph.engine.values.predicate import Bindings, Evaluator, Fixed
 from omnigraph.pipeline.gq.carry import from_spark
 
 Scores = npt.NDArray[np.float64]

@@ -10,10 +10,10 @@ from starlette.types import Receive, Scope, Send
 
 from omnigraph.client.aio import AsyncGraph
 from omnigraph.client.transport import AsyncTransport
+from omnigraph.mcp.protocol import tool_server
+from omnigraph.mcp.source import ServedSource
 from omnigraph.policy.actions import Action
-from omnigraph.server.exchange import MAIN, Exchange, named_branch
-from omnigraph.toolbox.protocol import tool_server
-from omnigraph.toolbox.source import ServedSource
+from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 
 _BODY_LIMIT = 1 << 20
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from omnigraph.engine.blob import Blob, find_blob
+from omnigraph.engine.views.blob import Blob, find_blob
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 from omnigraph.policy.actions import Action
-from omnigraph.server.exchange import Exchange
-from omnigraph.server.ranges import Changed, NotModified, Part, Unsatisfiable, Whole, wanted
-from omnigraph.server.refusal import Refusal, bad_request, refuse
+from omnigraph.server.http.exchange import Exchange
+from omnigraph.server.http.ranges import Changed, NotModified, Part, Unsatisfiable, Whole, wanted
+from omnigraph.server.http.refusal import Refusal, bad_request, refuse
+from omnigraph.server.http.streams import Produced, Sink, Streamed
 from omnigraph.server.routes.reads import SNAPSHOT_ID, read_target
-from omnigraph.server.transport import Produced, Sink, Streamed
 
 _CHUNK = 4 << 20
 _BINARY = "application/octet-stream"

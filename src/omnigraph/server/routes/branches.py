@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import answer
-from omnigraph.server.exchange import Exchange, named_branch
-from omnigraph.server.models import BranchCreateRequest, BranchMergeRequest
+from omnigraph.server.http.answers import answer
+from omnigraph.server.http.exchange import Exchange, named_branch
+from omnigraph.server.http.models import BranchCreateRequest, BranchMergeRequest
 
 # What a branch operation counts for in admission: it moves no data.
 _ESTIMATE = 256

@@ -12,11 +12,11 @@ from typing import Any, BinaryIO, cast
 
 from starlette.responses import Response
 
-from omnigraph.engine.feed.baseline import capture_baseline
-from omnigraph.engine.feed.block import DEFAULT_CHANGES, MAX_CHANGES, Budget
-from omnigraph.engine.feed.page import commit_changes_page
-from omnigraph.engine.feed.poll import Cursor, FeedPosition, PageToken, Start, poll_feed
-from omnigraph.engine.feed.scope import ChangeScope, change_scope
+from omnigraph.engine.changes.baseline import capture_baseline
+from omnigraph.engine.changes.block import DEFAULT_CHANGES, MAX_CHANGES, Budget
+from omnigraph.engine.changes.page import commit_changes_page
+from omnigraph.engine.changes.poll import Cursor, FeedPosition, PageToken, Start, poll_feed
+from omnigraph.engine.changes.scope import ChangeScope, change_scope
 from omnigraph.errors import (
     BadRequest,
     BranchNotFound,
@@ -31,13 +31,13 @@ from omnigraph.errors import (
     ResourceLimitExceeded,
 )
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import answer
-from omnigraph.server.exchange import MAIN, Exchange, bound_branch, named_branch
-from omnigraph.server.models import ChangeBaselineRequest
-from omnigraph.server.outputs import changes_output, feed_output
-from omnigraph.server.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse, resource_limit
+from omnigraph.server.http.answers import answer
+from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_branch
+from omnigraph.server.http.models import ChangeBaselineRequest
+from omnigraph.server.http.outputs import changes_output, feed_output
+from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse, resource_limit
+from omnigraph.server.http.streams import Sink
 from omnigraph.server.routes.exports import streamed
-from omnigraph.server.transport import Sink
 
 Endpoint = Callable[[Exchange], Coroutine[Any, Any, Response]]
 

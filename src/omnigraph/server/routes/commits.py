@@ -6,10 +6,10 @@ from starlette.responses import Response
 
 from omnigraph.errors import AmbiguousCommit, CommitNotFound
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import answer
-from omnigraph.server.exchange import Exchange, bound_branch, named_branch
-from omnigraph.server.outputs import commit_output
-from omnigraph.server.refusal import refuse
+from omnigraph.server.http.answers import answer
+from omnigraph.server.http.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.http.outputs import commit_output
+from omnigraph.server.http.refusal import refuse
 
 
 async def list_commits(exchange: Exchange) -> Response:

@@ -7,12 +7,12 @@ from typing import BinaryIO, cast
 
 from starlette.responses import Response
 
-from omnigraph.engine.export_file import write_export
+from omnigraph.engine.changes.export_file import write_export
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import NDJSON
-from omnigraph.server.exchange import Exchange, bound_branch, named_branch
-from omnigraph.server.models import ExportRequest
-from omnigraph.server.transport import Produced, Sink, Streamed
+from omnigraph.server.http.answers import NDJSON
+from omnigraph.server.http.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.http.models import ExportRequest
+from omnigraph.server.http.streams import Produced, Sink, Streamed
 
 
 async def export(exchange: Exchange) -> Response:

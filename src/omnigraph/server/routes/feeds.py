@@ -11,15 +11,15 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from omnigraph.engine.feed.block import Budget
-from omnigraph.engine.feed.poll import Cursor, FeedPage, FeedPosition, PageToken, poll_feed
-from omnigraph.engine.feed.scope import ChangeScope
+from omnigraph.engine.changes.block import Budget
+from omnigraph.engine.changes.poll import Cursor, FeedPage, FeedPosition, PageToken, poll_feed
+from omnigraph.engine.changes.scope import ChangeScope
 from omnigraph.errors import OmnigraphError
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import compact
-from omnigraph.server.exchange import Exchange, bound_branch, named_branch
-from omnigraph.server.outputs import block_output
-from omnigraph.server.refusal import Refusal
+from omnigraph.server.http.answers import compact
+from omnigraph.server.http.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.http.outputs import block_output
+from omnigraph.server.http.refusal import Refusal
 from omnigraph.server.routes.changes import FEED_KEYS, change_filter, feed_position, redacted, redaction
 
 _POLL_SECONDS = 0.5

@@ -9,13 +9,13 @@ from typing import Any
 from starlette.responses import Response
 
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import answer, raw_answer
-from omnigraph.server.authentication import recognized
-from omnigraph.server.exchange import Exchange
+from omnigraph.server.http.answers import answer, raw_answer
+from omnigraph.server.http.authentication import recognized
+from omnigraph.server.http.exchange import Exchange
+from omnigraph.server.http.refusal import refuse
 from omnigraph.server.metrics import CONTENT_TYPE
 from omnigraph.server.openapi.serve import served_document
-from omnigraph.server.refusal import refuse
-from omnigraph.storage.stamp import CURRENT_STAMP
+from omnigraph.storage.manifest.stamp import CURRENT_STAMP
 
 
 async def health(exchange: Exchange) -> Response:

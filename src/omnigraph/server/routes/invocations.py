@@ -11,10 +11,10 @@ from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import answer
-from omnigraph.server.exchange import MAIN, Exchange, precondition, refuse_precondition
-from omnigraph.server.models import InvokeStoredQueryRequest
-from omnigraph.server.refusal import bad_request, refuse
+from omnigraph.server.http.answers import answer
+from omnigraph.server.http.exchange import MAIN, Exchange, precondition, refuse_precondition
+from omnigraph.server.http.models import InvokeStoredQueryRequest
+from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.server.routes.reads import Asked, read_target, run_read
 from omnigraph.server.routes.writes import run_write
 

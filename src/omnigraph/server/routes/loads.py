@@ -6,16 +6,16 @@ from typing import get_args
 
 from starlette.responses import Response
 
-from omnigraph.engine.result import LoadResult
+from omnigraph.engine.values.result import LoadResult
 from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
-from omnigraph.server import bodies
-from omnigraph.server.answers import answer
-from omnigraph.server.exchange import Exchange, bound_branch, named_branch
-from omnigraph.server.models import LoadRequest, Mode
-from omnigraph.server.outputs import load_output
-from omnigraph.server.records import record_lines
-from omnigraph.server.refusal import bad_request, refuse
+from omnigraph.server.http import bodies
+from omnigraph.server.http.answers import answer
+from omnigraph.server.http.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.http.models import LoadRequest, Mode
+from omnigraph.server.http.outputs import load_output
+from omnigraph.server.http.records import record_lines
+from omnigraph.server.http.refusal import bad_request, refuse
 
 _MODES: tuple[str, ...] = get_args(Mode)
 

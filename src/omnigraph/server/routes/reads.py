@@ -16,22 +16,22 @@ from starlette.responses import Response
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.compiler.source import Source
-from omnigraph.engine.core import Core
-from omnigraph.engine.history import state_at_commit
-from omnigraph.engine.json_values import JS_SAFE, NATIVE, json_objects
 from omnigraph.engine.read.query import ReadCall, run_query
-from omnigraph.engine.read.result import Result
-from omnigraph.engine.targets import commit_named
-from omnigraph.engine.view import View
+from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.targets import commit_named
+from omnigraph.engine.views.time_travel import state_at_commit
+from omnigraph.engine.views.view import View
 from omnigraph.errors import InputError
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import ARROW, NDJSON, answer, compact, raw_answer
-from omnigraph.server.exchange import MAIN, Exchange, bound_branch, named_branch
-from omnigraph.server.models import QueryRequest
-from omnigraph.server.outputs import snapshot_output
-from omnigraph.server.preferences import Preferences, preferences
-from omnigraph.server.refusal import bad_request, refusal_of
-from omnigraph.storage.commits import GraphCommit
+from omnigraph.server.http.answers import ARROW, NDJSON, answer, compact, raw_answer
+from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_branch
+from omnigraph.server.http.models import QueryRequest
+from omnigraph.server.http.outputs import snapshot_output
+from omnigraph.server.http.preferences import Preferences, preferences
+from omnigraph.server.http.refusal import bad_request, refusal_of
+from omnigraph.storage.manifest.commits import GraphCommit
 
 SNAPSHOT_ID = "Omnigraph-Snapshot-Id"
 QUERY_NAME = "Omnigraph-Query-Name"

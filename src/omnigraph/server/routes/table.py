@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.server.http.routing import Endpoint, Route
 from omnigraph.server.routes import (
     agents,
     blobs,
@@ -16,7 +17,6 @@ from omnigraph.server.routes import (
     reads,
     writes,
 )
-from omnigraph.server.routing import Endpoint, Route
 
 _GRAPH = "/graphs/{graph_id}"
 

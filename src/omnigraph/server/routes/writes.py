@@ -7,23 +7,16 @@ from typing import Any
 from starlette.responses import Response
 
 from omnigraph.compiler.source import Source
-from omnigraph.engine.evolve import apply_schema as apply
-from omnigraph.engine.evolve import plan_schema
-from omnigraph.engine.result import MutationResult
-from omnigraph.engine.write.mutation import MutationCall, run_mutation
+from omnigraph.engine.schema.apply import apply_schema as apply
+from omnigraph.engine.schema.apply import plan_schema
+from omnigraph.engine.values.result import MutationResult
+from omnigraph.engine.write.mutate import MutationCall, run_mutation
 from omnigraph.policy.actions import Action
-from omnigraph.server.answers import answer, compact
-from omnigraph.server.exchange import (
-    MAIN,
-    Exchange,
-    bound_branch,
-    named_branch,
-    precondition,
-    refuse_precondition,
-)
-from omnigraph.server.models import ChangeRequest, SchemaApplyRequest
-from omnigraph.server.outputs import change_output
-from omnigraph.server.refusal import refuse
+from omnigraph.server.http.answers import answer, compact
+from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_branch, precondition, refuse_precondition
+from omnigraph.server.http.models import ChangeRequest, SchemaApplyRequest
+from omnigraph.server.http.outputs import change_output
+from omnigraph.server.http.refusal import refuse
 from omnigraph.server.routes.reads import Asked
 from omnigraph.server.stored_checks import require_queries_fit
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.entities import HOT_COLUMNS
+from omnigraph.engine.read.columns.entities import HOT_COLUMNS
 from omnigraph.ids import now_micros
 from omnigraph.testing.evaluator import evaluate
 from omnigraph.testing.evaluator_values import close
@@ -48,6 +48,6 @@ def run(graph: og.Graph, text: str, mode: str, small: int) -> Any:
     HOT_COLUMNS.clear()
     with (
         patch.dict(os.environ, {"OMNIGRAPH_TRAVERSAL_MODE": mode}),
-        patch("omnigraph.engine.read.entities.SMALL_TABLE", small),
+        patch("omnigraph.engine.read.columns.entities.SMALL_TABLE", small),
     ):
         return graph.query(text)

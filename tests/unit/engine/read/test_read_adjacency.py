@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.read.adjacency import Adjacency, build, spread
+from omnigraph.engine.read.columns.arrays import spread
+from omnigraph.engine.read.topology.adjacency import Adjacency, build
 
 Triple = tuple[int, int, int]
 # Thin row ids make the lists use a search instead of a direct index.

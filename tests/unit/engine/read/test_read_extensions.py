@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read.budget import Limits
+from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.testing.huts import RECORDS, SCHEMA
 

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.predicate import Bindings
-from omnigraph.engine.read import keyed as keyed_module
-from omnigraph.engine.read import keyindex as keyindex_module
-from omnigraph.engine.read import keys as keys_module
-from omnigraph.engine.read.budget import Budget
-from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.keyhash import hash_column, hash_text, hash_texts
-from omnigraph.engine.read.keyindex import KeyIndex, KeyPart
-from omnigraph.engine.read.keys import KEYS, key_index, rows_with_ids
-from omnigraph.engine.read.leaves import frame_leaf
-from omnigraph.engine.read.run import Run
+from omnigraph.engine.read.columns import key_index as keyindex_module
+from omnigraph.engine.read.columns import key_index_store as keys_module
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
+from omnigraph.engine.read.columns.key_index_store import KEYS, key_index, rows_with_ids
+from omnigraph.engine.read.columns.text_hash import hash_column, hash_text, hash_texts
+from omnigraph.engine.read.frames.budget import Budget
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match import key_lookup as keyed_module
+from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.values.predicate import Bindings
 
 TEXTS = ["", "a", "b", "ab", "ba", "é", "日本", "x" * 100, "x" * 101, *(f"p{number:05d}" for number in range(3_000))]
 QUERY = "query q($k: [String]) { match { $n: Node $n.k in $k } return { $n.k, $n.v } }"
@@ -34,7 +34,7 @@ def test_a_text_has_one_hash_however_it_is_computed(offset: int, monkeypatch: py
     assert [hash_text(text.encode()) for text in TEXTS] == alone
     assert hash_column(column.cast(pa.large_utf8())).tolist() == alone
     assert len(set(alone)) == len(TEXTS)
-    monkeypatch.setattr("omnigraph.engine.read.keyhash._PIECE_BYTES", 64)
+    monkeypatch.setattr("omnigraph.engine.read.columns.text_hash._PIECE_BYTES", 64)
     assert hash_column(column).tolist() == alone
 
 

@@ -12,19 +12,19 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.predicate import Bindings
-from omnigraph.engine.read import entities as entities_module
-from omnigraph.engine.read import pages as pages_module
-from omnigraph.engine.read.budget import Budget
-from omnigraph.engine.read.entities import HOT_COLUMNS
-from omnigraph.engine.read.leaves import frame_leaf
-from omnigraph.engine.read.pages import PAGES, PagedTable
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.view import View
-from omnigraph.storage import row_places as places_module
-from omnigraph.storage.handle import TableHandle
-from omnigraph.storage.row_id_sequence import Scattered
-from omnigraph.storage.row_places import RowPlaces
+from omnigraph.engine.read.columns import entities as entities_module
+from omnigraph.engine.read.columns import pages as pages_module
+from omnigraph.engine.read.columns.entities import HOT_COLUMNS
+from omnigraph.engine.read.columns.pages import PAGES, PagedTable
+from omnigraph.engine.read.frames.budget import Budget
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.values.predicate import Bindings
+from omnigraph.engine.views.view import View
+from omnigraph.storage.lance import row_places as places_module
+from omnigraph.storage.lance.handle import TableHandle
+from omnigraph.storage.lance.row_id_sequence import Scattered
+from omnigraph.storage.lance.row_places import RowPlaces
 
 SCHEMA = """
 node Node {

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.read.budget import Budget, Limits, limits_from
-from omnigraph.engine.read.cache import ByteCache
-from omnigraph.engine.read.frame import Frame, first_places
-from omnigraph.engine.read.numbering import number
-from omnigraph.engine.read.order import dense_ranks
-from omnigraph.engine.read.rowindex import RowIndex, RowSpan, distinct
-from omnigraph.engine.read.vectors import distances
+from omnigraph.engine.read.columns.cache import ByteCache
+from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct
+from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
+from omnigraph.engine.read.frames.frame import Frame, first_places
+from omnigraph.engine.read.search.distances import distances
+from omnigraph.engine.read.shape.numbering import number
+from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
 
 ROWS = st.lists(st.integers(0, 12) | st.integers(1 << 40, (1 << 40) + 3), max_size=20)

@@ -13,12 +13,12 @@ import pytest
 
 import omnigraph as og
 from omnigraph.embeddings.provider import MockEmbedder
-from omnigraph.engine.read import entities as entities_module
 from omnigraph.engine.read import query as query_module
-from omnigraph.engine.read.budget import Limits
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.search_corpora import CORPORA
-from omnigraph.engine.read.topologies import TOPOLOGIES
+from omnigraph.engine.read.columns import entities as entities_module
+from omnigraph.engine.read.frames.budget import Limits
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.search.corpus_store import CORPORA
+from omnigraph.engine.read.topology.store import TOPOLOGIES
 from omnigraph.errors import (
     BadRequest,
     EmbedderMissing,
@@ -30,7 +30,7 @@ from omnigraph.errors import (
     QueryNotFound,
     ResourceLimitExceeded,
 )
-from omnigraph.storage.tables import TableHandle
+from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.testing.huts import RECORDS, SCHEMA
 
 

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.read import marks as marks_module
-from omnigraph.engine.read import reach as reach_module
-from omnigraph.engine.read.adjacency import Adjacency, Rows, build
-from omnigraph.engine.read.budget import Budget, Limits
-from omnigraph.engine.read.marks import marks
-from omnigraph.engine.read.reach import reach
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.frames.budget import Budget, Limits
+from omnigraph.engine.read.match import reach as reach_module
+from omnigraph.engine.read.match import visited as marks_module
+from omnigraph.engine.read.match.reach import reach
+from omnigraph.engine.read.match.visited import marks
+from omnigraph.engine.read.topology.adjacency import Adjacency, build
 from omnigraph.errors import ResourceLimitExceeded
 
 NODES = 6

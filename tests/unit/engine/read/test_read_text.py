@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.read.analyzer import analyze, analyze_column
-from omnigraph.engine.read.corpus import Corpus, Part, analysed
-from omnigraph.engine.read.levenshtein import within
-from omnigraph.engine.read.stemmer import stem
+from omnigraph.engine.read.search.analyzer import analyze, analyze_column
+from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
+from omnigraph.engine.read.search.edit_distance import within
+from omnigraph.engine.read.search.stemmer import stem
 
 STEMS = {
     "caresses": "caress", "ponies": "poni", "cats": "cat", "feed": "feed", "agreed": "agre", "plastered": "plaster",

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.predicate import Bindings
-from omnigraph.engine.read import shelf as shelf_module
-from omnigraph.engine.read import topologies as topologies_module
-from omnigraph.engine.read.adjacency import Adjacency
-from omnigraph.engine.read.advance import Origin, advance
-from omnigraph.engine.read.budget import Budget
-from omnigraph.engine.read.expand import Steps
-from omnigraph.engine.read.leaves import frame_leaf
-from omnigraph.engine.read.run import Run
-from omnigraph.engine.read.topologies import TOPOLOGIES, topology, topology_at_hand
-from omnigraph.engine.read.topology import DIRECTIONS, Ends, build_topology
+from omnigraph.engine.read.frames.budget import Budget
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.expand import Steps
+from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.read.topology import files as shelf_module
+from omnigraph.engine.read.topology import store as topologies_module
+from omnigraph.engine.read.topology.adjacency import Adjacency
+from omnigraph.engine.read.topology.advance import Origin, advance
+from omnigraph.engine.read.topology.store import TOPOLOGIES, topology, topology_at_hand
+from omnigraph.engine.read.topology.topology import DIRECTIONS, Ends, build_topology
+from omnigraph.engine.values.predicate import Bindings
 
 SCHEMA = "node A { k: String @key  n: I32? }\nnode B { k: String @key }\nedge E: A -> A { w: I32? }\nedge F: A -> B { }"
 
@@ -81,8 +81,8 @@ CHANGES = {
 def test_an_advanced_topology_equals_a_built_one(
     graph: og.Graph, change: str, fold_at: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 1.0)
-    monkeypatch.setattr("omnigraph.engine.read.advance._FOLD_AT", fold_at)
+    monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", 1.0)
+    monkeypatch.setattr("omnigraph.engine.read.topology.advance._FOLD_AT", fold_at)
     before = ends_of(graph)
     older = topology(before)
     for direction in DIRECTIONS:
@@ -101,7 +101,7 @@ def test_an_advanced_topology_equals_a_built_one(
 
 
 def test_an_edge_that_is_loaded_again_with_other_ends_moves(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 1.0)
+    monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", 1.0)
     before = ends_of(graph)
     older = topology(before)
     older.lists("in")
@@ -147,7 +147,7 @@ def test_a_fresh_process_maps_what_was_kept(graph: og.Graph) -> None:
 
 
 def test_a_fresh_process_advances_from_what_was_kept(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", 1.0)
+    monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", 1.0)
     topology(ends_of(graph))
     graph.mutate('query m() { insert E { from: "a5" to: "a0" } }')
     TOPOLOGIES.clear()
@@ -180,7 +180,7 @@ def test_a_read_only_graph_keeps_nothing(graph: og.Graph) -> None:
 
 
 def test_only_a_few_versions_are_kept_per_table(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.read.advance._MOST_CHANGED", -1.0)
+    monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", -1.0)
     for _ in range(6):
         graph.mutate('query m() { insert E { from: "a5" to: "a0" } }')
         topology(ends_of(graph))
@@ -210,7 +210,7 @@ def test_look_ups_and_topology_give_the_same_lists(graph: og.Graph) -> None:
 def test_repeated_look_ups_end_in_a_topology(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     from omnigraph.compiler.ir.link import Link
 
-    monkeypatch.setattr("omnigraph.engine.read.expand._SMALL_EDGE_TABLE", 0)
+    monkeypatch.setattr("omnigraph.engine.read.match.expand._SMALL_EDGE_TABLE", 0)
     run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
     steps = Steps(run, Link("E", "x", "y", "A", "A"), "out")
     assert len(steps.around(np.array([1]))) == 2

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read import expand as expand_module
-from omnigraph.engine.read.budget import Limits
+from omnigraph.engine.read.frames.budget import Limits
+from omnigraph.engine.read.match import expand as expand_module
 from omnigraph.errors import QueryCancelled, ResourceLimitExceeded
 
 PEOPLE, FRIENDS = 3_000, 12

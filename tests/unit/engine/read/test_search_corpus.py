@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph as og
-from omnigraph.engine.read import search_corpora
-from omnigraph.engine.read.budget import Limits
-from omnigraph.engine.read.corpus import Corpus, Part, analysed
-from omnigraph.engine.read.entities import Entities
-from omnigraph.engine.read.rowindex import RowIndex
-from omnigraph.engine.read.search_corpora import CORPORA, TextColumn, corpus_of
-from omnigraph.engine.read.search_segment import Segment
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.rowindex import RowIndex
+from omnigraph.engine.read.frames.budget import Limits
+from omnigraph.engine.read.search import corpus_store
+from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
+from omnigraph.engine.read.search.corpus_store import CORPORA, TextColumn, corpus_of
+from omnigraph.engine.read.search.segment import Segment
 from omnigraph.errors import QueryCancelled, ResourceLimitExceeded
 
 TEXTS = st.none() | st.sampled_from(["", "stone hut", "stones", "old huts, old stone", "Hütte am Stein", "rest house"])
@@ -90,9 +90,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         counts.append(len(texts))
         return analysed(texts, rows)
 
-    monkeypatch.setattr(search_corpora, "analysed", counting)
-    monkeypatch.setattr(search_corpora, "WORTH_KEEPING", 0)
-    monkeypatch.setattr("omnigraph.engine.read.entities.SMALL_TABLE", 0)
+    monkeypatch.setattr(corpus_store, "analysed", counting)
+    monkeypatch.setattr(corpus_store, "WORTH_KEEPING", 0)
+    monkeypatch.setattr("omnigraph.engine.read.columns.entities.SMALL_TABLE", 0)
     forget()
     yield counts
     forget()
@@ -101,7 +101,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def forget() -> None:
     """As a fresh process would start."""
     CORPORA.clear()
-    search_corpora._LINEAGES._newest.clear()
+    corpus_store._LINEAGES._newest.clear()
 
 
 def place(number: int, text: str | None = None) -> str:
@@ -217,7 +217,7 @@ def test_analysis_asks_between_pieces_whether_it_may_go_on(places: og.Graph, cou
 
     view = places.view()
     table = Entities(view, view.catalog.nodes["Place"])
-    with patch.object(search_corpora, "_PIECE", 10), pytest.raises(QueryCancelled):
+    with patch.object(corpus_store, "_PIECE", 10), pytest.raises(QueryCancelled):
         corpus_of(TextColumn(table, "about", check=check))
     assert asked == [0, 1, 2]
     assert corpus_of(TextColumn(table, "about")).count == 100

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read import scan as scan_module
-from omnigraph.engine.read import search_neighbours
-from omnigraph.engine.read.entities import HOT_COLUMNS
-from omnigraph.engine.vector_index import partitions
+from omnigraph.engine.read.columns.entities import HOT_COLUMNS
+from omnigraph.engine.read.match import scan as scan_module
+from omnigraph.engine.read.search import nearest as search_neighbours
+from omnigraph.engine.read.search.vector_index import partitions
 from omnigraph.ids import now_micros
 from omnigraph.testing.coverage import COVERAGES, indexes_are_used, load_covered
 from omnigraph.testing.evaluator import evaluate
@@ -120,7 +120,7 @@ def test_the_index_finds_what_an_exact_pass_finds(
 def test_columns_that_have_come_to_be_held_in_memory_change_no_answer(
     spots: dict[str, og.Graph], monkeypatch: pytest.MonkeyPatch, metric: str, where: str
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.read.entities.SMALL_TABLE", 0)
+    monkeypatch.setattr("omnigraph.engine.read.columns.entities.SMALL_TABLE", 0)
     monkeypatch.setattr(search_neighbours, "EXACT_COLD", 0)
     monkeypatch.setattr(search_neighbours, "EXACT_HOT", 0)
     query = np.random.default_rng(7).standard_normal(DIM).tolist()
@@ -162,7 +162,7 @@ def test_a_candidate_set_far_from_the_query_still_fills_the_limit(
 def test_ties_at_the_limit_go_by_id_with_and_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_neighbours, "EXACT_COLD", 0)
     monkeypatch.setattr(search_neighbours, "EXACT_HOT", 0)
-    monkeypatch.setattr("omnigraph.engine.read.entities.SMALL_TABLE", 0)
+    monkeypatch.setattr("omnigraph.engine.read.columns.entities.SMALL_TABLE", 0)
     graph = og.init(tmp_path / "g.omni", "node Spot { code: String @key  v: Vector(2) @index }")
     # Stored in an order that is not the order of ids; a hundred share one place.
     codes = [f"s{(number * 37) % 1000:03}" for number in range(1000)]
@@ -199,7 +199,7 @@ def test_an_explanation_names_the_index_and_what_it_covers(spots: dict[str, og.G
 
 
 def test_a_partitioned_index_measures_exactly_what_it_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.vector_index._PARTITION", 64)
+    monkeypatch.setattr("omnigraph.engine.read.search.vector_index._PARTITION", 64)
     monkeypatch.setattr(search_neighbours, "EXACT_COLD", 0)
     monkeypatch.setattr(search_neighbours, "EXACT_HOT", 0)
     assert partitions(64 * 32) == 1

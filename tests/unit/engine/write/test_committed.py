@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.core import Core
-from omnigraph.engine.lifecycle import create_graph, open_graph
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.lifecycle import create_graph, open_graph
 from omnigraph.engine.write import committed
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.testing.loads import load_lines, ndjson

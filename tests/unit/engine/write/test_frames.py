@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.json_values import json_rows
-from omnigraph.engine.write.frames import decode_frame
-from omnigraph.engine.write.records import Decoded
+from omnigraph.engine.intake.frames import decode_frame
+from omnigraph.engine.intake.records import Decoded
+from omnigraph.engine.values.json_values import json_rows
 from omnigraph.errors import BadRequest, ValueViolation
 
 CATALOG = compile_schema(

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.json_values import IMAGE, json_rows
-from omnigraph.engine.write import lines
-from omnigraph.engine.write import ndjson as decoder
-from omnigraph.engine.write.lines import STRUCTURAL_SLOTS, blocks, one_object_each, split_lines
-from omnigraph.engine.write.ndjson import decode_ndjson
-from omnigraph.engine.write.ndjson_arrow import read_usual_lines
-from omnigraph.engine.write.records import Decoded, Intake
+from omnigraph.engine.intake import lines
+from omnigraph.engine.intake import ndjson as decoder
+from omnigraph.engine.intake.lines import STRUCTURAL_SLOTS, blocks, one_object_each, split_lines
+from omnigraph.engine.intake.ndjson import decode_ndjson
+from omnigraph.engine.intake.ndjson_arrow import read_usual_lines
+from omnigraph.engine.intake.records import Decoded, Intake
+from omnigraph.engine.values.json_values import IMAGE, json_rows
 from omnigraph.errors import ResourceLimitExceeded
 
 CATALOG = compile_schema(

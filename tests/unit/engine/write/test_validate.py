@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.write.changes import TableChange
+from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.validate import find_violations
-from omnigraph.engine.write.violations import Violation
 from omnigraph.testing.memory_rows import MemoryRows, rows_table
 from omnigraph.testing.naive_validate import NaiveChange, naive_phases
 

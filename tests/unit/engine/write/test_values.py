@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.compiler.types import INTEGER_RANGE, PropType
-from omnigraph.engine.arrow import arrow_type
-from omnigraph.engine.json_values import IMAGE, json_values
-from omnigraph.engine.write.json_value import Rejected, storage_value
-from omnigraph.engine.write.values import column_from_arrow, column_from_json
+from omnigraph.engine.intake.json_value import Rejected, storage_value
+from omnigraph.engine.intake.property_columns import column_from_arrow, column_from_json
+from omnigraph.engine.values.arrow import arrow_type
+from omnigraph.engine.values.json_values import IMAGE, json_values
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS: dict[str, st.SearchStrategy[Any]] = {

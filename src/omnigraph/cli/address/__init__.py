@@ -1,0 +1,1 @@
+"""Which graph or server a command addresses: operator config, credentials, scopes, targets."""

@@ -1,0 +1,1 @@
+"""What users type or name: query text, parameters, files, prompts, consent."""

@@ -1,0 +1,1 @@
+"""Commands on data: queries, loads, schemas, drawings, imports."""

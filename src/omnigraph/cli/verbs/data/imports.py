@@ -1,0 +1,47 @@
+"""`import`: graphs of other systems."""
+
+from __future__ import annotations
+
+from omnigraph.cli.address.target import Target
+from omnigraph.cli.call import Call
+from omnigraph.cli.input.consent import echo
+from omnigraph.cli.terminal import output
+from omnigraph.errors import BadRequest
+
+
+def import_graph(call: Call) -> None:
+    """Read everything, then declare what is missing and load it as one commit."""
+    from omnigraph.pipeline.formats.importers.entry import read_from
+
+    bundle = read_from(call.value("--from"), *call.rest("SOURCE"))
+    for note in bundle.notes:
+        output.note(f"note: {note}")
+    if call.given("--schema-only"):
+        output.write(bundle.schema)
+        return
+    into = call.value("--into")
+    if into.lower().startswith(("http://", "https://")):
+        raise BadRequest(f"'{into}' is a server; import into the storage of a graph")
+    actor = call.text("--as") or call.config.actor
+    echo(call, Target(into, actor))
+    mode, branch, runner = call.value("--mode"), call.value("--branch"), call.value("--runner")
+    done = bundle.load(into, actor=actor, mode=mode, branch=branch, runner=runner)
+    if call.json:
+        load = done.load
+        output.document(
+            {
+                "uri": into,
+                "branch": load.branch,
+                "nodes": dict(load.nodes),
+                "edges": dict(load.edges),
+                "total_entities": load.total_entities,
+                "runner": load.runner,
+                "commit": None if load.commit is None else load.commit.document(),
+                "notes": list(done.notes),
+            }
+        )
+        return
+    nodes, edges = sum(done.load.nodes.values()), sum(done.load.edges.values())
+    entities = f"{output.counted(nodes, 'node')} and {output.counted(edges, 'edge')}"
+    types = [output.counted(len(done.load.nodes), "node type"), output.counted(len(done.load.edges), "edge type")]
+    output.line(f"imported {entities} of {' and '.join(types)} into {into}")

@@ -1,0 +1,184 @@
+"""`init`, `load` and `export`: graphs from files and back."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from omnigraph.cli.address.target import read_target, write_target
+from omnigraph.cli.call import Call
+from omnigraph.cli.input.consent import echo, require_consent
+from omnigraph.cli.input.files import read_stdin, source_file
+from omnigraph.cli.terminal import output
+from omnigraph.cli.terminal.commits import note_commit
+from omnigraph.cli.terminal.progress import CountedLines, progress, stages, wanted
+from omnigraph.cli.verbs.data.inspect import datasets_of
+from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
+
+if TYPE_CHECKING:
+    from omnigraph.engine.api.graph import Graph
+
+
+def init(call: Call) -> None:
+    """A new graph."""
+    import omnigraph as og
+
+    uri = call.required("URI")
+    if uri.lower().startswith(("http://", "https://")):
+        raise BadRequest(
+            "`init` is a direct (storage-native) command and needs direct storage access, "
+            f"but '{uri}' is a remote server"
+        )
+    refuse_cluster_layout(uri)
+    schema = source_file(call.value("--schema"))
+    try:
+        og.init(uri, schema, force=call.given("--force")).close()
+    except AlreadyInitialized as error:
+        if not call.given("--force"):
+            raise
+        raise Conflict(f"force init refuses '{uri}': it holds a graph, which init never overwrites") from error
+    output.line(f"initialized {uri}")
+
+
+def load(call: Call) -> None:
+    """Records become one commit."""
+    target, mode, branch = write_target(call), call.value("--mode"), call.value("--branch")
+    if mode == "overwrite":
+        require_consent(call, target, "load --mode overwrite")
+    echo(call, target)
+    base, mapping = call.text("--from"), call.text("--mapping")
+    paths = call.many("--data")
+    data: Any = read_stdin() if paths == ["-"] else [path if "://" in path else Path(path) for path in paths]
+    skips: Any = call.text("--on-error") or "stop"
+    with target.writer() as graph, stages(call) as stage:
+        done = graph.load(
+            None if mapping is not None else data,
+            mode,
+            mapping=mapping,
+            branch=branch,
+            from_=base,
+            runner=call.value("--runner"),
+            on_error=skips,
+            rejects=call.text("--rejects"),
+            max_errors=call.number("--max-errors"),
+            dry_run=call.given("--dry-run"),
+            progress=stage,
+            no_embed=call.given("--no-embed"),
+            no_build=call.given("--no-build"),
+        )
+    if call.json:
+        output.document(
+            {
+                "uri": target.uri,
+                "branch": done.branch,
+                "mode": done.mode,
+                **({} if base is None else {"base_branch": base}),
+                "branch_created": done.branch_created,
+                "nodes": _counts(done.nodes),
+                "edges": _counts(done.edges),
+                "total_entities": done.total_entities,
+                "commit": None if done.commit is None else done.commit.document(),
+                "runner": done.runner,
+                **({"rejected": dict(done.rejected)} if skips == "skip" else {}),
+                **({"dry_run": True} if done.dry_run else {}),
+                **embeddings_json(done.embeddings),
+            }
+        )
+        return
+    types = f"{len(done.nodes)} node types and {len(done.edges)} edge types"
+    verb = "would load" if done.dry_run else "loaded"
+    output.line(
+        f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {done.total_entities} entities across {types}"
+    )
+    if done.dry_run and mapping is not None:
+        _print_preview(mapping)
+    if done.rejected:
+        output.line(f"skipped {output.counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
+    for line in embeddings_text(done.embeddings):
+        output.line(line)
+    if done.branch_created:
+        output.line(f"branch {done.branch} created from {base}")
+    note_commit(call, done.commit)
+
+
+def export(call: Call) -> None:
+    """Every entity of a branch, as JSON lines or in another format."""
+    target = read_target(call)
+    format, place = call.value("--format"), call.text("--out")
+    if place is None and format not in ("jsonl", "graphml"):
+        raise BadRequest(f"a {format} export is a directory of files; name one with --out")
+    watched = place is not None or not sys.stdout.isatty()  # a bar needs a terminal to itself
+    with target.reader() as graph:
+        if format == "jsonl" and watched and wanted(call):
+            written = _export_watched(call, graph, place)
+        else:
+            written = graph.export(
+                sys.stdout.buffer if place is None else place,
+                call.many("--type"),
+                branch=call.value("--branch"),
+                format=format,
+            )
+    if place is not None:
+        output.note(f"wrote {output.counted(written, 'byte')} to {place}")
+
+
+def _export_watched(call: Call, graph: Graph, place: str | None) -> int:
+    """JSON lines with a bar; a file appears under its name only when it is complete, as without one."""
+    from omnigraph.engine.changes.output_file import output_file
+
+    types, branch = call.many("--type"), call.value("--branch")
+    total = sum(each["entity_count"] for each in datasets_of(graph, branch) if not types or each["type_name"] in types)
+    with ExitStack() as opened:
+        file = sys.stdout.buffer if place is None else opened.enter_context(output_file(place))
+        advance = opened.enter_context(progress(call, "export", total, "entities"))
+        return graph.export(cast("BinaryIO", CountedLines(file, advance)), types, branch=branch)
+
+
+def _print_preview(mapping: str) -> None:
+    from omnigraph.pipeline.formats.preview import preview
+
+    for each in preview(mapping):
+        output.line(f"{each.type_name} from {each.source}:")
+        for row in each.rows:
+            output.line(f"  {output.compact(row)}")
+
+
+def refuse_cluster_layout(uri: str) -> None:
+    """Graphs of a cluster are created and evolved by the cluster, never directly."""
+    from omnigraph.cluster.state.stored import owning_cluster
+
+    root = owning_cluster(uri)
+    if root is not None:
+        raise BadRequest(f"'{uri}' belongs to the cluster at '{root}'; change its config and run `cluster apply`")
+
+
+def embeddings_json(counts: Any) -> dict[str, Any]:
+    """What became of `@embed` targets; nothing for a write that had none."""
+    if not counts:
+        return {}
+    why = {} if counts.why is None else {"why": counts.why}
+    return {"embeddings": {"filled": dict(counts.filled), "left": dict(counts.left), **why}}
+
+
+def embeddings_text(counts: Any) -> list[str]:
+    """The same in words."""
+    found = []
+    if counts.filled:
+        found.append(f"embedded {_listed(counts.filled)}")
+    if counts.left:
+        found.append(f"left without a vector: {_listed(counts.left)} ({counts.why})")
+    return found
+
+
+def _listed(counted: Any) -> str:
+    return ", ".join(f"{name} × {count}" for name, count in sorted(counted.items()))
+
+
+def _by_code(rejected: Any) -> str:
+    return _listed(rejected)
+
+
+def _counts(by_type: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "entities_loaded": count} for name, count in sorted(by_type.items())]

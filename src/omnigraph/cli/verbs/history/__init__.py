@@ -1,0 +1,1 @@
+"""Commands on history: branches, commits, tags, differences."""

@@ -1,0 +1,136 @@
+"""`diff` and `blame`: what differs between two states, value by value, and who set what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.cli.address.target import read_target
+from omnigraph.cli.call import Call
+from omnigraph.cli.terminal import output
+from omnigraph.cli.terminal.commits import moment
+from omnigraph.cli.terminal.rows import cell_text
+from omnigraph.errors import NotFound
+
+if TYPE_CHECKING:
+    from omnigraph.engine.changes.diff import Difference, EntityChange, ValueChange
+
+_LONGEST_VALUE = 48
+_LONGEST_LINE = 120
+_SIGNS = {"insert": "+", "update": "~", "delete": "-"}
+
+
+def diff(call: Call) -> None:
+    """What one state has and the other has not, or has otherwise."""
+    with read_target(call).reader() as graph:
+        found = graph.diff(
+            call.required("FROM"),
+            call.argument("TO") or "main",
+            kinds=call.many("--kind") or None,
+            types=call.many("--type") or None,
+            ops=call.many("--op") or None,
+        )
+        if not call.json and not call.given("--stat"):
+            for each in found.with_values():
+                output.write("".join(f"{text}\n" for text in _change_lines(each)))
+    stats = {
+        "inserts": found.stats.inserts,
+        "updates": found.stats.updates,
+        "deletes": found.stats.deletes,
+        "types_affected": found.stats.types_affected,
+    }
+    if call.json:
+        output.document(
+            {
+                "from_graph_manifest_version": found.from_graph_manifest_version,
+                "to_graph_manifest_version": found.to_graph_manifest_version,
+                "graph_branch": found.graph_branch,
+                **({} if call.given("--stat") else {"changes": [_change_json(change) for change in found]}),
+                "stats": stats,
+            }
+        )
+        return
+    lines = _stat_lines(found) if call.given("--stat") else []
+    counts = f"{stats['inserts']} inserted, {stats['updates']} updated, {stats['deletes']} deleted"
+    output.write("".join(f"{text}\n" for text in [*lines, counts]))
+
+
+def blame(call: Call) -> None:
+    """The commit and actor behind every property of an entity."""
+    name = call.argument("PROPERTY")
+    with read_target(call).reader() as graph:
+        found = graph.commits.blame(call.required("TYPE"), call.required("ID"), branch=call.value("--branch"))
+    items = [item for item in found.properties if name in (None, item.name)]
+    if not items:
+        raise NotFound(f"{found.type_name} has no property '{name}'")
+    if call.json:
+        output.document(
+            {
+                "type": found.type_name,
+                "id": found.id,
+                "created": found.created.document(),
+                "properties": [
+                    {"name": item.name, "value": item.value, "commit": item.commit.document()} for item in items
+                ],
+            }
+        )
+        return
+    width = max(len(item.name) for item in items)
+    for item in items:
+        who = item.commit.actor_id or "-"
+        output.line(
+            f"{item.commit.graph_commit_id}  {moment(item.commit)}  {who}  {item.name:<{width}}  {_cell(item.value)}"
+        )
+
+
+def _change_json(change: EntityChange) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "kind": change.kind,
+        "type_name": change.type_name,
+        "id": change.id,
+        "op": change.op,
+        "published_dataset_version": change.published_dataset_version,
+    }
+    if change.endpoints is not None:
+        found["endpoints"] = change.endpoints
+    return found
+
+
+def _change_lines(found: ValueChange) -> Iterator[str]:
+    """What happened to an entity; what an update changed goes below, what an entity has or had beside its name."""
+    change = found.change
+    ends = "" if change.endpoints is None else f"  {change.endpoints['src']} -> {change.endpoints['dst']}"
+    head = f"{_SIGNS[change.op]} {change.kind} {change.type_name} {change.id}{ends}"
+    if found.before is not None and found.after is not None:
+        yield head
+        for name in found.properties:
+            yield f"    {name}: {_shown(found.before.get(name))} -> {_shown(found.after.get(name))}"
+        return
+    known = {change.id, *(change.endpoints or {}).values()}
+    values = (found.after if found.before is None else found.before) or {}
+    telling = {name: value for name, value in values.items() if value is not None and str(value) not in known}
+    rest = ", ".join(f"{name}: {_shown(value)}" for name, value in telling.items())
+    yield f"{head}  {_shortened(rest, _LONGEST_LINE)}" if rest else head
+
+
+def _stat_lines(found: Difference) -> list[str]:
+    table = found.to_arrow()
+    counts = Counter(zip(table["type_name"].to_pylist(), table["op"].to_pylist(), strict=True))
+    return [
+        f"{name}: " + ", ".join(f"{_SIGNS[op]}{counts[name, op]}" for op in _SIGNS if counts[name, op])
+        for name in found.stats.types_affected
+    ]
+
+
+def _shown(value: Any) -> str:
+    return _shortened("<null>" if value is None else cell_text(value), _LONGEST_VALUE)
+
+
+def _cell(value: Any) -> str:
+    return _shortened(cell_text(value), 80)
+
+
+def _shortened(text: str, longest: int) -> str:
+    line = text.replace("\n", "\\n")
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -1,0 +1,1 @@
+"""Commands for operators: maintenance, servers, clusters, policies, profiles."""

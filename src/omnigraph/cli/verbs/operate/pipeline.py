@@ -1,0 +1,151 @@
+"""`pipeline …`: declared pipelines, run by hand or by a scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.cli.address.target import Target
+from omnigraph.cli.call import Call
+from omnigraph.cli.input.consent import echo
+from omnigraph.cli.terminal import output
+from omnigraph.cli.terminal.progress import stages
+from omnigraph.errors import BadRequest, NotFound
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.runs.declared import Pipeline
+    from omnigraph.pipeline.runs.records import Run
+
+
+def list_pipelines(call: Call) -> None:
+    """What is declared."""
+    found, _ = _declared(call)
+    if call.json:
+        output.document({"pipelines": [_described(each) for each in found.values()]})
+        return
+    for each in found.values():
+        way = "" if each.branch is None else f" via {each.branch}"
+        after = f" into {each.merge_into}" if each.merge_into else (" for review" if each.branch else "")
+        when = f"  ({each.schedule})" if each.schedule else ""
+        output.line(f"{each.name}: {each.mode} {each.mapping.name} → {each.graph}{way}{after}{when}")
+
+
+def validate(call: Call) -> None:
+    """Everything a run needs, short of the data: files are read, graphs are looked for."""
+    found, uris = _declared(call)
+    for each in found.values():
+        _uri(each, uris)
+    if call.json:
+        output.document({"ok": True, "pipelines": sorted(found)})
+    else:
+        output.line(f"{len(found)} pipelines are fine: {', '.join(found) or 'none'}")
+
+
+def run(call: Call) -> int:
+    """One run; exit 1 when its data did not pass."""
+    import omnigraph as og
+    from omnigraph.cluster.boot import embedded_blob_policy
+    from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
+
+    found, uris = _declared(call)
+    name = call.required("NAME")
+    if name not in found:
+        raise NotFound(f"there is no pipeline '{name}' (declared: {', '.join(found) or 'none'})")
+    actor = call.text("--as") or call.config.actor
+    uri = _uri(found[name], uris)
+    echo(call, Target(uri, actor))
+    allowed = embedded_blob_policy(call.value("--config"), found[name].graph) or ()
+    with og.open(uri, actor=actor, external_blobs=allowed) as graph, stages(call) as progress:
+        options = RunOptions(
+            dry_run=call.given("--dry-run"),
+            force=call.given("--force"),
+            rejects=call.text("--rejects"),
+            progress=progress,
+        )
+        done = run_pipeline(found[name], graph, options)
+    if call.json:
+        output.document(done.to_json())
+    else:
+        output.line(_line(done))
+    return 0 if done.ok else 1
+
+
+def show_history(call: Call) -> None:
+    """The records that runs leave beside their graphs."""
+    import omnigraph as og
+    from omnigraph.pipeline.runs.records import history
+
+    found, uris = _declared(call)
+    wanted = call.argument("NAME")
+    if wanted is not None and wanted not in found:
+        raise NotFound(f"there is no pipeline '{wanted}' (declared: {', '.join(found) or 'none'})")
+    runs: list[Run] = []
+    for each in found.values():
+        if wanted in (None, each.name):
+            with og.open(_uri(each, uris), read_only=True) as graph:
+                runs += history(graph._core, each.name)
+    runs.sort(key=lambda each: each.run_id, reverse=True)
+    limit = call.number("--limit")
+    runs = runs if limit is None else runs[:limit]
+    if call.json:
+        output.document({"runs": [each.to_json() for each in runs]})
+        return
+    for done in runs:
+        output.line(f"{done.started_at}  {_line(done)}")
+
+
+def _declared(call: Call) -> tuple[dict[str, Pipeline], dict[str, str]]:
+    """The pipelines of a directory, and where the graphs of its cluster are."""
+    from omnigraph.cluster.declaration.document import load_config, storage_root
+    from omnigraph.cluster.diagnostics import Diagnostics, Stopped
+    from omnigraph.cluster.state.stored import graph_name
+    from omnigraph.pipeline.runs.declared import parse_pipelines
+
+    directory, problems = Path(call.value("--config")), Diagnostics()
+    try:
+        config = load_config(directory, problems)
+        root = storage_root(config, directory, problems)
+    except Stopped:
+        root = ""
+    if not problems.ok:
+        raise BadRequest("; ".join(str(each) for each in problems.found if each.severity == "error"))
+    found = parse_pipelines(config.pipelines, directory)
+    return found, {graph: f"{root}/{graph_name(graph)}" for graph in config.graphs}
+
+
+def _uri(pipeline: Pipeline, uris: dict[str, str]) -> str:
+    if pipeline.graph not in uris:
+        known = ", ".join(uris) or "none"
+        raise BadRequest(
+            f"pipelines.{pipeline.name}.graph: no graph '{pipeline.graph}' is declared (there are: {known})"
+        )
+    return uris[pipeline.graph]
+
+
+def _described(pipeline: Pipeline) -> dict[str, object]:
+    return {
+        "name": pipeline.name,
+        "graph": pipeline.graph,
+        "mapping": str(pipeline.mapping),
+        "branch": pipeline.branch,
+        "checks": [str(path) for path in pipeline.checks],
+        "merge_into": pipeline.merge_into,
+        "mode": pipeline.mode,
+        "schedule": pipeline.schedule,
+        "description": pipeline.description,
+    }
+
+
+def _line(run: Run) -> str:
+    entities = sum(run.nodes.values()) + sum(run.edges.values())
+    parts = [f"{run.pipeline} {run.status}"]
+    if run.status not in ("unchanged", "failed"):
+        parts.append(output.counted(entities, "entity"))
+    if run.rejected:
+        parts.append(f"{sum(run.rejected.values())} refused")
+    if run.merged_into is not None:
+        parts.append(f"into {run.merged_into}")
+    elif run.branch is not None:
+        parts.append(f"on branch {run.branch}")
+    parts.append(f"{run.duration_ms} ms")
+    return ", ".join(parts) + (f": {run.message}" if run.message else "")

@@ -1,0 +1,1 @@
+"""The declared side of a cluster: `cluster.yaml` and everything it refers to, read and checked."""

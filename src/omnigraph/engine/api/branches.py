@@ -1,0 +1,75 @@
+"""`graph.branches`: create, list, merge and delete branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merge
+from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.policy.actions import Action
+from omnigraph.storage.protocol import branches
+
+Names: TypeAlias = list[str]  # the method `list` hides the builtin inside the class
+
+
+@checked_methods
+class Branches:
+    """The branches of a graph; a new one starts at the bound branch unless told otherwise."""
+
+    def __init__(self, core: Core, bound: Callable[[], str | None], actor: str | None = None) -> None:
+        self._core = core
+        self._bound = bound
+        self._actor = actor
+
+    def create(self, name: str, from_: str | None = None) -> None:
+        """Create a branch; it shares every table with its source until it writes to it."""
+        self._core.require_writable()
+        origin = None if from_ is None else branches.branch_name(from_) or "main"
+        self._core.require_allowed(self._actor, Action.BRANCH_CREATE, origin, branches.branch_name(name) or "main")
+        cut_of(self._core.store).require_free()
+        branches.create_branch(self._core.store, name, source=from_ if from_ is not None else self._bound())
+        self._core.tables.clear()
+
+    def list(self) -> Names:
+        """Names of all branches, `main` first."""
+        self._core.require_open()
+        return branches.list_branches(self._core.store)
+
+    def delete(self, name: str) -> None:
+        """Delete a branch that nothing depends on; its commits become unreachable."""
+        self._core.require_writable()
+        self._core.require_allowed(self._actor, Action.BRANCH_DELETE, target=branches.branch_name(name) or "main")
+        cut_of(self._core.store).require_free()
+        branches.delete_branch(self._core.store, name, bound=self._bound())
+        self._core.tables.clear()
+
+    def merge(
+        self,
+        source: str,
+        into: str = "main",
+        delete: bool = False,
+        *,
+        preview: bool = False,
+        resolve: Mapping[str, Resolution] | None = None,
+        strategy: Strategy = "fail",
+        properties: PropertyMode = "whole",
+    ) -> MergeResult:
+        """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
+
+        `preview` writes nothing and lists conflicts in the result. `resolve` decides entities by name:
+        `{"Person/alice": "ours"}`, `"theirs"`, or values to set. `strategy` settles every other contradiction between
+        two rows; `properties="disjoint"` joins updates of different properties of one row. `delete` removes the source
+        afterwards; when something still depends on it, the result says so and the merge stands.
+        """
+        options = MergeOptions(strategy, properties, resolve or {})
+        call = MergeCall(branches.branch_name(source), branches.branch_name(into), options, self._actor, delete)
+        if preview:
+            self._core.require_open()
+            return preview_merge(self._core, call)
+        self._core.require_writable()
+        self._core.require_allowed(self._actor, Action.BRANCH_MERGE, call.source or "main", call.target or "main")
+        return merge_branches(self._core, call)

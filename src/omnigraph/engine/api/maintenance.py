@@ -1,0 +1,92 @@
+"""The verbs that keep the storage below a graph in shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.reader import Reader
+from omnigraph.engine.maintenance.index_builds import IndexRunner
+from omnigraph.engine.views.core import Core
+from omnigraph.storage.protocol.branches import branch_name
+
+if TYPE_CHECKING:
+    from omnigraph.engine.maintenance.cleanup import CleanupReport
+    from omnigraph.engine.maintenance.indexes import IndexReport, PendingIndex
+    from omnigraph.engine.maintenance.optimize import DatasetStats
+    from omnigraph.engine.maintenance.repair import RepairReport
+
+
+@checked_methods
+class Upkeep(Reader):
+    """What an operator does to a graph; it changes how rows are stored, never which rows there are."""
+
+    def __init__(self, core: Core, branch: str | None = None, actor: str | None = None) -> None:
+        super().__init__(core)
+        self._branch = branch
+        self.actor = actor
+
+    def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
+        """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
+        from omnigraph.engine.maintenance.indexes import report_indexes
+
+        return report_indexes(self._core.view(self._named(branch)))
+
+    def ensure_indices(self, *, branch: str | None = None, runner: IndexRunner = "auto") -> list[PendingIndex]:
+        """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet.
+
+        `runner="spark"` builds them in Spark tasks, `"inline"` here; `"auto"` takes a running Spark for large tables.
+        """
+        self._core.require_admin(self.actor)
+        from omnigraph.engine.maintenance.indexes import ensure_indices
+
+        return ensure_indices(self._core, self._named(branch), runner=runner)
+
+    def optimize(
+        self, *, progress: Callable[[int, int], None] | None = None, runner: IndexRunner = "auto"
+    ) -> list[DatasetStats]:
+        """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same.
+
+        `progress` is called after every table with how many are done, and of how many. `runner` says where indexes are
+        built, as for `ensure_indices`.
+        """
+        self._core.require_admin(self.actor)
+        from omnigraph.engine.maintenance.optimize import optimize, require_main
+
+        require_main(self._branch, "optimize")
+        return optimize(self._core, progress, runner)
+
+    def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
+        """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""
+        self._core.require_admin(self.actor)
+        from omnigraph.engine.maintenance.optimize import require_main
+        from omnigraph.engine.maintenance.repair import repair
+
+        require_main(self._branch, "repair")
+        return repair(self._core, confirm=confirm, force=force)
+
+    def cleanup(
+        self,
+        *,
+        keep: int | None = None,
+        older_than: str | int | timedelta | None = None,
+        confirm: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> CleanupReport:
+        """Remove old table versions beyond the newest `keep` and older than `older_than` (`"7d"`); irreversible.
+
+        What live branches and tags need always stays. Without `confirm` nothing is removed: the report is a preview.
+        `progress` is called as by `optimize`.
+        """
+        self._core.require_admin(self.actor)
+        from omnigraph.engine.maintenance.cleanup import Policy, cleanup, parse_duration
+        from omnigraph.engine.maintenance.optimize import require_main
+
+        require_main(self._branch, "cleanup")
+        policy = Policy(keep, None if older_than is None else parse_duration(older_than))
+        return cleanup(self._core, policy, confirm=confirm, progress=progress)
+
+    def _named(self, branch: str | None) -> str | None:
+        return self._branch if branch is None else branch_name(branch)

@@ -1,0 +1,56 @@
+"""`graph.schema`: the accepted schema of a branch, and its successor."""
+
+from __future__ import annotations
+
+from omnigraph.compiler.catalog.migrate import Plan
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.schema.apply import SchemaApplied, apply_schema, plan_schema
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.lifecycle import StrPath, read_source
+from omnigraph.policy.actions import Action
+
+
+@checked_methods
+class Schema:
+    """The schema that the graph accepts right now."""
+
+    def __init__(self, core: Core, branch: str | None, actor: str | None = None) -> None:
+        self._core = core
+        self._branch = branch
+        self._actor = actor
+
+    @property
+    def source(self) -> str:
+        """The text, exactly as it was accepted."""
+        self._core.require_everything_visible("the schema text")
+        return self._core.schemas.of(self._core.state(self._branch)).source
+
+    @property
+    def catalog(self) -> Catalog:
+        """The compiled types."""
+        return self._core.view(self._branch).catalog
+
+    @property
+    def hash(self) -> str:
+        """Identifies the accepted schema, identities included."""
+        return self.catalog.ir_hash
+
+    def plan(self, desired: StrPath, *, allow_data_loss: bool = False) -> Plan:
+        """The steps from the accepted schema to a desired one (text, or the path of a `.pg` file); changes nothing.
+
+        `print(plan)` is for people, `plan.to_json()` for programs.
+        """
+        self._core.require_everything_visible("a schema plan")
+        return plan_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss)
+
+    def apply(self, desired: StrPath, *, allow_data_loss: bool = False) -> SchemaApplied:
+        """Change the schema in one commit, or not at all; refused while other branches than `main` exist.
+
+        What the new schema leaves out stays readable in older commits, unless `allow_data_loss` reclaims it at once.
+        """
+        self._core.require_writable()
+        self._core.require_allowed(self._actor, Action.SCHEMA_APPLY, target="main")
+        cut_of(self._core.store).require_free()
+        return apply_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss, actor=self._actor)

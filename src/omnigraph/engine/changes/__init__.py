@@ -1,0 +1,4 @@
+"""What changed: diff, change feed, history, blame and export.
+
+Reads only.
+"""

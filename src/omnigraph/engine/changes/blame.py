@@ -1,0 +1,157 @@
+"""Who set each property of one entity, and in which commit.
+
+A row knows the table version that wrote it last, and published versions only grow along a branch, so the commit is
+found by halving the history instead of walking it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.values.equality import differing_values
+from omnigraph.engine.values.json_values import json_rows
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.entity import rows_with_ids, type_named
+from omnigraph.engine.views.time_travel import find_commit, state_at_commit
+from omnigraph.engine.views.view import View
+from omnigraph.errors import NotFound
+from omnigraph.storage.lance.tables import in_list
+from omnigraph.storage.lance.version_tree import UPDATED
+from omnigraph.storage.manifest.commits import GraphCommit
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedProperty:
+    """A value and the commit that set it."""
+
+    name: str
+    value: Any
+    commit: GraphCommit
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """An entity with the origin of each of its properties; endpoints of an edge are `src` and `dst`."""
+
+    type_name: str
+    id: str
+    created: GraphCommit
+    properties: tuple[BlamedProperty, ...]
+
+    def __getitem__(self, name: str) -> BlamedProperty:
+        return next(item for item in self.properties if item.name == name)
+
+    def __str__(self) -> str:
+        """A line per property: its value, and the commit and actor behind it."""
+        width = max((len(item.name) for item in self.properties), default=0)
+        return "\n".join(
+            f"{item.commit.graph_commit_id}  {item.commit.actor_id or '-'}  {item.name.ljust(width)}  {item.value!r}"
+            for item in self.properties
+        )
+
+
+def blame(core: Core, branch: str | None, type_name: str, entity_id: str) -> Blame:
+    """The origin of every value that an entity has on a branch now; NotFound when it does not exist."""
+    core.require_everything_visible("blame")
+    view = core.view(branch)
+    info = type_named(view, type_name)
+    row = _row(view, info, entity_id)
+    if row is None:
+        raise NotFound(f"{info.name} '{entity_id}' does not exist on branch '{branch or 'main'}'")
+    search = _Search(core, view, info, entity_id)
+    search.follow(branch, str(view.head), set(row.column_names) - {"id"})
+    values = json_rows(row)[0]
+    named = [BlamedProperty(name, values[name], search.found[name]) for name in row.column_names if name != "id"]
+    return Blame(info.name, entity_id, search.created or search.found_first(), tuple(named))
+
+
+class _Search:
+    """Goes back from a head, and into merged branches where a value came from there."""
+
+    def __init__(self, core: Core, view: View, info: TableType, entity_id: str) -> None:
+        self.core = core
+        self.accepted = core.schemas.of(core.state(view.branch))
+        self.info = info
+        self.entity_id = entity_id
+        self.found: dict[str, GraphCommit] = {}
+        self.created: GraphCommit | None = None
+
+    def found_first(self) -> GraphCommit:
+        return min(self.found.values(), key=lambda commit: commit.created_at)
+
+    def follow(self, branch: str | None, head: str, wanted: set[str]) -> None:
+        """Find the commits that gave the wanted columns the values they have at a head."""
+        chain = list(self.core.state(branch).lineage.first_parents(head))
+        at = 0
+        while wanted:
+            at = self._writer(chain, at)
+            commit = chain[at]
+            here = self._at(commit)
+            assert here is not None
+            before = self._at(chain[at + 1]) if at + 1 < len(chain) else None
+            changed = {name for name in wanted if before is None or _differs(here, before, name)}
+            wanted = wanted - changed
+            self._attribute(commit, here, changed, born=before is None)
+            at += 1
+
+    def _attribute(self, commit: GraphCommit, here: pa.Table, changed: set[str], *, born: bool) -> None:
+        merged = self._merged(commit)
+        theirs = self._at(merged) if merged is not None else None
+        foreign = {name for name in changed if theirs is not None and not _differs(here, theirs, name)}
+        if merged is not None and foreign:
+            self.follow(merged.manifest_branch, merged.graph_commit_id, foreign)
+        elif born and self.created is None:
+            self.created = commit
+        for name in changed - foreign:
+            self.found[name] = commit
+
+    def _merged(self, commit: GraphCommit) -> GraphCommit | None:
+        if commit.merged_parent_commit_id is None:
+            return None
+        try:
+            return find_commit(self.core, commit.merged_parent_commit_id, commit.manifest_branch)
+        except NotFound:
+            return None  # its branch is gone; the merge itself is the best answer left
+
+    def _writer(self, chain: list[GraphCommit], start: int) -> int:
+        """The position of the oldest commit, from `start` back, that already has the row as it is at `start`."""
+        version = self._written(chain[start])
+        low, high = start, len(chain) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._published(chain[middle]) >= version:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _written(self, commit: GraphCommit) -> int:
+        view = self._view(commit)
+        rows = view.table(self.info).scan([UPDATED], in_list("id", [self.entity_id]))
+        return int(rows[UPDATED][0].as_py())
+
+    def _published(self, commit: GraphCommit) -> int:
+        entry = self._view(commit).find(self.info)
+        return 0 if entry is None else entry.version
+
+    def _at(self, commit: GraphCommit) -> pa.Table | None:
+        return _row(self._view(commit), self.info, self.entity_id)
+
+    def _view(self, commit: GraphCommit) -> View:
+        return self.core.view_of(state_at_commit(self.core, commit), self.accepted)
+
+
+def _row(view: View, info: TableType, entity_id: str) -> pa.Table | None:
+    if view.find(info) is None:
+        return None
+    rows = rows_with_ids(view, info, [entity_id])
+    return rows if rows.num_rows else None
+
+
+def _differs(one: Mapping[str, Any] | pa.Table, other: pa.Table, name: str) -> bool:
+    return bool(differing_values(one[name], other[name])[0])

@@ -1,0 +1,184 @@
+"""The net difference between two states of a graph: which entities one has that the other has not, or has otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.changes.scope import OPS, ChangeScope
+from omnigraph.engine.values.json_values import json_rows
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.delta import RowDelta, one_column
+from omnigraph.engine.views.pairs import TablePair, changed_pairs, require_comparable
+from omnigraph.storage.lance.version_tree import UPDATED
+from omnigraph.storage.manifest.manifest import ManifestState
+
+_VALUES_AT_ONCE = 256
+CHANGES = pa.schema(
+    [
+        pa.field("kind", pa.utf8()),
+        pa.field("type_name", pa.utf8()),
+        pa.field("id", pa.utf8()),
+        pa.field("op", pa.utf8()),
+        pa.field("published_dataset_version", pa.uint64()),
+        pa.field("src", pa.utf8()),
+        pa.field("dst", pa.utf8()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityChange:
+    """One entity that differs; edges carry their endpoints."""
+
+    kind: str
+    type_name: str
+    id: str
+    op: str
+    published_dataset_version: int
+    endpoints: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """One entity that differs, with its values on both sides; None is a side that does not have it."""
+
+    change: EntityChange
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+    @property
+    def properties(self) -> list[str]:
+        """The properties, and for an edge the ends, whose values differ."""
+        before, after = self.before or {}, self.after or {}
+        return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStats:
+    """How many entities differ, and of which types."""
+
+    inserts: int
+    updates: int
+    deletes: int
+    types_affected: list[str]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A net diff; kept as an Arrow table, turned into objects when somebody looks at them."""
+
+    from_graph_manifest_version: int
+    to_graph_manifest_version: int
+    graph_branch: str | None
+    table: pa.Table
+    _deltas: Callable[[], Iterator[tuple[pa.Table, RowDelta]]] = field(repr=False, compare=False)
+
+    @cached_property
+    def changes(self) -> list[EntityChange]:
+        """Every change: edge types before node types, then by name, then by id."""
+        return [_entity_change(row) for row in self.table.to_pylist()]
+
+    @cached_property
+    def stats(self) -> ChangeStats:
+        counts = {op: int(pc.sum(pc.equal(self.table["op"], op)).as_py() or 0) for op in OPS}
+        names = sorted(pc.unique(self.table["type_name"]).to_pylist())
+        return ChangeStats(counts["insert"], counts["update"], counts["delete"], names)
+
+    def to_arrow(self) -> pa.Table:
+        """The changes as a table."""
+        return self.table
+
+    def with_values(self) -> Iterator[ValueChange]:
+        """Every change with the values of its entity on both sides, a few hundred at a time, in the same order.
+
+        The rows are read again when they are no longer in memory, so the graph has to be open still.
+        """
+        for changes, delta in self._deltas():
+            yield from _with_values(changes, delta)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[EntityChange]:
+        return iter(self.changes)
+
+
+def difference(core: Core, before: ManifestState, after: ManifestState, scope: ChangeScope) -> Difference:
+    """What changed from one state to another one, on whatever branches they are."""
+    core.require_everything_visible("a comparison")
+    parts: list[pa.Table] = []
+    compared: list[TablePair] = []
+    pairs = sorted(changed_pairs(before.snapshot, after.snapshot), key=_order)
+    for pair in pairs:
+        if not (scope.has_kind(pair.kind) and scope.has_type(pair.type_name)):
+            continue
+        require_comparable(core.tables, pair, after.effective_head or "")
+        compared.append(pair)
+        parts.append(_changes(core, pair, scope))
+    table = pa.concat_tables([CHANGES.empty_table(), *parts])
+
+    def deltas() -> Iterator[tuple[pa.Table, RowDelta]]:
+        return ((part, pair.delta(core.tables)) for part, pair in zip(parts, compared, strict=True))
+
+    return Difference(before.version, after.version, after.branch, table, deltas)
+
+
+def _order(pair: TablePair) -> tuple[str, int, int]:
+    return pair.entry.table_key, pair.identity.stable_table_id, pair.identity.table_incarnation_id
+
+
+def _changes(core: Core, pair: TablePair, scope: ChangeScope) -> pa.Table:
+    delta = pair.delta(core.tables)
+    sides = (("insert", delta.inserted), ("update", delta.updated), ("delete", delta.deleted))
+    parts = [_rows(pair, op, rows) for op, rows in sides if scope.has_op(op)]
+    table = pa.concat_tables([CHANGES.empty_table(), *parts])
+    return table.take(pc.sort_indices(table["id"]))
+
+
+def _rows(pair: TablePair, op: str, rows: pa.Table) -> pa.Table:
+    count = rows.num_rows
+    ends = [
+        one_column(rows, name) if name in rows.column_names else pa.nulls(count, pa.utf8()) for name in ("src", "dst")
+    ]
+    # A row that one side has no longer is placed at the version it was last seen in.
+    written = None if op == "delete" else one_column(rows, UPDATED)
+    entry = pair.before if op == "delete" and pair.before is not None else pair.entry
+    known = pa.array([entry.version], pa.uint64())[0]
+    versions = pa.repeat(known, count) if written is None else pc.fill_null(written, known)
+    columns = [
+        pa.repeat(pair.kind, count),
+        pa.repeat(pair.type_name, count),
+        one_column(rows, "id"),
+        pa.repeat(op, count),
+        versions,
+        *ends,
+    ]
+    return pa.Table.from_arrays(columns, schema=CHANGES)
+
+
+def _with_values(changes: pa.Table, delta: RowDelta) -> Iterator[ValueChange]:
+    ids = one_column(changes, "id")
+    before, after = ((rows, pc.index_in(ids, value_set=one_column(rows, "id"))) for rows in (delta.before, delta.after))
+    for start in range(0, len(ids), _VALUES_AT_ONCE):
+        rows = changes.slice(start, _VALUES_AT_ONCE).to_pylist()
+        sides = (_values(side, places.slice(start, _VALUES_AT_ONCE)) for side, places in (before, after))
+        for row, old, new in zip(rows, *sides, strict=True):
+            yield ValueChange(_entity_change(row), old, new)
+
+
+def _values(rows: pa.Table, places: pa.Array) -> list[dict[str, Any] | None]:
+    """The rows at these places as JSON; None where there is none."""
+    shown = rows.select([name for name in rows.column_names if name not in ("id", UPDATED)])
+    found = iter(json_rows(shown.take(places.drop_null())))
+    return [next(found, {}) if there else None for there in places.is_valid().to_pylist()]
+
+
+def _entity_change(row: dict[str, Any]) -> EntityChange:
+    ends = {"src": row["src"], "dst": row["dst"]} if row["kind"] == "edge" else None
+    return EntityChange(row["kind"], row["type_name"], row["id"], row["op"], row["published_dataset_version"], ends)

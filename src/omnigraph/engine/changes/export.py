@@ -1,0 +1,161 @@
+"""JSONL export of one view: every entity once, in one fixed order and spelling, as a stream of byte chunks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.engine.values.arrow import TableType, property_names, row_schema, table_types
+from omnigraph.engine.values.json_values import IMAGE, json_texts
+from omnigraph.engine.views.view import View
+from omnigraph.errors import BadRequest
+from omnigraph.storage.lance.blob_cells import external_uris
+from omnigraph.storage.lance.tables import TableHandle, quote
+
+_BATCH_ROWS = 8_192
+# Lance sorts whole rows in memory and is then twice as fast; a larger table has only its ids sorted, and its rows taken
+# in that order, many at a time because each take has a fixed cost.
+_SORT_BYTES = 256 << 20
+_TAKE_ROWS = 65_536
+_TAKE_BYTES = 64 << 20
+_BLOB_BYTES = 32 << 20
+_TEXT_WIDTH = 48
+_ROW_ID = "_rowid"
+
+
+def export_jsonl(view: View, types: Sequence[str] = ()) -> Iterator[bytes]:
+    """The selected types (all when none is named) as whole lines: edge types before node types, entities by id."""
+    for info in export_types(view.catalog, types):
+        yield from export_type(view, info)
+
+
+def export_types(catalog: Catalog, names: Sequence[str] = ()) -> list[TableType]:
+    """The types a filter selects, in export order; a name selects the node and the edge type that have it."""
+    for name in names:
+        if name not in catalog.nodes and name not in catalog.edges:
+            near = did_you_mean(name, [*catalog.nodes, *catalog.edges])
+            raise BadRequest(f"unknown export type '{name}'{f'; {near}' if near else ''}")
+    return [info for info in table_types(catalog).values() if not names or info.name in names]
+
+
+def record_lines(info: TableType, rows: pa.RecordBatch) -> bytes:
+    """Rows in the row schema as lines of JSON, each ended by a newline."""
+    columns = {name: json_texts(rows.column(name), IMAGE) for name in rows.schema.names}
+    parts: list[Any] = [_head(info)]
+    if isinstance(info, EdgeType):
+        parts += [columns["src"], ',"to":', columns["dst"], ',"data":{"id":']
+    parts.append(columns["id"])
+    for name in property_names(info):
+        parts += [f",{json.dumps(name)}:", columns[name]]
+    return _text_bytes(pc.binary_join_element_wise(*parts, "}}\n", ""))
+
+
+def _head(info: TableType) -> str:
+    if isinstance(info, EdgeType):
+        return f'{{"edge":{json.dumps(info.name)},"from":'
+    return f'{{"type":{json.dumps(info.name)},"data":{{"id":'
+
+
+def export_type(view: View, info: TableType, *, low: str | None = None, high: str | None = None) -> Iterator[bytes]:
+    """The entities of one type by id as lines; with bounds, those whose ids lie in [low, high)."""
+    for rows in export_rows(view, info, low=low, high=high):
+        yield record_lines(info, rows)
+
+
+def export_rows(
+    view: View, info: TableType, *, low: str | None = None, high: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The same as batches of rows, bytes of blobs read."""
+    entry = view.find(info)
+    if entry is None or not entry.row_count:
+        return
+    physical = view.columns(info)
+    table = view.table(info)
+    stored = [column for column in physical.values() if column is not None]
+    blobs = [column for name in info.blobs if (column := physical[name]) is not None]
+    bounds = [f"id {sign} {quote(end)}" for sign, end in ((">=", low), ("<", high)) if end is not None]
+    inside = " AND ".join(bounds) or None
+    count = table.count_rows(inside) if inside is not None else entry.row_count
+    for batch in _by_id(table, stored, inside, row_count=count, width=_row_width(info)):
+        for part in _slices(batch, blobs):
+            yield _rows(info, table, part, physical)
+
+
+def referring_columns(view: View, info: TableType) -> frozenset[str]:
+    """The Blob properties of a type of which at least one value is a reference to an object outside the graph."""
+    if view.find(info) is None or not info.blobs:
+        return frozenset()
+    table, physical = view.table(info), view.columns(info)
+    stored = {name: column for name in info.blobs if (column := physical[name]) is not None}
+    return frozenset(
+        name
+        for name, column in stored.items()
+        if any(len(external_uris(batch.column(0))) for batch in table.batches([column]))
+    )
+
+
+def _by_id(
+    table: TableHandle, stored: list[str], inside: str | None, *, row_count: int, width: int
+) -> Iterator[pa.RecordBatch]:
+    """Every row in ascending byte order of its id, with its row id; blobs as descriptors."""
+    if row_count * width <= _SORT_BYTES:
+        yield from table.batches([*stored, _ROW_ID], inside, batch_size=_BATCH_ROWS, order_by=["id"])
+        return
+    keys = table.scan(["id", _ROW_ID], inside)
+    ordered = keys[_ROW_ID].take(pc.sort_indices(keys["id"])).combine_chunks()
+    size = max(1, min(_TAKE_ROWS, _TAKE_BYTES // width))
+    for start in range(0, len(ordered), size):
+        chunk = ordered.slice(start, size)
+        rows = table.take_rows(chunk, stored)
+        yield from rows.append_column(_ROW_ID, chunk).combine_chunks().to_batches()
+
+
+def _row_width(info: TableType) -> int:
+    """About how many bytes a row takes; texts and lists are guessed."""
+    structural = 3 * _TEXT_WIDTH if isinstance(info, EdgeType) else _TEXT_WIDTH
+    return structural + sum(4 * kind.dim if kind.dim is not None else _TEXT_WIDTH for kind in info.properties.values())
+
+
+def _slices(batch: pa.RecordBatch, blobs: list[str]) -> Iterator[pa.RecordBatch]:
+    """Parts of a batch whose blobs fit in memory together; at least one row each."""
+    total = np.zeros(batch.num_rows, np.int64)
+    for column in blobs:
+        sizes = pc.struct_field(batch.column(column), "size").cast(pa.int64())
+        total += pc.fill_null(sizes, 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(total)
+    start = 0
+    while start < batch.num_rows:
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + _BLOB_BYTES, side="right")))
+        stop = min(stop, start + _BATCH_ROWS)
+        yield batch.slice(start, stop - start)
+        start = stop
+
+
+def _rows(
+    info: TableType, table: TableHandle, batch: pa.RecordBatch, physical: dict[str, str | None]
+) -> pa.RecordBatch:
+    schema = row_schema(info)
+    arrays = []
+    for field in schema:
+        column = physical[field.name]
+        if column is None:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+        elif field.name in info.blobs:
+            arrays.append(table.read_blobs(column, batch.column(_ROW_ID), batch.column(column)))
+        else:
+            arrays.append(batch.column(column))
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+
+def _text_bytes(lines: pa.Array) -> bytes:
+    """The texts of an array one after the other; they lie so in memory already."""
+    offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    return bytes(lines.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0])))

@@ -1,0 +1,200 @@
+"""Data frames into typed rows: Arrow tables, and pandas, Polars or anything else that exports an Arrow stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.compiler.types import PropType
+from omnigraph.engine.intake.ndjson_records import RESERVED
+from omnigraph.engine.intake.property_columns import column_from_arrow
+from omnigraph.engine.intake.records import (
+    PLAIN,
+    Decoded,
+    Intake,
+    RawRows,
+    TypeRows,
+    concat_rows,
+    place_order,
+    type_rows,
+)
+from omnigraph.engine.intake.violations import Violation, unknown_field
+from omnigraph.engine.values.arrow import TableType
+from omnigraph.errors import BadRequest, ValueViolation
+
+_BATCH_ROWS = 65_536
+_TEXT = PropType("String", nullable=True)
+# Edge tables call their endpoints src and dst, records call them from and to; a frame may use either.
+_ENDPOINTS = {"from": "from", "src": "from", "to": "to", "dst": "to"}
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def decode_frame(
+    frame: Any,
+    catalog: Catalog,
+    *,
+    type: str | None = None,
+    edge: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    intake: Intake = PLAIN,
+    first_row: int = 1,
+    lines: np.ndarray | None = None,
+    file: str | None = None,
+    mapping: str | None = None,
+    optional_ends: bool = False,
+) -> Decoded:
+    """Rows of one node type or one edge type; `columns` maps property names, `id`, `from` and `to` to frame columns.
+
+    Without a mapping every column must be a field of the type. With one, further columns are used when they are
+    called like a field and ignored otherwise. Row numbers stand in for lines; a piece of a larger frame says which
+    is its first, or on which ascending `lines` its rows begin, and `file` which file it was read from.
+    `mapping` is the file the mapping was read from. With `optional_ends`, a row that lacks one is no edge.
+    """
+    info = named_type(catalog, type, edge, mapping)
+    table = _selected(arrow_table(frame), info, columns, file=file, described_in=mapping)
+    parts: list[TypeRows] = []
+    violations: list[Violation] = []
+    if lines is None:
+        lines = np.arange(first_row, first_row + table.num_rows, dtype=np.int64)
+    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        rows, found = _decode_batch(info, batch, _Context(lines[: batch.num_rows], file, intake, optional_ends))
+        parts.append(rows)
+        violations += found
+        lines = lines[batch.num_rows :]
+    types = {info.table_key: concat_rows(parts)} if parts else {}
+    return Decoded(types, tuple(violations))
+
+
+def arrow_table(frame: Any) -> pa.Table:
+    """The frame as an Arrow table; BadRequest when it is nothing of the kind."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if hasattr(frame, "__arrow_c_stream__"):
+        table = pa.table(frame)
+        return table.drop_columns([name for name in table.column_names if _PANDAS_INDEX.fullmatch(name)])
+    name = f"{frame.__class__.__module__}.{frame.__class__.__qualname__}"
+    raise BadRequest(f"cannot load a {name}; give an Arrow table, or a pandas or Polars data frame")
+
+
+def named_type(catalog: Catalog, type_name: str | None, edge: str | None, mapping: str | None = None) -> TableType:
+    """The type whose rows a frame holds; `mapping` is the file that names it."""
+    if (type_name is None) == (edge is None):
+        raise BadRequest("loading a frame needs exactly one of type= (nodes) or edge= (edges)")
+    info: TableType | None = catalog.nodes.get(type_name) if type_name is not None else catalog.edge(edge or "")
+    if info is None:
+        kind, name = ("node", type_name) if type_name is not None else ("edge", edge)
+        known = catalog.nodes if type_name is not None else catalog.edges
+        place = f" in {mapping}" if mapping is not None else ""
+        hint = did_you_mean(name or "", (each.name for each in known.values()))
+        message = f"unknown {kind} type '{name}'{place}" + (f"; {hint}" if hint else "")
+        raise ValueViolation("W019", message, type_name=name)
+    return info
+
+
+def _selected(
+    table: pa.Table,
+    info: TableType,
+    mapping: Mapping[str, str] | None,
+    *,
+    file: str | None,
+    described_in: str | None,
+) -> pa.Table:
+    """The columns to use, under their field names."""
+    names = table.column_names
+    if len(set(names)) != len(names):
+        raise BadRequest(f"the frame has several columns of one name: {', '.join(sorted(names))}")
+    chosen: dict[str, str] = {}
+    for target, source in (mapping or {}).items():
+        if source not in names:
+            entry = f"the mapping of '{info.name}'" + (f" in {described_in}" if described_in is not None else "")
+            raise BadRequest(
+                f"{file or 'the frame'} has no column '{source}', which {entry} names for '{target}'"
+                f" (it has {', '.join(names)})"
+            )
+        chosen[_field(info, target)] = source
+    mapped = set(chosen.values())
+    for name in names:
+        if name in mapped or (mapping is not None and not _is_field(info, name)):
+            continue
+        chosen.setdefault(_field(info, name), name)
+    for end in ("from", "to") if isinstance(info, EdgeType) else ():
+        if end not in chosen:
+            raise ValueViolation("W019", f"an edge frame requires field '{end}'", type_name=info.name)
+    return table.select(list(chosen.values())).rename_columns(list(chosen))
+
+
+def _field(info: TableType, name: str) -> str:
+    """The record field a name stands for; W017 or W018 when there is none."""
+    if _is_field(info, name):
+        return name if name in info.properties else _ENDPOINTS.get(name, name)
+    if name in RESERVED:
+        code, message = "W018", f"field '{name}' is reserved physical state"
+    else:
+        code, message = "W017", unknown_field(info.name, name, info.properties)
+    raise ValueViolation(code, message, type_name=info.name, property_name=name)
+
+
+def _is_field(info: TableType, name: str) -> bool:
+    return name in info.properties or name == "id" or (isinstance(info, EdgeType) and name in _ENDPOINTS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What a batch does not say about itself."""
+
+    lines: np.ndarray
+    file: str | None
+    intake: Intake
+    optional_ends: bool
+
+
+def _decode_batch(info: TableType, batch: pa.RecordBatch, context: _Context) -> tuple[TypeRows, list[Violation]]:
+    lines, file = context.lines, context.file
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    violations: list[Violation] = []
+    identity = {
+        name: columns.pop(name) for name in ("id", "from", "to") if name in columns and name not in info.properties
+    }
+    keep = np.ones(batch.num_rows, bool)
+    for name, values in identity.items():
+        required = name != "id" and not context.optional_ends
+        identity[name], found = _id_texts(info, name, values, lines, required=required)
+        if name != "id" and context.optional_ends:
+            keep &= values.is_valid().to_numpy(zero_copy_only=False)
+        violations += [replace(violation, file=file) for violation in found]
+        keep[np.searchsorted(lines, [violation.line for violation in found if violation.line is not None])] = False
+    if not keep.all():
+        mask = pa.array(keep)
+        columns, identity = ({k: v.filter(mask) for k, v in part.items()} for part in (columns, identity))
+        lines = lines[keep]
+    ids = identity.get("id", pa.nulls(len(lines), pa.utf8()))
+    endpoints = (identity["from"], identity["to"]) if isinstance(info, EdgeType) else None
+    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines, file), context.intake)
+    return rows, sorted([*violations, *found], key=place_order)
+
+
+def _id_texts(
+    info: TableType, name: str, values: pa.Array, lines: np.ndarray, *, required: bool
+) -> tuple[pa.Array, list[Violation]]:
+    """Ids as text; whole numbers are taken in decimal, which is the id of an integer key."""
+    if pa.types.is_integer(values.type):
+        values = values.cast(pa.utf8())
+    texts, offences = column_from_arrow(name, _TEXT, values)
+    wrong = {offence.row: f"field '{name}' must be a string" for offence in offences}
+    if required and texts.null_count:
+        for row in np.flatnonzero(pc.is_null(texts).to_numpy(zero_copy_only=False)).tolist():
+            wrong.setdefault(row, f"an edge record requires field '{name}'")
+    return texts, [
+        Violation("W019", f"{info.name}: {message}", info.table_key, name, (), int(lines[row]))
+        for row, message in sorted(wrong.items())
+    ]

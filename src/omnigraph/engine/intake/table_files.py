@@ -1,0 +1,174 @@
+"""Reading one columnar file as Arrow tables: Parquet by row groups, ORC by stripes, CSV, JSON and Lance as streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from omnigraph.compiler.types import FLOATING, INTEGER, PropType
+from omnigraph.engine.intake.csv_lines import BlankLines, Watched
+from omnigraph.engine.intake.files import open_input, open_stream
+from omnigraph.engine.intake.forms import BY_NAME, Form
+from omnigraph.errors import BadRequest, StorageError
+from omnigraph.storage.base.layout import Address, normalize_root
+from omnigraph.storage.lance.blob_cells import BLOB_CELL
+from omnigraph.storage.lance.tables import open_table
+
+_BLOCK = 16 << 20
+_SNIFFED = 1 << 20
+_BLOB_TEXTS = pa.struct([(name, pa.utf8()) for name in BLOB_CELL.names])
+
+
+def _all(names: Sequence[str]) -> list[str] | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns are wanted of those a file has (None: all), and as what, where their property is known.
+
+    With `as_text` the cells of a CSV file stay text; otherwise Arrow guesses their types. `named` ones are shown even
+    where a piece of a JSON file has no value for them. `blank` is told where a CSV file has blank lines.
+    """
+
+    wanted: Callable[[Sequence[str]], list[str] | None] = _all
+    kinds: Mapping[str, PropType] = field(default_factory=dict)
+    as_text: bool = False
+    blank: BlankLines | None = None
+    named: frozenset[str] = frozenset()
+
+
+ALL_COLUMNS = Columns()
+
+
+def table_pieces(
+    path: str, form: Form = BY_NAME, columns: Columns = ALL_COLUMNS, groups: range | None = None
+) -> Iterator[pa.Table]:
+    """The pieces of a file in order; `groups` picks row groups of a Parquet file."""
+    try:
+        match form.of(path):
+            case "parquet":
+                yield from _parquet(path, columns, groups)
+            case "orc":
+                yield from _orc(path)
+            case "json":
+                yield from _json(path, columns)
+            case "lance":
+                yield from _lance(path, columns)
+            case _:
+                yield from _csv(path, form, columns)
+    except pa.ArrowInvalid as error:
+        raise BadRequest(f"'{path}' cannot be read: {error}") from error
+
+
+def _parquet(path: str, columns: Columns, groups: range | None) -> Iterator[pa.Table]:
+    with open_input(path) as file:
+        parquet = pq.ParquetFile(file)
+        wanted = columns.wanted(parquet.schema_arrow.names)
+        for at in range(parquet.num_row_groups) if groups is None else groups:
+            yield parquet.read_row_group(at, columns=wanted)
+
+
+def _orc(path: str) -> Iterator[pa.Table]:
+    from pyarrow import orc
+
+    with open_input(path) as file:
+        stripes = orc.ORCFile(file)
+        for at in range(stripes.nstripes):
+            yield pa.Table.from_batches([stripes.read_stripe(at)])
+
+
+def _lance(path: str, columns: Columns) -> Iterator[pa.Table]:
+    parent, _, name = path.rstrip("/").rpartition("/")
+    try:
+        table = open_table(Address(normalize_root(parent or "."), name))
+    except StorageError as error:
+        raise BadRequest(f"'{path}' is no Lance dataset: {error}") from error
+    for batch in table.batches(columns.wanted(table.schema.names)):
+        yield pa.Table.from_batches([batch])
+
+
+# --- text ------------------------------------------------------------------------------------------
+
+
+def _csv(path: str, form: Form, columns: Columns) -> Iterator[pa.Table]:
+    names = list(form.names) if form.names is not None else None
+    reading = pcsv.ReadOptions(block_size=_BLOCK, column_names=names)
+    parsing = pcsv.ParseOptions(newlines_in_values=True, delimiter=form.separator(path))
+    convert = pcsv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
+    convert.null_values = [""]
+    if columns.as_text:
+        with open_stream(path) as file:
+            first = pcsv.open_csv(file, reading, parsing)
+            convert.column_types = dict.fromkeys(first.schema.names, pa.utf8())
+    with open_stream(path) as file:
+        source = file if columns.blank is None else Watched(file, columns.blank)
+        for batch in pcsv.open_csv(source, reading, parsing, convert):
+            yield pa.Table.from_batches([batch])
+
+
+def _json(path: str, columns: Columns) -> Iterator[pa.Table]:
+    """One object per line, or one array of objects in the whole file."""
+    with open_stream(path) as file:
+        if file.read(1) == b"[":
+            yield _whole_array(path)
+            return
+    import pyarrow.json as pj
+
+    objects = _names_of_objects(path) if any(kind.scalar == "Blob" for kind in columns.kinds.values()) else set()
+    shape = pa.schema([(name, _read_as(prop, in_object=name in objects)) for name, prop in columns.kinds.items()])
+    parsing = pj.ParseOptions(explicit_schema=shape, unexpected_field_behavior="infer", newlines_in_values=False)
+    with open_stream(path) as file:
+        for batch in pj.open_json(file, pj.ReadOptions(block_size=_BLOCK), parsing):
+            table = pa.Table.from_batches([batch])
+            # A column of the explicit schema appears whether or not the file has it.
+            absent = (name for name in shape.names if table[name].null_count == len(table))
+            yield table.drop_columns([name for name in absent if name not in columns.named])
+
+
+def _whole_array(path: str) -> pa.Table:
+    with open_stream(path) as file:
+        try:
+            found: Any = json.loads(file.read())
+        except ValueError as error:
+            raise BadRequest(f"'{path}' is not JSON: {error}") from error
+    if not all(isinstance(row, dict) for row in found):
+        raise BadRequest(f"'{path}' holds an array of something else than objects")
+    return pa.Table.from_pylist(found)
+
+
+def _names_of_objects(path: str) -> set[str]:
+    """The columns that hold an object in one of the first lines."""
+    with open_stream(path) as file:
+        lines = file.read(_SNIFFED).split(b"\n")
+    found: set[str] = set()
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # the last of them is cut; of others, whoever reads the file will tell
+        found |= {name for name, value in row.items() if isinstance(value, dict)} if isinstance(row, dict) else set()
+    return found
+
+
+def _read_as(kind: PropType, *, in_object: bool) -> pa.DataType:
+    """The Arrow type to read JSON values as; without it Arrow would take any text that looks like a time for one."""
+    if kind.scalar == "Blob" and in_object:
+        return _BLOB_TEXTS
+    if kind.dim is not None:
+        return pa.list_(pa.float64())
+    if kind.scalar in INTEGER:
+        scalar = pa.uint64() if kind.scalar == "U64" else pa.int64()
+    elif kind.scalar in FLOATING:
+        scalar = pa.float64()
+    elif kind.scalar == "Bool":
+        scalar = pa.bool_()
+    else:
+        scalar = pa.utf8()
+    return pa.list_(scalar) if kind.list else scalar

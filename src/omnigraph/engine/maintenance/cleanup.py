@@ -1,0 +1,184 @@
+"""`cleanup`: remove old versions that no live branch, no tag and no retention policy asks for.
+
+Destructive, and safe beside live writers: it holds graph control, reads everything it decides on afresh, and never
+touches a newest version, a version above a published one, or anything a fork was made from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from omnigraph.engine.maintenance.optimize import in_parallel
+from omnigraph.engine.merge.base import CommitGraph, merge_base
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.time_travel import state_at_commit
+from omnigraph.errors import BadRequest, NotFound, OmnigraphError
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
+from omnigraph.storage.maintenance.load_claims import discard_abandoned
+from omnigraph.storage.maintenance.orphans import reclaim_orphans
+from omnigraph.storage.maintenance.retention import Needs, needs_of
+from omnigraph.storage.protocol.control import Control, hold_control
+from omnigraph.storage.protocol.quiesce import require_clean
+from omnigraph.storage.protocol.trim import trim_manifest
+
+_DURATION = re.compile(r"([0-9]+)([A-Za-z]*)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_LONGEST_SECONDS = 86_400 * 365 * 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which versions are too old: beyond the newest `keep`, and committed longer than `older_than` ago."""
+
+    keep: int | None = None
+    older_than: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep is None and self.older_than is None:
+            raise BadRequest("cleanup needs a policy: keep (keep_versions) or older_than, or both")
+        if self.keep is not None and self.keep < 0:
+            raise BadRequest(f"cleanup cannot keep {self.keep} versions")
+
+    def too_old(self, versions: list[int], times: dict[int, datetime]) -> set[int]:
+        """Those of the existing versions that the policy lets go."""
+        found = set(versions)
+        if self.keep is not None:
+            found -= set(versions[-max(self.keep, 1) :])
+        if self.older_than is not None:
+            limit = datetime.now() - self.older_than
+            found = {version for version in found if times[version] < limit}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCleanup:
+    """What went from one table; `error` says why nothing did."""
+
+    type_key: str
+    bytes_removed: int = 0
+    old_versions_removed: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupReport:
+    """Every table, by key; a preview (`confirm` was not given) says what would go."""
+
+    keep_versions: int | None
+    older_than_secs: int | None
+    confirm: bool
+    datasets: tuple[DatasetCleanup, ...]
+    orphans: tuple[str, ...] = ()
+    manifest_versions_removed: int = 0
+    manifest_bytes_removed: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field."""
+        return {**asdict(self), "datasets": [asdict(each) for each in self.datasets]}
+
+
+def cleanup(
+    core: Core, policy: Policy, *, confirm: bool = False, progress: Callable[[int, int], None] | None = None
+) -> CleanupReport:
+    """Remove what the policy calls too old and nothing needs; without `confirm`, only say what that would be."""
+    store = core.store
+    cut_of(store).require_free()
+    require_clean(store, "cleanup")
+    with hold_control(store, "cleanup") as control:
+        orphans = [*reclaim_orphans(store, control), *discard_abandoned(store)] if confirm else []
+        require_clean(store, "cleanup")
+        needs = needs_of(store)
+        _keep_merge_bases(core, needs)
+        work = [_Table(core, key, location) for key, location in _datasets(needs).items()]
+        datasets = in_parallel(work, lambda each: each.run(policy, needs, control, confirm=confirm), progress)
+    # Needs no control, because nothing that a version said is lost; and giving control back has added two versions.
+    live = needs.states.values() if confirm else ()
+    gone = sum((trim_manifest(store.root, state.branch, keep=1) for state in live), Reclaimed())
+    core.tables.clear()
+    tables.forget_cached()
+    seconds = None if policy.older_than is None else int(policy.older_than.total_seconds())
+    return CleanupReport(policy.keep, seconds, confirm, tuple(datasets), tuple(orphans), gone.versions, gone.bytes)
+
+
+def parse_duration(text: str | int | timedelta) -> timedelta:
+    """`7d`, `12h`, `30m`, `90s`, `2w`, or seconds.
+
+    >>> parse_duration("7d").days
+    7
+    """
+    if isinstance(text, timedelta):
+        return text
+    found = _DURATION.fullmatch(str(text))
+    if found is None:
+        raise BadRequest(f"invalid duration '{text}'; write a number and one of s, m, h, d, w")
+    number, unit = found.groups()
+    if unit not in _UNITS:
+        raise BadRequest(f"unknown duration unit '{unit}' in '{text}'; use one of s, m, h, d, w")
+    seconds = int(number[:20]) * _UNITS[unit]
+    if len(number) > 20 or seconds > _LONGEST_SECONDS:
+        raise BadRequest(f"invalid duration '{text}': longer than a thousand years")
+    return timedelta(seconds=seconds)
+
+
+def _datasets(needs: Needs) -> dict[str, str]:
+    """Key → location of every table of main, and of dropped ones whose dataset no live branch shows."""
+    main = needs.states["main"]
+    found = {entry.table_key: entry.location for entry in main.snapshot}
+    shown = {entry.location for state in needs.states.values() for entry in state.snapshot}
+    for key, row in main.registrations.items():
+        if row.location not in shown and row.location not in found.values():
+            found.setdefault(key, row.location)
+    return dict(sorted(found.items()))
+
+
+def _keep_merge_bases(core: Core, needs: Needs) -> None:
+    """A later merge of any two live branches reads the state they last had in common."""
+    states = list(needs.states.values())
+    graph = CommitGraph(state.lineage for state in states) if len(states) > 1 else None
+    for position, one in enumerate(states):
+        for other in states[position + 1 :]:
+            if graph is None or one.effective_head is None or other.effective_head is None:
+                continue
+            base = merge_base(graph, one.effective_head, other.effective_head)
+            try:
+                needs.keep(state_at_commit(core, base).snapshot)
+            except NotFound:
+                continue  # reclaimed long ago, or its branch is gone: there is nothing left to keep
+
+
+class _Table:
+    """One dataset: its main lineage, and the forks of it that live branches write to."""
+
+    def __init__(self, core: Core, key: str, location: str) -> None:
+        self.core = core
+        self.key = key
+        self.location = location
+
+    def run(self, policy: Policy, needs: Needs, control: Control, *, confirm: bool) -> DatasetCleanup:
+        """Remove what may go; a failure concerns this table only."""
+        trunk = self.core.store.root.table(self.location)
+        gone = Reclaimed()
+        try:
+            refs = tables.list_refs(tables.open_table(trunk, control=True)).values()
+            for ref in needs.refs(self.location):
+                newest = tables.open_table(trunk.on(ref), control=True)
+                forked = {other.parent_version for other in refs if other.parent == ref}
+                doomed = self._doomed(newest, policy, needs) - forked
+                if confirm:
+                    control.require()
+                gone += reclaim_versions(newest, sorted(doomed), preview=not confirm)
+        except OmnigraphError as error:
+            return DatasetCleanup(self.key, gone.bytes, gone.versions, error=str(error))
+        return DatasetCleanup(self.key, gone.bytes, gone.versions)
+
+    def _doomed(self, newest: tables.TableHandle, policy: Policy, needs: Needs) -> set[int]:
+        versions = existing_versions(newest)
+        times = version_times(newest) if policy.older_than is not None else {}
+        old = policy.too_old(versions, times)
+        return needs.removable(self.location, newest.address.ref, old, newest.version)

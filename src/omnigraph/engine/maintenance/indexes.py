@@ -1,0 +1,266 @@
+"""Indexes: which ones a schema asks for, which exist, what they cover, and building those that are missing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import pyarrow.compute as pc
+
+from omnigraph.compiler.catalog.model import NodeType
+from omnigraph.compiler.types import NUMERIC, PropType
+from omnigraph.engine.maintenance.index_builds import index_builder
+from omnigraph.engine.maintenance.topology_builds import keep_topologies
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.key_index_store import keep_keys
+from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
+from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
+from omnigraph.engine.values.arrow import TableType, table_types
+from omnigraph.engine.values.pushdown import column_name
+from omnigraph.engine.values.result import LoadResult
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.view import View
+from omnigraph.errors import OmnigraphError
+from omnigraph.storage.lance.tables import IndexInfo, IndexSpec, TableHandle
+from omnigraph.storage.maintenance.drift import refuse_drift
+from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.protocol.commit import commit
+from omnigraph.storage.protocol.forks import owned_refs
+from omnigraph.storage.protocol.writeset import BuildIndexes, TableWrite, WriteSet
+
+_LOG = logging.getLogger("omnigraph")
+
+IndexKind = Literal["ordered", "fulltext", "vector"]
+UNTRAINED = "property has no non-null vectors to train on yet"
+
+_ORDERED = NUMERIC | {"Bool", "Date", "DateTime"}
+# kind → (lance type, suffix of the index name); texts also get an ordered index, for equality and prefixes.
+_BUILT_AS: dict[IndexKind, tuple[tuple[str, str], ...]] = {
+    "ordered": (("BTREE", "idx"),),
+    "fulltext": (("BTREE", "idx"), ("INVERTED", "fts")),
+    "vector": ((INDEX_TYPE, "vec"),),
+}
+# An index is built anew, rather than extended, once this share of its rows, or this many pieces, have piled up.
+_REBUILD_SHARE = 4
+_MOST_SEGMENTS = 8
+# A load of so many rows of one type leaves its indexes built: look-ups would scan them otherwise.
+LARGE_LOAD = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PendingIndex:
+    """A declared index that cannot be built yet."""
+
+    type_key: str
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """One declared index of one table: what it is built as, and how many rows it covers."""
+
+    type_key: str
+    column: str
+    kind: IndexKind
+    index_type: str
+    name: str | None
+    rows: int
+    covered_rows: int
+    pending: str | None = None
+
+    @property
+    def coverage(self) -> float:
+        """The covered share of the rows; an empty table is covered."""
+        return self.covered_rows / self.rows if self.rows else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field, and the coverage."""
+        return {**asdict(self), "coverage": self.coverage}
+
+
+def index_kind(kind: PropType) -> IndexKind | None:
+    """The index that a declaration on a property of this type asks for; planning, building and reports all ask here."""
+    if kind.dim is not None:
+        return "vector"
+    if kind.list or kind.scalar == "Blob":
+        return None
+    if kind.scalar == "String" and kind.enum is None:
+        return "fulltext"
+    return "ordered" if kind.enum is not None or kind.scalar in _ORDERED else None
+
+
+def declared_indexes(info: TableType) -> dict[str, IndexKind]:
+    """Column → kind of every index that a type asks for."""
+    if not isinstance(info, NodeType):
+        return {"id": "ordered", "src": "ordered", "dst": "ordered"}
+    found: dict[str, IndexKind] = {"id": "ordered"}
+    for columns in info.indices:
+        kind = index_kind(info.properties[columns[0]]) if len(columns) == 1 else None
+        if kind is not None:
+            found[columns[0]] = kind
+    return found
+
+
+# --- what a table lacks -----------------------------------------------------------------------------------
+
+
+def missing_indexes(info: TableType, table: TableHandle, *, extend: bool) -> list[IndexSpec]:
+    """What has to be built on a table version; with `extend`, indexes also grow over fragments they do not cover."""
+    if not table.count_rows():
+        return []
+    existing = {(index.columns, index.index_type.upper()): index for index in table.indices()}
+    found = (
+        _lacking(info, table, spec, existing.get(((spec.column,), spec.index_type)), extend=extend)
+        for spec in _specs(info)
+    )
+    return [spec for spec in found if spec is not None]
+
+
+def pending_indexes(info: TableType, table: TableHandle) -> list[PendingIndex]:
+    """Declared indexes that no build could make now."""
+    if not table.count_rows():
+        return []
+    vectors = [spec for spec in _specs(info) if spec.index_type == INDEX_TYPE]
+    return [
+        PendingIndex(info.table_key, spec.column, UNTRAINED) for spec in vectors if _trained(info, table, spec) is None
+    ]
+
+
+def _specs(info: TableType) -> Iterator[IndexSpec]:
+    for column, kind in declared_indexes(info).items():
+        for index_type, suffix in _BUILT_AS[kind]:
+            if kind == "vector" and isinstance(info, NodeType):
+                yield IndexSpec(column, index_type, f"{column}_{suffix}", info.metrics[column])
+            else:
+                yield IndexSpec(column, index_type, f"{column}_{suffix}")
+
+
+def _lacking(
+    info: TableType, table: TableHandle, spec: IndexSpec, found: IndexInfo | None, *, extend: bool
+) -> IndexSpec | None:
+    """The index, or the part of it, that has to be built on a table."""
+    if found is None:
+        return _trained(info, table, spec)
+    open_fragments = table.fragment_ids() - found.fragments
+    if not extend or not open_fragments:
+        return None
+    behind = table.count_rows(fragments=open_fragments)
+    anew = behind * _REBUILD_SHARE >= table.count_rows() or found.segments >= _MOST_SEGMENTS
+    named = replace(spec, name=found.name, fragments=None if anew else tuple(sorted(open_fragments)))
+    # A part without vectors has nothing to build from, even if the whole has.
+    return (
+        _trained(info, table, named) if _trained(info, table, replace(named, fragments=tuple(open_fragments))) else None
+    )
+
+
+def _trained(info: TableType, table: TableHandle, spec: IndexSpec) -> IndexSpec | None:
+    """The index with its parameters; None for a vector index without a vector to learn from."""
+    if spec.column not in info.properties or info.properties[spec.column].dim is None:
+        return spec
+    vectors = table.count_rows(f"{column_name(spec.column)} IS NOT NULL", fragments=spec.fragments)
+    if not vectors or (spec.metric == "cosine" and not _has_direction(table, spec)):
+        return None
+    return replace(spec, parameters={"num_partitions": partitions(vectors)})
+
+
+def part_of(info: TableType, table: TableHandle, spec: IndexSpec, fragments: tuple[int, ...]) -> IndexSpec | None:
+    """The same index over some fragments only; None where there is nothing to learn from."""
+    return _trained(info, table, replace(spec, fragments=fragments))
+
+
+def _has_direction(table: TableHandle, spec: IndexSpec) -> bool:
+    """Whether there is a vector other than zero; the cosine of a zero vector is not defined and trains nothing."""
+    batches = table.batches([spec.column], f"{column_name(spec.column)} IS NOT NULL", fragments=spec.fragments)
+    return any(pc.any(pc.not_equal(batch[spec.column].flatten(), 0)).as_py() for batch in batches)
+
+
+# --- verbs ------------------------------------------------------------------------------------------------
+
+
+def report_indexes(view: View) -> list[IndexReport]:
+    """Every declared index of every table, with its coverage."""
+    return [report for info in table_types(view.catalog).values() for report in _reports(info, view.table(info))]
+
+
+def _reports(info: TableType, table: TableHandle) -> Iterator[IndexReport]:
+    rows = table.count_rows()
+    existing = {(index.columns, index.index_type.upper()): index for index in table.indices()}
+    pending = {each.property: each.reason for each in pending_indexes(info, table)}
+    kinds = declared_indexes(info)
+    for spec in _specs(info):
+        found = existing.get(((spec.column,), spec.index_type))
+        covered = 0 if found is None else table.count_rows(fragments=found.fragments & table.fragment_ids())
+        name, reason = (None, pending.get(spec.column)) if found is None else (found.name, None)
+        yield IndexReport(info.table_key, spec.column, kinds[spec.column], spec.index_type, name, rows, covered, reason)
+
+
+def ensure_indices(
+    core: Core,
+    branch: str | None,
+    *,
+    only: Collection[str] | None = None,
+    extend: bool = False,
+    runner: str = "auto",
+    spark: Any = None,
+) -> list[PendingIndex]:
+    """Build the declared indexes that are missing, all in one commit, and say which cannot be built yet.
+
+    Tables that a branch still shares with main are main's business. `only` names the tables to look at; with `extend`
+    indexes that lag behind are brought up to date as well. `runner` and `spark` say where large ones are built.
+    """
+    pending: list[PendingIndex] = []
+    counts = [entry.row_count for entry in core.view(branch).snapshot.entries.values()]
+    build = index_builder(core.tables, runner, counts, spark)
+
+    def prepare(txn: Txn) -> WriteSet:
+        view = core.view_in(txn)
+        pending.clear()
+        writes = []
+        for info in table_types(view.catalog).values():
+            entry = view.entry(info)
+            if (branch is not None and entry.ref is None) or (only is not None and info.table_key not in only):
+                continue
+            owned = branch is None or bool(owned_refs(branch, [entry.ref]))
+            if owned:
+                refuse_drift(core.store, entry)
+            table = view.tables.get(entry)
+            pending.extend(pending_indexes(info, table))
+            specs = missing_indexes(info, table, extend=extend)
+            if specs:
+                # What has still to be forked is another dataset than the one that tasks would see.
+                specs = build(info, table, specs) if owned else specs
+                writes.append(TableWrite(info.table_key, (BuildIndexes(tuple(specs)),)))
+        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), reprepare=True)
+
+    commit(core.store, branch, prepare)
+    keep_corpora(core.view(branch), only)
+    keep_keys(core.view(branch), only)
+    keep_topologies(core, branch, only, runner, spark)
+    return pending
+
+
+def build_after(core: Core, done: LoadResult, spark: Any = None) -> None:
+    """Index the tables of main that a load has filled; the load stands whatever becomes of this."""
+    counts = {f"node:{name}": rows for name, rows in done.nodes.items()}
+    counts |= {f"edge:{name}": rows for name, rows in done.edges.items()}
+    large = [key for key, rows in counts.items() if rows >= LARGE_LOAD]
+    if not large or done.commit is None:
+        return
+    try:
+        ensure_indices(core, None, only=large, extend=True, spark=spark)
+    except OmnigraphError as error:
+        _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
+
+
+def keep_corpora(view: View, only: Collection[str] | None = None) -> None:
+    """Analyse the indexed texts of large tables now, so that no search has to; keys are rarely searched by word."""
+    for info in view.catalog.nodes.values():
+        if view.find(info) is None or (only is not None and info.table_key not in only):
+            continue
+        for column, kind in declared_indexes(info).items():
+            text = TextColumn(Entities(view, info), column, keep=True)
+            if kind == "fulltext" and (column,) != info.key and text.is_large:
+                corpus_of(text)

@@ -1,0 +1,84 @@
+"""Keeping the topologies of large edge tables beside the graph: who builds them, in one piece or in many tasks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from omnigraph.compiler.catalog.model import EdgeType
+from omnigraph.engine.maintenance.index_builds import spreads
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.key_index_store import keep_keys
+from omnigraph.engine.read.topology.files import WORTH_KEEPING
+from omnigraph.engine.read.topology.spread_lists import Run, build_spread
+from omnigraph.engine.read.topology.store import topology
+from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.view import View
+from omnigraph.ids import new_ulid
+from omnigraph.storage.lance.parts import load_directory
+from omnigraph.storage.maintenance.load_claims import claimed
+
+# Imported by name when a table is large: the engine does not know the pipeline.
+_PIPELINE = "omnigraph.pipeline.tasks.indexing"
+
+
+def keep_topologies(
+    core: Core,
+    branch: str | None,
+    only: Collection[str] | None = None,
+    runner: str = "auto",
+    spark: Any = None,
+) -> None:
+    """Make what traversals of large edge tables will ask for, unless it is kept already.
+
+    An older topology is brought up to date where there is one. From `Settings.distribute_rows` edges on a new one is
+    built piece by piece, by Spark where a session runs (`auto`) or is asked for.
+    """
+    view = core.view(branch)
+    for info in view.catalog.edges.values():
+        ends = _ends(view, info)
+        if ends is None or (only is not None and info.table_key not in only):
+            continue
+        rows, limit = ends.edges.row_count, core.tables.distribute_rows
+        if rows < WORTH_KEEPING or ends.shelf.load("out") is not None:
+            continue
+        on_spark = spreads(core.tables, runner, rows, spark)
+        if on_spark or (limit is not None and rows >= limit):
+            keep_keys(view, {f"node:{info.from_type}", f"node:{info.to_type}"})
+            topology(ends, partial(_in_pieces, core, spark=spark, on_spark=on_spark))
+        else:
+            topology(ends)
+
+
+def _ends(view: View, info: EdgeType) -> Ends | None:
+    found = (info, view.catalog.nodes[info.from_type], view.catalog.nodes[info.to_type])
+    if any(view.find(each) is None for each in found):
+        return None
+    edges, tails, heads = (Entities(view, each) for each in found)
+    return Ends(edges, tails, heads, keep=True)
+
+
+def _in_pieces(core: Core, ends: Ends, *, spark: Any, on_spark: bool) -> Topology:
+    with _workshop(core, spark, on_spark=on_spark) as (run, scratch):
+        build_spread(ends, run, scratch)
+    kept = ends.shelf.load("out")
+    # A place that cannot be written to is no error; then everything happens in memory, as it would for a query.
+    return build_topology(ends) if kept is None else Topology({"out": kept}, ends.shelf)
+
+
+@contextmanager
+def _workshop(core: Core, spark: Any, *, on_spark: bool) -> Iterator[tuple[Run, str]]:
+    """Who runs the tasks, and a directory that all of them reach."""
+    if not on_spark:
+        with tempfile.TemporaryDirectory(prefix="omnigraph-topology-") as place:
+            yield lambda work, items: [work(item) for item in items], place
+        return
+    scratch_id = new_ulid()
+    with claimed(core.store, scratch_id):
+        run: Run = import_module(_PIPELINE).task_runner(spark, "topology")
+        yield run, core.store.root.child(load_directory(scratch_id))

@@ -1,0 +1,27 @@
+"""The arrays that reads are made of: row ids, masks, and ranges of positions."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+def spread(start: Rows, stop: Rows) -> tuple[Rows, Rows]:
+    """Flatten ranges: (which range, position inside the whole) of every element."""
+    return np.repeat(np.arange(len(start)), stop - start), flatten(start, stop)
+
+
+def flatten(start: Rows, stop: Rows) -> Rows:
+    """The position inside the whole of every element of some ranges."""
+    if len(start) == 1:
+        return np.arange(int(start[0]), int(stop[0]))
+    counts = stop - start
+    ends = np.cumsum(counts)
+    entry = np.arange(int(ends[-1]) if len(ends) else 0)
+    entry += np.repeat(start - (ends - counts), counts)
+    return entry

@@ -1,0 +1,382 @@
+"""The stored values of one table of a view, by row id; a column is read when asked for, for few rows only those."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.cache import ByteCache, Fetches
+from omnigraph.engine.read.columns.pages import PagedTable
+from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct_rows, row_ids
+from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.views.view import View
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.lance.tables import NearestRows, TableHandle
+from omnigraph.storage.manifest.snapshot import TableEntry
+
+ROW_ID = "_rowid"
+# From the take and scan times in lance-facts: fetching a row costs about as much as scanning two hundred.
+_SCAN_RATIO = 200
+_WIDE_SCAN_RATIO = 20
+SMALL_TABLE = 4_096
+_LARGEST_IN_MEMORY = 1 << 20
+_COLUMN_CACHE_BYTES = max(512 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
+_NARROW_TEXT = 1 << 31
+SCAN_SECONDS_PER_ROW = 4e-8
+_SCAN_SECONDS_PER_BYTE = 2e-9
+_ASKED_AGAIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The values of one column for an ascending set of rows."""
+
+    index: RowIndex
+    values: pa.Array
+
+    def take(self, rows: Rows) -> pa.Array:
+        """The value of each row; every one must be present."""
+        if len(rows) == 1:
+            return self.values.slice(int(self.index.positions(rows)[0]), 1)
+        if self.index.equals(rows):
+            return self.values
+        return self.values.take(pa.array(self.index.positions(rows)))
+
+
+def _held_bytes(held: Held) -> int:
+    return int(held.values.nbytes + held.index.rows.nbytes)
+
+
+HOT_COLUMNS: ByteCache[Held] = ByteCache(_COLUMN_CACHE_BYTES, _held_bytes)
+_FETCHES = Fetches()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a type as the catalog has them, and the names they are stored under at one version."""
+
+    types: Mapping[str, pa.DataType]
+    stored: Mapping[str, str | None]
+    as_named: bool
+
+    @classmethod
+    def of(cls, view: View, info: TableType) -> Layout:
+        """Compare the catalog with what is stored."""
+        schema, found, stored = row_schema(info), view.table(info).schema, view.columns(info)
+        plain = (field for field in schema if field.name not in info.blobs)
+        same = all(stored[field.name] == field.name and found.field(field.name).type == field.type for field in plain)
+        types = {field.name: field.type for field in schema}
+        return cls(types, stored, same and not view.masks(info))
+
+
+class VersionKey:
+    """Names the exact content of a table among all graphs of the process; its hash is worked out once."""
+
+    __slots__ = ("_hash", "parts")
+
+    def __init__(self, *parts: Hashable) -> None:
+        self.parts = parts
+        self._hash = hash(parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, VersionKey) and self.parts == other.parts)
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What is known about one entry read as one type; the same for every query that meets the same two objects."""
+
+    entry: TableEntry
+    info: TableType
+    masks: frozenset[str]
+    content_key: Hashable = None
+    version_key: VersionKey | None = None
+    layout: Layout | None = None
+    fetches: int = 0
+    pages: PagedTable | None = None
+
+    @classmethod
+    def of(cls, view: View, entry: TableEntry, info: TableType) -> _Facts:
+        """The known ones, or new ones."""
+        known, place, masks = view.tables.facts, (id(entry), id(info)), view.masks(info)
+        found: _Facts | None = known.get(place)
+        # Holding both objects keeps their ids theirs.
+        if found is None or found.entry is not entry or found.info is not info or found.masks != masks:
+            if len(known) >= _REMEMBERED_FACTS:
+                known.clear()
+            found = known[place] = cls(entry, info, masks)
+        return found
+
+
+_REMEMBERED_FACTS = 1_024
+
+
+class Entities:
+    """One table at the view's version; opens it on first use and reads no column twice."""
+
+    def __init__(self, view: View, info: TableType) -> None:
+        self.entry = view.entry(info)
+        self.row_count = self.entry.row_count
+        self._view = view
+        self._info = info
+        self._facts = _Facts.of(view, self.entry, info)
+        self._held: dict[str, list[Held]] = {}
+        self.rows_read = 0
+        self.bytes_read = 0
+
+    @cached_property
+    def handle(self) -> TableHandle:
+        """The table, opened now if it was not yet."""
+        return self._view.table(self._info)
+
+    @property
+    def root(self) -> Root:
+        """The graph this table belongs to."""
+        return self._view.tables.root
+
+    @property
+    def _layout(self) -> Layout:
+        if self._facts.layout is None:
+            self._facts.layout = Layout.of(self._view, self._info)
+        return self._facts.layout
+
+    @property
+    def as_named(self) -> bool:
+        """Whether the stored columns are exactly those of the catalog; not so at a view from before a schema change."""
+        return self._layout.as_named
+
+    @property
+    def content_key(self) -> Hashable:
+        """Names this table's exact content within its graph; branches that share it share the name."""
+        if self._facts.content_key is None:
+            entry = self.entry
+            # Without an e-tag only the dataset itself can tell a deleted and re-created lineage from the old one.
+            evidence = self.handle.stamp if entry.evidence.e_tag is None else entry.evidence
+            self._facts.content_key = (entry.identity, entry.location, entry.ref, entry.version, evidence)
+        return self._facts.content_key
+
+    @property
+    def version_key(self) -> VersionKey:
+        """Names this table's exact content among all graphs of the process."""
+        if self._facts.version_key is None:
+            # What is remembered about a table must not pass from a reader who sees a column to one who does not.
+            self._facts.version_key = VersionKey(self._view.tables.canonical, self.content_key, self._facts.masks)
+        return self._facts.version_key
+
+    @property
+    def lineage_key(self) -> Hashable:
+        """Names the table and ref this version belongs to, among all graphs of the process."""
+        entry = self.entry
+        return (self._view.tables.canonical, entry.identity, entry.location, entry.ref)
+
+    def values(self, name: str, rows: Rows) -> pa.Array:
+        """The column's value for each row."""
+        held = self._holder(name, rows)
+        if held is None:
+            self.load((name,), rows)
+            held = self._holder(name, rows)
+        assert held is not None
+        return held.take(rows)
+
+    def load(self, names: Iterable[str], rows: Rows) -> None:
+        """Read the columns for these rows, together, unless they are at hand."""
+        missing = [name for name in dict.fromkeys(names) if self._holder(name, rows) is None]
+        if not missing:
+            return
+        wanted = distinct_rows(rows)
+        pages = self._pages() if len(wanted) else None
+        if pages is not None:
+            missing = self._hold_pages(pages, missing, wanted)
+        if missing and self._scan_is_cheaper(missing, len(wanted)):
+            self._scan(missing)
+        elif missing:
+            self._fetch(missing, wanted, pages)
+
+    def _pages(self) -> PagedTable | None:
+        facts = self._facts
+        if facts.pages is None:
+            # A process that asks once gets what it asked for; who asks again is likely to go on.
+            facts.fetches = asked = facts.fetches + 1
+            if asked == _ASKED_AGAIN and self.row_count > SMALL_TABLE and self.as_named:
+                facts.pages = PagedTable.of(self.handle)
+        return facts.pages
+
+    def _hold_pages(self, pages: PagedTable, names: Iterable[str], rows: Rows) -> list[str]:
+        """Hold what is kept in pages; the names of the other columns."""
+        index, others = RowIndex(rows), []
+        for name in names:
+            values = pages.values(name, rows, self._layout.types[name], self._count_page)
+            if values is None:
+                others.append(name)
+            else:
+                self._held.setdefault(name, []).append(Held(index, values))
+        return others
+
+    def _fetch(self, names: list[str], rows: Rows, pages: PagedTable | None) -> None:
+        """Read columns of single rows; rows ascend, which keeps the reads sequential."""
+        begin = time.perf_counter()
+        self._hold(names, self.handle.take_rows(pa.array(rows), [*self._stored_names(names), ROW_ID]))
+        seconds = (time.perf_counter() - begin) / len(names)
+        for name in names:
+            if pages is None or not pages.fetched(name, rows, self._count_page):
+                size = self._held[name][-1].values.nbytes
+                _FETCHES.add((self.version_key, name), len(rows), size, seconds)
+
+    def scan(self, names: Iterable[str], filter: str | None = None) -> Rows:
+        """Read columns of the rows that a filter over stored columns keeps, hold them, and return those rows."""
+        wanted = list(dict.fromkeys(names))
+        return self._hold(wanted, self.handle.scan([*self._stored_names(wanted), ROW_ID], filter))
+
+    def nearest(self, name: str, wanted: NearestRows, filter: str | None = None) -> pa.Table:
+        """Row ids and vectors of about the rows nearest to a query, as the vector index finds them."""
+        found = self.handle.nearest(name, wanted, filter)
+        self.rows_read += found.num_rows
+        self.bytes_read += found.nbytes
+        return found
+
+    @property
+    def is_small(self) -> bool:
+        """Whether reading everything costs less than asking for some of it."""
+        return self.row_count <= SMALL_TABLE
+
+    def in_memory(self, name: str) -> bool:
+        """Whether the whole column is at hand."""
+        return self._hot(name) is not None
+
+    def would_stay(self, name: str, width: int) -> bool:
+        """Whether a column with so many bytes per row would be kept in memory once it is read whole."""
+        return self.as_named and HOT_COLUMNS.accepts(self.row_count * (width + 8))
+
+    def _stored_names(self, names: Iterable[str]) -> list[str]:
+        return [stored for name in names if (stored := self._layout.stored[name]) is not None]
+
+    def count_read(self, table: pa.Table) -> None:
+        """Remember that these rows were read from storage."""
+        self.rows_read += table.num_rows
+        self.bytes_read += table.nbytes
+
+    def _count_page(self, page: pa.Array) -> None:
+        self.rows_read += len(page)
+        self.bytes_read += page.nbytes
+
+    def _hold(self, names: list[str], table: pa.Table) -> Rows:
+        rows, table = _ascending(table)
+        self.count_read(table)
+        index = RowIndex(rows)
+        for name in names:
+            self._held.setdefault(name, []).append(Held(index, self._column(name, table)))
+        return rows
+
+    def _column(self, name: str, table: pa.Table) -> pa.Array:
+        """A column under its current name and type; null where it did not exist yet."""
+        kind, stored = self._layout.types[name], self._layout.stored[name]
+        if stored is None:
+            return pa.nulls(table.num_rows, kind)
+        column = one_chunk(table[stored])
+        return column if self.as_named or column.type == kind else column.cast(kind)
+
+    def all_rows(self) -> Rows:
+        """Ascending row ids of every row."""
+        held = self._hot(ROW_ID)
+        if held is None:
+            rows = self.scan(())
+            held = Held(RowIndex(rows), pa.nulls(len(rows)))
+            if self.as_named:
+                HOT_COLUMNS.put((self.version_key, ROW_ID), held)
+        return held.index.rows
+
+    def at_hand(self, names: Iterable[str]) -> bool:
+        """Whether looking at every row of these columns in memory beats asking storage for some of them."""
+        if self.row_count <= SMALL_TABLE:
+            return True
+        return self.row_count <= _LARGEST_IN_MEMORY and all(self._hot(name) is not None for name in names)
+
+    def whole(self, name: str) -> Held:
+        """The whole column, from the process-wide cache when it is there."""
+        held = self._hot(name)
+        if held is None:
+            self._scan([name])
+            held = self._held[name][-1]
+        return held
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Read whole columns into memory, as far as they are numbers and there is room for them."""
+        if not self.as_named or self.row_count > _LARGEST_IN_MEMORY:
+            return
+        wanted = [name for name in dict.fromkeys(names) if self._hot(name) is None]
+        numbers = all(pa.types.is_primitive(self._layout.types[name]) for name in wanted)
+        if wanted and numbers and HOT_COLUMNS.accepts(16 * self.row_count):
+            self._scan(wanted)
+
+    def _holder(self, name: str, rows: Rows) -> Held | None:
+        for held in self._held.get(name, ()):
+            if held.index.covers(rows):
+                return held
+        hot = self._hot(name)
+        if hot is None:
+            hot = self._all_pages(name)
+            if hot is None or not hot.index.covers(rows):
+                return None
+        self._held.setdefault(name, []).insert(0, hot)
+        return hot
+
+    def _all_pages(self, name: str) -> Held | None:
+        pages = self._facts.pages
+        found = None if pages is None else pages.whole(name, self._layout.types[name])
+        return None if found is None else Held(RowSpan(found[0], found[0] + len(found[1])), found[1])
+
+    def _hot(self, name: str) -> Held | None:
+        # Under another schema the same stored column may have another name and type here.
+        return HOT_COLUMNS.get((self.version_key, name)) if self.as_named else None
+
+    def _scan_is_cheaper(self, names: Sequence[str], wanted: int) -> bool:
+        if self.row_count <= SMALL_TABLE:
+            return True
+        wide = any(pa.types.is_nested(self._layout.types[name]) for name in names)
+        if wanted * (_WIDE_SCAN_RATIO if wide else _SCAN_RATIO) >= self.row_count:
+            return True
+        # Once fetching single rows has cost as much as reading the column would have, more of it is to be expected.
+        return self.as_named and all(self._is_hot(name) for name in names)
+
+    def _is_hot(self, name: str) -> bool:
+        if pa.types.is_nested(self._layout.types[name]):
+            return False
+        fetched = _FETCHES.of((self.version_key, name))
+        size = self.row_count * (fetched.bytes / max(fetched.rows, 1) + 8)
+        whole = max(self.row_count * SCAN_SECONDS_PER_ROW, size * _SCAN_SECONDS_PER_BYTE)
+        return fetched.seconds > whole and HOT_COLUMNS.accepts(int(size))
+
+    def _scan(self, names: list[str]) -> None:
+        self.scan(names)
+        for name in names if self.as_named else ():
+            HOT_COLUMNS.put((self.version_key, name), self._held[name][-1])
+            _FETCHES.settle((self.version_key, name))
+
+
+def _ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
+    """A scanned table without its `_rowid` column, and those row ids; both in ascending order of row id."""
+    rows = row_ids(table[ROW_ID])
+    table = table.drop_columns([ROW_ID])
+    if len(rows) > 1 and bool((rows[1:] < rows[:-1]).any()):
+        order = np.argsort(rows, kind="stable")
+        return rows[order], table.take(pa.array(order))
+    return rows, table
+
+
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one contiguous array; text beyond 2 GiB gets wider offsets."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_string(column.type) and column.nbytes >= _NARROW_TEXT:
+        column = column.cast(pa.large_utf8())
+    return column.combine_chunks()

@@ -1,0 +1,133 @@
+"""From ids to row ids without asking storage: the ids of one table version in order of their hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
+from omnigraph.engine.read.columns.text_hash import Hashes, hash_column, hash_text, hash_texts, text_parts
+
+# So few texts are compared faster one by one.
+_FEW = 16
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """Some ids: hashes in ascending order and, beside each, the row and the text; arrays may be mapped from disk."""
+
+    hashes: Hashes
+    rows: npt.NDArray[Any]
+    offsets: npt.NDArray[Any]
+    data: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, ids: pa.Array, rows: Rows) -> KeyPart:
+        """The part that holds these ids."""
+        hashes = hash_column(ids)
+        order = np.argsort(hashes)
+        texts = ids.cast(pa.large_utf8()).take(pa.array(order))
+        offsets, data = text_parts(texts)
+        narrow = np.int32 if int(offsets[-1]) < 1 << 31 else np.int64
+        first, last = int(offsets[0]), int(offsets[-1])
+        kept = rows[order]
+        if len(kept) and int(kept.max()) < 1 << 31:
+            kept = kept.astype(np.int32)
+        return cls(hashes[order], kept, (offsets - first).astype(narrow), data[first:last].copy())
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.hashes.nbytes + self.rows.nbytes + self.offsets.nbytes + self.data.nbytes)
+
+    def find(self, ids: Sequence[str], hashes: Hashes) -> Rows:
+        """Row ids of those ids that are here, in no particular order."""
+        low = np.searchsorted(self.hashes, hashes, side="left")
+        high = np.searchsorted(self.hashes, hashes, side="right")
+        owner, place = spread(low, high)
+        # A hash says where to look; only the text says that it is there.
+        if len(place) <= _FEW:
+            pairs = zip(place.tolist(), owner.tolist(), strict=True)
+            same = np.array([self._text(at) == ids[of].encode() for at, of in pairs], np.bool_)
+        else:
+            same = self._same(place, pa.array(ids, pa.utf8()).take(pa.array(owner)))
+        return self.rows[place[same]].astype(np.int64)
+
+    def rows_of(self, ids: pa.Array) -> Rows:
+        """The row id of each of many ids, -1 for those that are not here."""
+        hashes = hash_column(ids)
+        # In the order of the index: what is mapped from disk is then read from front to back.
+        order = np.argsort(hashes)
+        low = np.searchsorted(self.hashes, hashes[order], side="left")
+        high = np.searchsorted(self.hashes, hashes[order], side="right")
+        owner, place = spread(low, high)
+        owner = order[owner]
+        same = self._same(place, ids.take(pa.array(owner)))
+        found = np.full(len(ids), -1, np.int64)
+        found[owner[same]] = self.rows[place[same]]
+        return found
+
+    def find_one(self, text: bytes, number: int) -> int | None:
+        """The row id of one id, if it is here; `number` is its hash."""
+        place = int(self.hashes.searchsorted(np.uint64(number)))
+        while place < len(self.hashes) and int(self.hashes[place]) == number:
+            if self._text(place) == text:
+                return int(self.rows[place])
+            place += 1
+        return None
+
+    def _text(self, place: int) -> bytes:
+        return self.data[int(self.offsets[place]) : int(self.offsets[place + 1])].tobytes()
+
+    def _same(self, place: Rows, texts: pa.Array) -> Mask:
+        kind = pa.large_utf8() if self.offsets.dtype == np.int64 else pa.utf8()
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
+        held = pa.Array.from_buffers(kind, len(self), buffers).take(pa.array(place))
+        same: Mask = pc.equal(held, texts.cast(kind)).to_numpy(zero_copy_only=False)
+        return same
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIndex:
+    """All ids of one table version: a large part, the ids that came since it was made, and which rows are left."""
+
+    base: KeyPart
+    later: KeyPart | None = None
+    alive: Mask | None = field(default=None, repr=False)  # by row id; None: every row of the parts
+
+    @property
+    def nbytes(self) -> int:
+        parts = [part.nbytes for part in (self.base, self.later) if part is not None]
+        return sum(parts) + (0 if self.alive is None else self.alive.nbytes)
+
+    def find(self, ids: Sequence[str]) -> Rows:
+        """Ascending row ids of the nodes with these ids; ids that nobody has are left out."""
+        if len(ids) == 1:
+            return self._find_one(ids[0].encode())
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return np.empty(0, np.int64)
+        hashes = hash_texts(wanted)
+        rows = self.base.find(wanted, hashes)
+        if self.later is not None:
+            rows = np.concatenate([rows, self.later.find(wanted, hashes)])
+        if self.alive is not None:
+            rows = rows[rows < len(self.alive)]
+            rows = rows[self.alive[rows]]
+        return np.sort(rows)
+
+    def _find_one(self, text: bytes) -> Rows:
+        number = hash_text(text)
+        parts = [self.base] if self.later is None else [self.base, self.later]
+        rows = [row for part in parts if (row := part.find_one(text, number)) is not None]
+        if self.alive is not None:
+            rows = [row for row in rows if row < len(self.alive) and self.alive[row]]
+        return np.array(sorted(rows), np.int64)

@@ -1,0 +1,242 @@
+"""Columns of data files in memory, page by page, for reads of single rows.
+
+A page of some thousand rows takes lance little longer than one row, so a table whose rows are asked for one at a time
+is soon at hand. Pages belong to data files, which never change: commits, branches and older versions share them.
+
+Reading ahead is a bet that more will be asked for. Each column of a file may lose some pages at it outright, and beyond
+that one for each time that its rows were fetched without. Pages are counted, not the time they take, so that a busy
+machine does as a quiet one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.cache import ByteCache
+from omnigraph.errors import StorageError
+from omnigraph.storage.lance.column_file import ColumnFile
+from omnigraph.storage.lance.handle import TableHandle
+from omnigraph.storage.lance.row_places import DataFile, RowPlaces
+
+OnRead: TypeAlias = Callable[[pa.Array], None]
+_Key: TypeAlias = tuple[str, int]  # the path of a data file, and a field of it
+
+_CACHE_BYTES = max(256 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16)
+_PAGE_BYTES = 512 << 10
+_MOST_ROWS = 1 << 15
+# Rows so wide that a page has fewer of them would hardly meet on one.
+_FEWEST_ROWS = 1 << 10
+# So many pages are read in place of single rows; who needs more of them is better off with the whole column.
+_FEW_PAGES = 2
+# Twice a file of a million rows.
+_FREE_PAGES = 64
+# So many pages are read after single rows.
+_PAGES_AHEAD = 2
+_EMPTY_BYTES = 4 << 10
+_REMEMBERED = 4_096
+
+
+class _Spare:
+    """How many more pages may be read of each column; outlasts the pages, which others may push out."""
+
+    def __init__(self) -> None:
+        self._left: dict[_Key, int] = {}
+
+    def of(self, key: _Key) -> int:
+        return self._left.get(key, _FREE_PAGES)
+
+    def add(self, key: _Key, pages: int) -> None:
+        if len(self._left) > _REMEMBERED:
+            self._left.clear()
+        self._left[key] = self.of(key) + pages
+
+
+class PagedColumn:
+    """One column of one file: the pages that were read so far, and all of them in one piece when none is left."""
+
+    __slots__ = ("_file", "_left", "_lock", "_pages", "_rows", "key", "nbytes", "whole")
+
+    def __init__(self, key: _Key, file: ColumnFile) -> None:
+        self.key = key
+        self._file = file
+        self._rows = _page_rows(file)
+        self._left = -(-file.rows // self._rows)
+        self._pages: list[pa.Array | None] = [None] * self._left
+        self.whole: pa.Array | None = None
+        self._lock = threading.Lock()
+        self.nbytes = _EMPTY_BYTES
+
+    @property
+    def type(self) -> pa.DataType:
+        return self._file.type
+
+    def missing(self, offsets: Rows) -> list[int]:
+        """The pages that rows at these offsets need and that are not here, the most wanted ones first."""
+        if self.whole is not None:
+            return []
+        if len(offsets) == 1:
+            number = int(offsets[0]) // self._rows
+            return [number] if self._pages[number] is None else []
+        numbers, counts = np.unique(offsets // self._rows, return_counts=True)
+        wanted = numbers[np.argsort(-counts, kind="stable")].tolist()
+        return [number for number in wanted if self._pages[number] is None]
+
+    def read(self, number: int) -> pa.Array | None:
+        """Read a page, if one is left to this column and there is room for it."""
+        if _SPARE.of(self.key) <= 0 or not PAGES.accepts(self.nbytes + _PAGE_BYTES):
+            return None
+        _SPARE.add(self.key, -1)
+        start = number * self._rows
+        page = self._file.read(start, min(self._rows, self._file.rows - start))
+        with self._lock:
+            if self._pages[number] is None:
+                self._pages[number] = page
+                self.nbytes += page.nbytes
+                self._left -= 1
+                if not self._left:
+                    self._join()
+        return page
+
+    def take(self, offsets: Rows) -> pa.Array:
+        """The values at these offsets, whose pages are all here."""
+        if len(offsets) == 1:
+            number, place = divmod(int(offsets[0]), self._rows)
+            return self._page(number).slice(place, 1)
+        if self.whole is not None:
+            return self.whole.take(pa.array(offsets))
+        numbers = offsets // self._rows
+        places = offsets - numbers * self._rows
+        ends = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
+        bounds = zip([0, *ends], [*ends, len(offsets)], strict=True)
+        return pa.concat_arrays([self._part(int(numbers[low]), places[low:high]) for low, high in bounds])
+
+    def _part(self, number: int, places: Rows) -> pa.Array:
+        page = self._page(number)
+        return page.slice(int(places[0]), 1) if len(places) == 1 else page.take(pa.array(places))
+
+    def _page(self, number: int) -> pa.Array:
+        page = self._pages[number]
+        assert page is not None, "asked for before it was read"
+        return page
+
+    def _join(self) -> None:
+        """All pages in one piece, from which many rows are taken faster."""
+        whole = pa.concat_arrays([self._page(number) for number in range(len(self._pages))])
+        self._pages = [whole.slice(start, self._rows) for start in range(0, len(whole), self._rows)]
+        self.whole, self.nbytes = whole, _EMPTY_BYTES + whole.nbytes
+
+
+def _page_rows(file: ColumnFile) -> int:
+    return min(_MOST_ROWS, _PAGE_BYTES * file.rows // max(file.stored_bytes, 1))
+
+
+PAGES: ByteCache[PagedColumn] = ByteCache(_CACHE_BYTES, lambda column: column.nbytes)
+_SPARE = _Spare()
+
+
+class PagedTable:
+    """The rows of one table version in the pages of its files."""
+
+    __slots__ = ("_places",)
+
+    def __init__(self, places: RowPlaces) -> None:
+        self._places = places
+
+    @classmethod
+    def of(cls, table: TableHandle) -> PagedTable | None:
+        """None for a table that only lance finds its way in."""
+        places = RowPlaces.of(table)
+        return None if places is None else cls(places)
+
+    def whole(self, name: str, kind: pa.DataType) -> tuple[int, pa.Array] | None:
+        """The first row id and all values of a column whose pages are all here, if its rows follow one another."""
+        field = self._places.fields.get(name)
+        if field is None or self._places.only is None:
+            return None
+        run, file = self._places.only
+        column = PAGES.get((file.path, field))
+        if column is None or column.whole is None or column.type != kind:
+            return None
+        return run.first, column.whole
+
+    def values(self, name: str, rows: Rows, kind: pa.DataType, read: OnRead) -> pa.Array | None:
+        """The values of these rows, if their pages are here or few enough to be read now."""
+        field = self._places.fields.get(name)
+        found = None if field is None else self._places.find(rows)
+        if field is None or found is None:
+            return None
+        parts, room = [], _FEW_PAGES
+        for each in found:
+            column = _column(each.file, field)
+            if column is None or column.type != kind:
+                return None
+            missing = column.missing(each.offsets)
+            room -= len(missing)
+            if missing and (room < 0 or not all(_read(column, number, read) for number in missing)):
+                return None
+            parts.append(column.take(each.offsets))
+        if found[0].positions is None:
+            return parts[0]
+        order = np.argsort(np.concatenate([each.positions for each in found]), kind="stable")
+        return pa.concat_arrays(parts).take(pa.array(order))
+
+    def fetched(self, name: str, rows: Rows, read: OnRead) -> bool:
+        """Rows were fetched one by one, and some of their pages are read for the next time; whether they have any."""
+        field = self._places.fields.get(name)
+        found = None if field is None else self._places.find(rows)
+        if field is None or found is None:
+            return False
+        room = _PAGES_AHEAD
+        for each in found:
+            column = _column(each.file, field)
+            if column is None:
+                return False
+            _SPARE.add(column.key, 1)
+            for number in column.missing(each.offsets)[:room]:
+                room -= 1
+                if not _read(column, number, read):
+                    break
+        return True
+
+
+def _read(column: PagedColumn, number: int, read: OnRead) -> bool:
+    try:
+        page = column.read(number)
+    except StorageError:
+        return False  # whoever fetches the rows instead says what is wrong
+    if page is None:
+        return False
+    PAGES.put(column.key, column)  # it has grown
+    read(page)
+    return True
+
+
+def _column(file: DataFile, field: int) -> PagedColumn | None:
+    key = (file.path, field)
+    held = PAGES.get(key)
+    if held is not None or key in _UNPAGED:
+        return held
+    try:
+        return PAGES.get_or_build(key, lambda: _opened(file, field))
+    except (LookupError, StorageError):
+        if len(_UNPAGED) >= _REMEMBERED:
+            _UNPAGED.clear()
+        _UNPAGED.add(key)
+        return None
+
+
+def _opened(file: DataFile, field: int) -> PagedColumn:
+    column = ColumnFile.open(file, field)
+    if _page_rows(column) < _FEWEST_ROWS:
+        raise LookupError(f"the values of field {field} are too long for pages")
+    return PagedColumn((file.path, field), column)
+
+
+_UNPAGED: set[_Key] = set()

@@ -1,0 +1,168 @@
+"""What a plan does and what it cost: one line per operator with the rows expected, then rows, bytes and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from omnigraph.compiler.ir.format import format_operator
+from omnigraph.compiler.ir.ops import AntiJoin, LeftJoin, MatchOp, ReadPlan, ResultOp
+from omnigraph.engine.read.frames.expected import Expected
+
+# An operator inside `not` runs many times; what it did the first times tells enough.
+_MOST_NOTES = 8
+_MOST_EXPECTED = 1e15
+
+
+@dataclass
+class Step:
+    """One operator as it ran; an operator inside `not` may run once per piece and adds up."""
+
+    op: MatchOp | ResultOp
+    depth: int
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    runs: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Profile:
+    """Rows, bytes read and time per operator of one execution; what an operator runs inside counts for it too."""
+
+    def __init__(self) -> None:
+        self.bytes_read: Callable[[], int] = _nothing
+        self.steps: list[Step] = []
+        self._open: list[Step] = []
+        self._known: dict[int, Step] = {}
+
+    def note(self, text: str) -> None:
+        """Say how the operator that runs now does its work, for example which search path it took."""
+        if self._open and text not in self._open[-1].notes and len(self._open[-1].notes) < _MOST_NOTES:
+            self._open[-1].notes.append(text)
+
+    def close(self) -> None:
+        """Let go of what was read; the result keeps the profile."""
+        self.bytes_read = _nothing
+
+    def measure(self, op: MatchOp | ResultOp) -> _Measured:
+        """Time one operator; the caller sets `rows` on what it gets."""
+        step = self._known.get(id(op))
+        if step is None:
+            step = self._known[id(op)] = Step(op, len(self._open))
+            self.steps.append(step)
+        return _Measured(self, self._open, step)
+
+
+def _nothing() -> int:
+    return 0
+
+
+class _Measured:
+    """One run of an operator."""
+
+    __slots__ = ("_already", "_begin", "_open", "_profile", "_step")
+
+    def __init__(self, profile: Profile, running: list[Step], step: Step) -> None:
+        self._profile, self._open, self._step = profile, running, step
+
+    def __enter__(self) -> Step:
+        self._open.append(self._step)
+        self._already = self._profile.bytes_read()
+        self._begin = time.perf_counter()
+        return self._step
+
+    def __exit__(self, *raised: object) -> None:
+        step = self._step
+        step.seconds += time.perf_counter() - self._begin
+        step.bytes += self._profile.bytes_read() - self._already
+        step.runs += 1
+        self._open.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class TableReads:
+    """What one execution read from one table."""
+
+    table: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A plan, and after execution what each operator did."""
+
+    plan: ReadPlan
+    profile: Profile | None = None
+    reads: tuple[TableReads, ...] = ()
+    expected: Expected = field(default_factory=dict)
+    search: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{'  ' * depth}{format_operator(op)}{self._promise(op)}" for depth, op in _operators(self.plan)]
+        lines += self.search
+        if self.profile is not None:
+            lines = [self._measured(step) for step in self.profile.steps]
+            lines += [f"read {read.table}: {read.rows} rows, {read.bytes} bytes" for read in self.reads]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data."""
+        plan: list[dict[str, Any]]
+        if self.profile is None:
+            plan = [
+                {"depth": depth, "operator": format_operator(op), **self._estimate(op)}
+                for depth, op in _operators(self.plan)
+            ]
+        else:
+            plan = [
+                {
+                    "depth": step.depth,
+                    "operator": format_operator(step.op),
+                    **self._estimate(step.op),
+                    "rows": step.rows,
+                    "bytes": step.bytes,
+                    "ms": round(step.seconds * 1000, 3),
+                    **({"notes": list(step.notes)} if step.notes else {}),
+                }
+                for step in self.profile.steps
+            ]
+        return {
+            "operators": plan,
+            "reads": [{"table": read.table, "rows": read.rows, "bytes": read.bytes} for read in self.reads],
+            **({"search": list(self.search)} if self.search else {}),
+        }
+
+    def _measured(self, step: Step) -> str:
+        rows = f"{step.rows} rows" + (f" of ~{expected}" if (expected := self._rows(step.op)) is not None else "")
+        cost = "; ".join([f"{rows}, {step.bytes} bytes, {step.seconds * 1000:.2f} ms", *step.notes])
+        return f"{'  ' * step.depth}{format_operator(step.op)}  [{cost}]"
+
+    def _promise(self, op: MatchOp | ResultOp) -> str:
+        expected = self._rows(op)
+        return "" if expected is None else f"  [~{expected} rows]"
+
+    def _estimate(self, op: MatchOp | ResultOp) -> dict[str, int]:
+        expected = self._rows(op)
+        return {} if expected is None else {"expected_rows": expected}
+
+    def _rows(self, op: MatchOp | ResultOp) -> int | None:
+        expected = self.expected.get(id(op))
+        return None if expected is None else ceil(min(expected, _MOST_EXPECTED))
+
+
+def _operators(plan: ReadPlan) -> Iterator[tuple[int, MatchOp | ResultOp]]:
+    yield from _pipeline(plan.match, 0)
+    for op in plan.result:
+        yield 0, op
+
+
+def _pipeline(ops: tuple[MatchOp, ...], depth: int) -> Iterator[tuple[int, MatchOp]]:
+    for op in ops:
+        yield depth, op
+        if isinstance(op, AntiJoin | LeftJoin):
+            yield from _pipeline(op.ops, depth + 1)

@@ -1,0 +1,124 @@
+"""Rows in flight: for each bound variable a column of row ids, later a score and the result columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One variable: the table its entities live in, and one row id per row of the frame."""
+
+    table_key: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A set of assignments; immutable, every step makes a new one."""
+
+    length: int
+    bound: Mapping[str, Bound] = field(default_factory=dict)
+    score: npt.NDArray[np.float64] | None = None
+    outputs: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    def bind(self, var: str, table_key: str, rows: Rows) -> Frame:
+        """One more variable."""
+        return Frame(self.length, {**self.bound, var: Bound(table_key, rows)}, self.score, self.outputs)
+
+    def rows(self, var: str) -> Rows:
+        """The row ids of a variable."""
+        return self.bound[var].rows
+
+    def take(self, positions: Rows) -> Frame:
+        """The rows at these positions, in that order."""
+        picked = pa.array(positions) if self.outputs else None
+        return Frame(
+            len(positions),
+            {var: Bound(one.table_key, one.rows[positions]) for var, one in self.bound.items()},
+            None if self.score is None else self.score[positions],
+            {name: column.take(picked) for name, column in self.outputs.items()},
+        )
+
+    def where(self, mask: Mask) -> Frame:
+        """The rows for which the mask is true."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def only(self, variables: Iterable[str]) -> Frame:
+        """Forget the other variables; equal rows stay as they are."""
+        kept = frozenset(variables)
+        if kept >= self.bound.keys():
+            return self
+        bound = {var: one for var, one in self.bound.items() if var in kept}
+        return Frame(self.length, bound, self.score, self.outputs)
+
+    def codes(self, variables: Iterable[str]) -> tuple[Rows, int]:
+        """A number per row, equal exactly where the variables are; and how many numbers there are."""
+        code, count = np.zeros(self.length, np.int64), 1
+        for var in variables:
+            code, count = combine(code, count, *_dense(self.rows(var)))
+        return code, count
+
+    def unique(self) -> Frame:
+        """Each distinct assignment once."""
+        if not self.length:
+            return self
+        if len(self.bound) == 1 and self.score is None and not self.outputs:
+            ((var, one),) = self.bound.items()
+            rows = distinct_rows(one.rows)
+            return Frame(len(rows), {var: Bound(one.table_key, rows)})
+        code, count = self.codes(self.bound)
+        if count == self.length and self.bound:
+            return self
+        return self.take(np.sort(first_places(code, count)))
+
+
+START = Frame(1)
+
+
+def combine(code: Rows, count: int, more: Rows, more_count: int) -> tuple[Rows, int]:
+    """Number the pairs of two numberings densely."""
+    if count <= 1:
+        return more, more_count
+    found, inverse = distinct(code * max(more_count, 1) + more)
+    return inverse, len(found)
+
+
+def first_places(code: Rows, count: int) -> Rows:
+    """For each of the numbers 0 … count - 1, all of which occur, the first place where it stands."""
+    first = np.zeros(count, np.int64)
+    # Of several values assigned to one slot the last one stays, so going backwards leaves the first.
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    return first
+
+
+def concatenate(frames: list[Frame]) -> Frame:
+    """Frames with the same variables, one after another."""
+    if len(frames) == 1:
+        return frames[0]
+    first = frames[0]
+    bound = {
+        var: Bound(one.table_key, np.concatenate([frame.rows(var) for frame in frames]))
+        for var, one in first.bound.items()
+    }
+    return Frame(sum(frame.length for frame in frames), bound)
+
+
+def _dense(rows: Rows) -> tuple[Rows, int]:
+    found, inverse = distinct(rows)
+    return inverse, len(found)
+
+
+def numpy_of(column: pa.Array) -> npt.NDArray[Any]:
+    """A column without nulls as an array."""
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,131 @@
+"""One execution of one plan: the pinned tables it may open, the values it was given and what it may spend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Fetch
+from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
+from omnigraph.engine.read.frames.budget import Budget
+from omnigraph.engine.read.frames.explain import Profile, TableReads
+from omnigraph.engine.read.frames.frame import Bound, Frame, numpy_of
+from omnigraph.engine.read.frames.paths import PathColumns
+from omnigraph.engine.read.frames.unions import (
+    OPTIONAL,
+    PATH,
+    Columns,
+    Numbering,
+    OptionalColumns,
+    UnionColumns,
+    is_union,
+)
+from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.values.predicate import Bindings, Evaluator, Leaf
+from omnigraph.engine.views.view import View
+from omnigraph.errors import ParameterError
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
+
+
+@dataclass
+class Run:
+    """State of one execution; used by one thread."""
+
+    view: View
+    bindings: Bindings
+    budget: Budget
+    leaf: Callable[[Run, Frame], Leaf]
+    embedder: Embedder | None = None
+    traversal: str = "auto"
+    keep_derived: bool = False
+    node_ids: bool = False
+    profile: Profile = field(default_factory=Profile)
+    paths: dict[str, PathColumns] = field(default_factory=dict)
+    _tables: dict[str, Entities] = field(default_factory=dict)
+    _filters: list[tuple[Rows, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # Without itself inside: nothing of a run should wait for the garbage collector.
+        tables = self._tables
+        self.profile.bytes_read = lambda: sum([table.bytes_read for table in tables.values()])
+
+    def entities(self, table_key: str) -> Entities:
+        """One table's values as this execution has read them so far."""
+        if table_key not in self._tables:
+            self._tables[table_key] = Entities(self.view, self.table_type(table_key))
+        return self._tables[table_key]
+
+    def table_type(self, table_key: str) -> TableType:
+        """The type behind the key of one table."""
+        kind, _, name = table_key.partition(":")
+        return self.view.catalog.nodes[name] if kind == "node" else self.view.catalog.edges[name]
+
+    def exists(self, table_key: str) -> bool:
+        """Whether the type of one table existed at this view already."""
+        return self.view.find(self.table_type(table_key)) is not None
+
+    def columns(self, table_key: str) -> Columns:
+        """The values of a variable, whatever it ranges over."""
+        if table_key.startswith(OPTIONAL):
+            return OptionalColumns(self, table_key.removeprefix(OPTIONAL))
+        if table_key.startswith(PATH):
+            return self.paths[table_key.removeprefix(PATH)]
+        return UnionColumns(self, table_key) if is_union(table_key) else self.entities(table_key)
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """How row ids of different tables fit into one column."""
+        return Numbering(self.view.catalog)
+
+    def remember_filter(self, rows: Rows, filter: str) -> None:
+        """Exactly these rows of their table satisfy a filter that storage can answer."""
+        self._filters.append((rows, filter))
+
+    def filter_of(self, rows: Rows) -> str | None:
+        """The filter that gave this very array, if one did."""
+        return next((filter for known, filter in self._filters if known is rows), None)
+
+    def reads(self) -> tuple[TableReads, ...]:
+        """What was read from which table so far."""
+        return tuple(TableReads(key, used.rows_read, used.bytes_read) for key, used in sorted(self._tables.items()))
+
+    def evaluator(self, frame: Frame) -> Evaluator:
+        """Evaluates expressions over the rows of a frame."""
+        return Evaluator(self.leaf(self, frame), frame.length, self.bindings)
+
+    def matching(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
+        """Which rows satisfy conditions on this one variable; each distinct entity is looked at once."""
+        wanted = distinct_rows(rows)
+        frame = Frame(len(wanted), {var: Bound(table_key, wanted)})
+        keep = np.ones(len(wanted), np.bool_)
+        for predicate in predicates:
+            keep &= numpy_of(self.evaluator(frame).keep(predicate))
+        return keep if wanted is rows else keep[RowIndex(wanted).positions(rows)]
+
+    def constant(self, expr: ir.Const | ir.Param) -> ir.ConstValue:
+        """The value of a constant or parameter."""
+        return expr.value if isinstance(expr, ir.Const) else self.bindings.params.get(expr.name)
+
+    def fetch_count(self, fetch: Fetch | None) -> int | None:
+        """How many leading rows are wanted in the end; None for all."""
+        if fetch is None:
+            return None
+        limit, offset = self.row_number(fetch.limit, "limit"), self.row_number(fetch.offset, "offset")
+        return None if limit is None else limit + (offset or 0)
+
+    def row_number(self, expr: ir.Const | ir.Param | None, word: str) -> int | None:
+        """A number of rows; a null parameter sets no bound."""
+        value = None if expr is None else cast("int | None", self.constant(expr))
+        if value is not None and value < 0:
+            name = expr.name if isinstance(expr, ir.Param) else None
+            raise ParameterError("P004", f"{word} must not be negative, got {value}", parameter=name)
+        return value

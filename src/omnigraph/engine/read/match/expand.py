@@ -1,0 +1,198 @@
+"""Following edges: extend rows by neighbours, or test whether two bound nodes are linked."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import Expand, ExpandTest
+from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
+from omnigraph.engine.read.columns.cache import Spending
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
+from omnigraph.engine.read.frames.frame import Bound, Frame, concatenate
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.mixed import mixed_lists
+from omnigraph.engine.read.match.reach import reach
+from omnigraph.engine.read.topology.adjacency import Adjacency
+from omnigraph.engine.read.topology.edge_lookup import edges_around
+from omnigraph.engine.read.topology.store import topology, topology_at_hand
+from omnigraph.engine.read.topology.topology import Ends
+from omnigraph.errors import BadRequest
+
+TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
+# Below this many edges building a topology takes milliseconds; above it, so few starts are faster to look up.
+_SMALL_EDGE_TABLE = 200_000
+_FEW_STARTS = 64
+_BUILD_SECONDS_PER_EDGE = 7e-7
+# A step that yields more rows than this is taken in pieces.
+_PIECE = 1 << 22
+
+
+def traversal_mode() -> str:
+    """`indexed`, `csr` or, when the environment does not force one, `auto`."""
+    mode = os.environ.get(TRAVERSAL_MODE, "").strip().lower() or "auto"
+    if mode not in ("auto", "indexed", "csr"):
+        raise BadRequest(f"{TRAVERSAL_MODE} must be 'indexed' or 'csr', not '{mode}'")
+    return mode
+
+
+def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Frame:
+    """One row per distinct neighbour, or per edge when the edge is bound; only variables in `live` are carried on."""
+    sources = frame.rows(op.source)
+    lists = _lists(run, op.link, op.direction, distinct_rows(sources), backward=op.source == op.link.head)
+    growth = lists.degrees(sources)
+    total, row_bytes = int(growth.sum()), 8 * (len(frame.bound) + 2)
+    if not op.predicates and not op.edge_predicates:
+        run.budget.admit(total, row_bytes=row_bytes)  # nothing will thin it out, so refuse it before any work is done
+    if total <= _PIECE:
+        return _extended(run, frame, op, lists, live)
+    # In pieces, so that a large step can be stopped in the middle and other threads get their turn.
+    pieces: list[Frame] = []
+    length = 0
+    for low, high in _ranges(growth):
+        pieces.append(_extended(run, frame.take(np.arange(low, high)), op, lists, live))
+        length += pieces[-1].length
+        run.budget.admit(length, row_bytes=row_bytes)
+    return concatenate(pieces)
+
+
+def _ranges(growth: Rows) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that grow to about as many rows each."""
+    grown = np.cumsum(growth)
+    cuts = np.searchsorted(grown, np.arange(_PIECE, int(grown[-1]), _PIECE))
+    bounds = np.unique(np.concatenate([[0], cuts, [len(growth)]])).tolist()
+    return pairwise(bounds)
+
+
+def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozenset[str]) -> Frame:
+    link = op.link
+    sources = frame.rows(op.source)
+    starts, inverse = distinct(sources)
+    if starts is sources and _is_plain(frame, op, live):
+        nodes = lists.reached(starts)
+        return Frame(len(nodes), {op.target: Bound(f"node:{op.target_type}", nodes)})
+    # Predicates see each distinct start once, however many rows of the frame share it.
+    found = _neighbours(run, op, lists, starts, live)
+    if starts is sources:
+        owner = found.at
+    else:
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found.at, minlength=len(starts)))])
+        owner, entry = spread(offsets[inverse], offsets[inverse + 1])
+        found = found.take(entry)
+    wider = frame.only(live).take(owner)
+    if op.target in live:
+        wider = wider.bind(op.target, f"node:{op.target_type}", found.nodes)
+    if found.edges is not None and link.edge_var in live:
+        wider = wider.bind(link.edge_var, f"edge:{link.edge}", found.edges)
+    return wider
+
+
+def _is_plain(frame: Frame, op: Expand, live: frozenset[str]) -> bool:
+    """Whether nothing but the neighbours is asked for; then nobody needs to know whose neighbours they are."""
+    if op.predicates or op.edge_predicates or op.target not in live or frame.score is not None or frame.outputs:
+        return False
+    return op.link.edge_var not in live and live.isdisjoint(frame.bound)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Neighbours of some starts: which start each one belongs to, the node, and the edge if anybody asks for it."""
+
+    at: Rows
+    nodes: Rows
+    edges: Rows | None
+
+    def take(self, picked: Rows | Mask) -> _Found:
+        return _Found(self.at[picked], self.nodes[picked], None if self.edges is None else self.edges[picked])
+
+
+def _neighbours(run: Run, op: Expand, lists: Adjacency, starts: Rows, live: frozenset[str]) -> _Found:
+    """The neighbours that satisfy the predicates of the hop."""
+    link = op.link
+    if link.edge_var is not None and (link.edge_var in live or op.edge_predicates):
+        found = _Found(*lists.expand(starts))
+    else:
+        found = _Found(*lists.step(starts), None)
+    if op.predicates:
+        found = found.take(run.matching(op.target, f"node:{op.target_type}", found.nodes, op.predicates))
+    if found.edges is not None and op.edge_predicates and link.edge_var is not None:
+        found = found.take(run.matching(link.edge_var, f"edge:{link.edge}", found.edges, op.edge_predicates))
+    return found
+
+
+def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
+    """Keep linked rows; with an edge binding, one row per connecting edge."""
+    link = op.link
+    tails, heads = frame.rows(link.tail), frame.rows(link.head)
+    near, far, backward = tails, heads, False
+    starts, others = distinct(tails)[0], distinct(heads)[0]
+    if len(others) < len(starts):
+        near, far, backward, starts = heads, tails, True, others
+    direction = "both" if link.undirected else "in" if backward else "out"
+    lists = _lists(run, link, direction, starts, backward=backward)
+    if link.edge_var is None:
+        return frame.where(lists.connects(near, far))
+    owner, edges = lists.edges_between(near, far)
+    wider = frame.take(owner).bind(link.edge_var, f"edge:{link.edge}", edges)
+    if op.edge_predicates:
+        wider = wider.where(run.matching(link.edge_var, f"edge:{link.edge}", edges, op.edge_predicates))
+    return wider
+
+
+def _lists(run: Run, link: Link, direction: str, starts: Rows, *, backward: bool) -> Adjacency:
+    """Neighbour lists, complete for the ascending distinct starts, of everything the link reaches."""
+    if link.ways:
+        return mixed_lists(run, link, starts, Steps, backward=backward)
+    steps = Steps(run, link, direction)
+    if link.max_hops > 1 or link.min_hops > 1:
+        return reach(steps, starts, link.min_hops, link.max_hops, backward=backward, budget=run.budget)
+    lists = steps.around(starts)
+    return lists if link.edge_var is not None else lists.simple
+
+
+class Steps:
+    """One hop over an edge type: through its topology, or by look-up while that is cheaper."""
+
+    def __init__(self, run: Run, link: Link, direction: str) -> None:
+        self._mode = run.traversal
+        self._direction = direction
+        self._ends = Ends(
+            run.entities(f"edge:{link.edge}"),
+            run.entities(f"node:{link.tail_type}"),
+            run.entities(f"node:{link.head_type}"),
+            run.keep_derived,
+        )
+
+    @property
+    def span(self) -> int | None:
+        """Known when the topology is in use already."""
+        if self._mode == "indexed" or (self._mode == "auto" and not self._prefers_topology(0)):
+            return None
+        return topology(self._ends).span
+
+    def around(self, rows: Rows) -> Adjacency:
+        """Lists that are complete for at least these rows."""
+        if self._prefers_topology(len(rows)):
+            return topology(self._ends).lists(self._direction)
+        begin = time.perf_counter()
+        found = edges_around(self._ends, rows, self._direction)
+        _LOOKUPS.add(self._ends.key, time.perf_counter() - begin)
+        return found
+
+    def _prefers_topology(self, starts: int) -> bool:
+        if self._mode != "auto":
+            return self._mode == "csr"
+        edges = self._ends.edges.row_count
+        if edges <= _SMALL_EDGE_TABLE or starts > _FEW_STARTS or topology_at_hand(self._ends) is not None:
+            return True
+        # Once look-ups have cost as much as building would have, more of them are to be expected: build.
+        return _LOOKUPS.of(self._ends.key) > edges * _BUILD_SECONDS_PER_EDGE
+
+
+_LOOKUPS = Spending()

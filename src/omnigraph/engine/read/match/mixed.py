@@ -1,0 +1,91 @@
+"""Following several edge types, or edges between unions of node types, as one relation over coded rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from omnigraph.compiler.ir.link import Link, Way
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.frames.unions import is_union
+from omnigraph.engine.read.match.reach import Neighbours, reach
+from omnigraph.engine.read.topology.adjacency import Adjacency, build
+
+Hop: TypeAlias = Callable[[Run, Link, str], Neighbours]
+"""Makes one step over one edge type, given a plain link and a direction."""
+
+
+def mixed_lists(run: Run, link: Link, starts: Rows, hop: Hop, *, backward: bool) -> Adjacency:
+    """Neighbour lists of everything the link reaches, in the row ids of the variables at its two ends."""
+    near, far = f"node:{link.tail_type}", f"node:{link.head_type}"
+    if backward:
+        near, far = far, near
+    steps = MixedSteps(run, link, hop, backward=backward)
+    codes = run.numbering.coded(near, starts)
+    if link.max_hops > 1 or link.min_hops > 1:
+        lists = reach(
+            steps, codes, link.min_hops, link.max_hops, backward=backward, budget=run.budget, stride=steps.stride
+        )
+    else:
+        lists = steps.around(codes)
+        lists = lists if link.edge_var is not None else lists.simple
+    at, nodes, edges = lists.expand(codes)
+    fits = run.numbering.belongs(far, nodes)
+    return build(starts[at[fits]], run.numbering.decoded(far, nodes[fits]), edges[fits])
+
+
+class MixedSteps:
+    """One hop over any of the ways of a link; nodes are coded, and edges too where there are several types of them."""
+
+    def __init__(self, run: Run, link: Link, hop: Hop, *, backward: bool) -> None:
+        self._run = run
+        self._undirected = link.undirected
+        self._edges_united = is_union(f"edge:{link.edge}")
+        ways = [way for way in link.ways if all(run.exists(key) for key in _tables(way))]
+        self._ways = [_turned(way) if backward else way for way in ways]
+        self._hops = [hop(run, _plain(way), self._direction(way)) for way in self._ways]
+
+    @property
+    def span(self) -> int | None:
+        """Coded rows are spread too thin for a map of flags."""
+        return None
+
+    @property
+    def stride(self) -> int:
+        """Every node is below this."""
+        return self._run.numbering.stride
+
+    def around(self, rows: Rows) -> Adjacency:
+        """Lists for these coded rows, over every way that starts at them."""
+        numbering = self._run.numbering
+        sources, nodes, edges = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for way, hop in zip(self._ways, self._hops, strict=True):
+            for _, places, plain in numbering.split(f"node:{way.from_type}", rows):
+                at, neighbour, edge = hop.around(plain).expand(plain)
+                self._run.budget.admit(len(at), row_bytes=24)
+                sources.append(rows[places[at]])
+                nodes.append(neighbour + numbering.base(f"node:{way.to_type}"))
+                edges.append(edge + numbering.base(f"edge:{way.edge}") if self._edges_united else edge)
+        return build(np.concatenate(sources), np.concatenate(nodes), np.concatenate(edges))
+
+    def _direction(self, way: Way) -> str:
+        if self._undirected:
+            return "both"
+        return "in" if way.against else "out"
+
+
+def _tables(way: Way) -> tuple[str, str, str]:
+    return f"edge:{way.edge}", f"node:{way.from_type}", f"node:{way.to_type}"
+
+
+def _turned(way: Way) -> Way:
+    return Way(way.edge, way.to_type, way.from_type, not way.against)
+
+
+def _plain(way: Way) -> Link:
+    """The link of one edge type alone, in the direction it is stored in."""
+    types = (way.to_type, way.from_type) if way.against else (way.from_type, way.to_type)
+    return Link(way.edge, "tail", "head", *types, undirected=False)

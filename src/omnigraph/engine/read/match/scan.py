@@ -1,0 +1,200 @@
+"""Binding a variable to the nodes of a type: what storage can filter is pushed down, the rest is checked here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import NodeScan
+from omnigraph.compiler.ir.walk import properties, variables
+from omnigraph.compiler.types import union_members
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.cache import Spending
+from omnigraph.engine.read.columns.coverage import selective
+from omnigraph.engine.read.columns.entities import SCAN_SECONDS_PER_ROW, Entities
+from omnigraph.engine.read.frames.frame import START, Bound, Frame, concatenate, numpy_of
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.frames.unions import is_union
+from omnigraph.engine.read.match.key_lookup import rows_by_key
+from omnigraph.engine.read.search.text_predicates import searched, searched_rows
+from omnigraph.engine.read.shape.numbering import value_column
+from omnigraph.engine.read.topology.adjacency import build
+from omnigraph.engine.values.pushdown import Pushed, push
+
+# A product is made and filtered in pieces of about this many rows.
+_PIECE = 1 << 20
+# For more rows than this asking storage once beats reading the columns of each.
+_FEW_HITS = 1_000
+# Up to so many rows comparing a column in memory is as fast as asking an index.
+_FEW_IN_MEMORY = 100_000
+
+_SCANS = Spending()
+
+
+def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: bool = False) -> Frame:
+    """Extend every row by each node that fits; with `exists`, rows that agree on what is `live` collapse on the way."""
+    nodes = matching_nodes(run, op)
+    if frame is START:
+        return Frame(len(nodes), {op.var: Bound(_table_key(op), nodes)})
+    conditions = list(op.joins)
+    equality = next((found for condition in conditions if (found := _equality(condition, op.var))), None)
+    if equality is not None:
+        conditions.remove(equality.condition)
+    step = _PIECE if equality is not None else max(1, _PIECE // max(len(nodes), 1))
+    pieces: list[Frame] = []
+    total = 0
+    for begin in range(0, frame.length, step):
+        piece = frame.take(np.arange(begin, min(begin + step, frame.length)))
+        wider = _product(run, piece, op, nodes) if equality is None else _join(run, piece, op, nodes, equality)
+        for condition in conditions:
+            wider = wider.where(numpy_of(run.evaluator(wider).keep(condition)))
+        pieces.append(wider.only(live).unique() if exists else wider)
+        total += pieces[-1].length
+        run.budget.admit(total, row_bytes=8 * len(wider.bound))
+    return concatenate(pieces)
+
+
+def matching_nodes(run: Run, op: NodeScan) -> Rows:
+    """Ascending row ids of the nodes that satisfy the scan's own predicates."""
+    if is_union(_table_key(op)):
+        return _matching_in_union(run, op)
+    entities = run.entities(_table_key(op))
+    named = rows_by_key(run, op, entities)
+    if named is not None:
+        rows, rest = named
+        return rows[run.matching(op.var, _table_key(op), rows, rest)] if rest else rows
+    pushed = push(ir.And(op.predicates), run.bindings)
+    if pushed.keeps_nothing or not entities.row_count:
+        return np.empty(0, np.int64)
+    hits = searched_rows(run, _table_key(op), op.predicates, narrowed=pushed.filter is not None)
+    if hits is not None:
+        return _found(run, op, entities, hits)
+    read = [name for predicate in op.predicates for _, name in properties(predicate)]
+    key = (entities.version_key, *sorted(read))
+    if _SCANS.of(key) > entities.row_count * SCAN_SECONDS_PER_ROW * len(read):
+        entities.hold(read)  # filtering in storage has cost as much, and more of it is to be expected
+    if entities.at_hand(read) and not _indexed(entities, op):
+        rows = entities.all_rows()
+        if not op.predicates:
+            return rows
+        rows = rows[run.matching(op.var, _table_key(op), rows, op.predicates)]
+        if pushed.rest is None and pushed.filter is not None and entities.as_named:
+            run.remember_filter(rows, pushed.filter)
+        return rows
+    if not entities.as_named:
+        pushed = Pushed(None, ir.And(op.predicates))  # a filter speaks about stored names
+    wanted = [] if pushed.rest is None else [name for _, name in properties(pushed.rest)]
+    if pushed.filter is not None:
+        wanted += _worth_reading(run, op, entities)
+    begin = time.perf_counter()
+    rows = entities.scan(wanted, pushed.filter)
+    if pushed.filter is not None and not _indexed(entities, op):
+        _SCANS.add(key, time.perf_counter() - begin)
+    if pushed.rest is None:
+        if pushed.filter is not None:
+            run.remember_filter(rows, pushed.filter)
+        return rows
+    return rows[run.matching(op.var, _table_key(op), rows, (pushed.rest,))]
+
+
+def _indexed(entities: Entities, op: NodeScan) -> bool:
+    """Whether an index finds the rows faster than comparing all of them in memory does."""
+    return entities.row_count > _FEW_IN_MEMORY and selective(entities, op.predicates)
+
+
+def _found(run: Run, op: NodeScan, entities: Entities, hits: Rows) -> Rows:
+    """Those of the rows whose text matches that satisfy the other predicates too."""
+    others = tuple(predicate for predicate in op.predicates if searched(predicate) is None)
+    if not others or not len(hits):
+        return hits
+    pushed = push(ir.And(others), run.bindings)
+    if len(hits) > _FEW_HITS and pushed.filter is not None and entities.as_named:
+        hits = np.intersect1d(hits, entities.scan((), pushed.filter), assume_unique=True)
+        others = () if pushed.rest is None else (pushed.rest,)
+    return hits[run.matching(op.var, _table_key(op), hits, others)]
+
+
+def _matching_in_union(run: Run, op: NodeScan) -> Rows:
+    """The same for every type of a union, coded; in this order they ascend."""
+    found = [np.empty(0, np.int64)]
+    for name in union_members(op.type_name):
+        key = f"node:{name}"
+        if not run.exists(key):
+            continue  # a type that came later has no nodes here
+        found.append(run.numbering.coded(key, matching_nodes(run, replace(op, type_name=name))))
+    return np.concatenate(found)
+
+
+def _worth_reading(run: Run, op: NodeScan, entities: Entities) -> Iterable[str]:
+    """Columns that later steps need and that are cheap to bring along while the filter runs."""
+    if _names_one(run, op):
+        return op.columns
+    schema = entities.handle.schema
+    return [name for name in op.columns if pa.types.is_primitive(schema.field(name).type)]
+
+
+def _names_one(run: Run, op: NodeScan) -> bool:
+    key = run.view.catalog.nodes[op.type_name].key or ()
+    for predicate in op.predicates:
+        match predicate:
+            case ir.Compare("=", ir.Property(name=name), ir.Const() | ir.Param()) if name == "id" or (name,) == key:
+                return True
+    return False
+
+
+def _table_key(op: NodeScan) -> str:
+    return f"node:{op.type_name}"
+
+
+def _product(run: Run, frame: Frame, op: NodeScan, nodes: Rows) -> Frame:
+    run.budget.admit(frame.length * len(nodes), row_bytes=8 * (len(frame.bound) + 1))
+    repeated = frame.take(np.repeat(np.arange(frame.length), len(nodes)))
+    return repeated.bind(op.var, _table_key(op), np.tile(nodes, frame.length))
+
+
+@dataclass(frozen=True, slots=True)
+class _Equality:
+    """A condition that a hash join can answer: `here` reads the frame, `there` the new variable."""
+
+    condition: ir.Condition
+    here: ir.Expr
+    there: ir.Expr
+
+
+def _equality(condition: ir.Condition, var: str) -> _Equality | None:
+    match condition:
+        case ir.Compare("=", left, right) if left.type.scalar == right.type.scalar:  # type: ignore[union-attr]
+            pass
+        case ir.SameNode(left, right, negated=False):
+            pass
+        case _:
+            return None
+    for here, there in ((left, right), (right, left)):
+        if variables(there) == {var} and variables(here) and var not in variables(here):
+            return _Equality(condition, here, there)
+    return None
+
+
+def _join(run: Run, frame: Frame, op: NodeScan, nodes: Rows, equality: _Equality) -> Frame:
+    new = Frame(len(nodes), {op.var: Bound(_table_key(op), nodes)})
+    there = value_column(run, new, equality.there)
+    values = pc.unique(there.drop_null())
+    at, wanted = _places(value_column(run, frame, equality.here), values)
+    owners, keys = _places(there, values)
+    lists = build(keys, nodes[owners], np.zeros(len(owners), np.int64))
+    run.budget.admit(int(lists.degrees(wanted).sum()), row_bytes=8 * (len(frame.bound) + 1))
+    owner, found, _ = lists.expand(wanted)
+    return frame.take(at[owner]).bind(op.var, _table_key(op), found)
+
+
+def _places(column: pa.Array, values: pa.Array) -> tuple[Rows, Rows]:
+    """(row, number of its value) of every row whose value is among `values`; null is never among them."""
+    place = pc.index_in(column, value_set=values)
+    known = np.flatnonzero(numpy_of(place.is_valid()))
+    return known, numpy_of(place.drop_null()).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Choosing how a compiled read runs on one view, and remembering it."""

@@ -1,0 +1,105 @@
+"""What running a plan asks about it each time and parameters never change: which variables are needed after which step.
+
+An outline belongs to the plan object it was made from and is kept with it, so that a plan that is run again is not
+walked again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import (
+    AntiJoin,
+    Expand,
+    ExpandTest,
+    Filter,
+    LeftJoin,
+    MatchOp,
+    NodeScan,
+    ReadPlan,
+    ShortestPath,
+    Sort,
+)
+from omnigraph.compiler.ir.walk import variables
+from omnigraph.engine.read.frames.unions import PATH
+from omnigraph.engine.read.match.optional import optional_key
+from omnigraph.engine.read.plan.multiplicity import ignores_repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One operator of a match: what it binds, and what has to be bound after it."""
+
+    op: MatchOp
+    binds: frozenset[str]
+    live: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The stages of a plan's match, and whether equal rows may collapse on the way."""
+
+    stages: tuple[Stage, ...]
+    exists: bool
+
+
+def outline(plan: ReadPlan) -> Outline:
+    """The outline of a plan."""
+    return Outline(stages(plan.match, _shown(plan)), ignores_repeats(plan))
+
+
+def stages(ops: tuple[MatchOp, ...], keep: frozenset[str]) -> tuple[Stage, ...]:
+    """Operators in order; in the end at least the variables in `keep` are bound, each one until nobody reads it."""
+    found: list[Stage] = []
+    live = keep
+    for op in reversed(ops):
+        found.append(Stage(op, frozenset(binds(op)), live))
+        live = live | _reads(op)
+    return tuple(reversed(found))
+
+
+def binds(op: MatchOp) -> dict[str, str]:
+    """The variables an operator adds to the frame, with the table of each."""
+    match op:
+        case NodeScan(var, type_name):
+            return {var: f"node:{type_name}"}
+        case Expand(link):
+            return {op.target: f"node:{op.target_type}", **_bound_edge(link)}
+        case ExpandTest(link):
+            return _bound_edge(link)
+        case LeftJoin(ops, _, bound):
+            inner = {var: key for each in ops for var, key in binds(each).items()}
+            return {var: optional_key(inner[var]) for var in bound}
+        case ShortestPath(var=var):
+            return {var: f"{PATH}{var}"}
+        case _:
+            return {}
+
+
+def _bound_edge(link: Link) -> dict[str, str]:
+    return {} if link.edge_var is None else {link.edge_var: f"edge:{link.edge}"}
+
+
+def _shown(plan: ReadPlan) -> frozenset[str]:
+    """The variables that shaping the result needs."""
+    ties = (op.ties for op in plan.result if isinstance(op, Sort))
+    return frozenset(chain(*(variables(op) for op in plan.result), *ties))
+
+
+def _reads(op: MatchOp) -> frozenset[str]:
+    """The variables an operator needs to find in the frame."""
+    match op:
+        case NodeScan(joins=joins):
+            return frozenset().union(*(variables(condition) for condition in joins)) - {op.var}
+        case Expand(source=source):
+            return frozenset({source})
+        case ExpandTest(link):
+            return frozenset({link.tail, link.head})
+        case Filter(condition):
+            return variables(condition)
+        case AntiJoin(outer=outer) | LeftJoin(outer=outer):
+            return frozenset(outer)
+        case ShortestPath(link):
+            return frozenset({link.tail, link.head})

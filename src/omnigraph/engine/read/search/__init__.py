@@ -1,0 +1,1 @@
+"""Text and vector search: analysis, inverted lists, BM25, distances, ranking and their fusion."""

@@ -1,0 +1,205 @@
+"""All texts of one column, analysed: which hold a word, and their BM25 scores.
+
+A corpus is a few segments, each with the texts in it that are still alive. Statistics count the live texts only and are
+whole numbers, so how a corpus is cut into segments never shows in a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.rowindex import RowIndex
+from omnigraph.engine.read.search.analyzer import analyze, analyze_column
+from omnigraph.engine.read.search.segment import Counts, Segment, merge, segment
+
+Scores = npt.NDArray[np.float64]
+K1 = 1.2
+B = 0.75
+# From this share of all texts on, a flag per text is faster than sorting those that were found.
+_DENSE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Ascending row ids of texts that match, with their scores."""
+
+    rows: Rows
+    scores: Scores
+
+    def at(self, rows: Rows) -> Scores:
+        """The score of each row; NaN where its text does not match."""
+        index = RowIndex(self.rows)
+        known = index.contains(rows)
+        result = np.full(len(rows), np.nan)
+        result[known] = self.scores[index.positions(rows[known])]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A segment and which of its texts are alive; None: all."""
+
+    segment: Segment
+    alive: Mask | None = None
+
+    def __len__(self) -> int:
+        return len(self.segment) if self.alive is None else int(self.alive.sum())
+
+    def tokens(self) -> int:
+        """Tokens of all live texts."""
+        lengths = self.segment.lengths if self.alive is None else self.segment.lengths[self.alive]
+        return int(lengths.sum(dtype=np.int64))
+
+    def postings(self, word: str) -> tuple[Counts, Counts]:
+        """(live texts that hold a word, how often)."""
+        number = self.segment.find(word)
+        if number is None:
+            return self.segment.holders[:0], self.segment.counts[:0]
+        holders, counts = self.segment.postings(number)
+        if self.alive is None:
+            return holders, counts
+        live = self.alive[holders]
+        return holders[live], counts[live]
+
+    def without(self, rows: Rows) -> Part:
+        """The same part, the texts of these rows dead."""
+        held = RowIndex(self.segment.rows)
+        gone = rows[held.contains(rows)]
+        if not len(gone):
+            return self
+        alive = np.ones(len(self.segment), np.bool_) if self.alive is None else self.alive.copy()
+        alive[held.positions(gone)] = False
+        return Part(self.segment, alive)
+
+    def only(self, rows: RowIndex) -> Part:
+        """The same part, the texts of all other rows dead."""
+        stays = rows.contains(self.segment.rows)
+        if self.alive is not None:
+            stays &= self.alive
+        return Part(self.segment, None if stays.all() else stays)
+
+
+class Corpus:
+    """The texts of a column by row id; rows without a text are not in it."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self.parts = tuple(parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of everything it refers to."""
+        return sum(part.segment.nbytes + (0 if part.alive is None else part.alive.nbytes) for part in self.parts)
+
+    @cached_property
+    def count(self) -> int:
+        """How many texts there are."""
+        return sum(map(len, self.parts))
+
+    @cached_property
+    def mean_length(self) -> float:
+        """Tokens per text."""
+        return max(sum(part.tokens() for part in self.parts) / self.count, 1e-9) if self.count else 1.0
+
+    def matching(self, query: str, distance: int | None = None) -> Rows:
+        """Ascending rows whose text shares a word with the query, or has one within an edit distance of one."""
+        wanted = list(dict.fromkeys(analyze(query)))
+        found = [self._holding(part, wanted, distance) for part in self.parts]
+        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0] if found else np.empty(0, np.int64)
+
+    def bm25(self, query: str) -> Hits:
+        """The texts that share a word with the query, and their scores."""
+        words = dict.fromkeys(analyze(query))
+        postings = [[part.postings(word) for word in words] for part in self.parts]
+        having = [sum(len(held[place][0]) for held in postings) for place in range(len(words))]
+        rarity = [rarity_of(holders, self.count) for holders in having]
+        rows: list[Rows] = []
+        scores: list[Scores] = []
+        for part, held in zip(self.parts, postings, strict=True):
+            texts, score = self._scored(part.segment.lengths, held, rarity)
+            rows.append(part.segment.rows[texts])
+            scores.append(score)
+        return _joined(rows, scores)
+
+    def _scored(self, lengths: Counts, held: list[tuple[Counts, Counts]], rarity: list[float]) -> tuple[Rows, Scores]:
+        """(texts of one part that hold a word, ascending; their scores); words add up in the order of the query."""
+        found, place = _union([holders for holders, _ in held], len(lengths))
+        total = np.zeros(len(found))
+        for (holders, often), rare, at in zip(held, rarity, place, strict=True):
+            total[at] += word_scores(rare, often, lengths[holders], self.mean_length)
+        return found, total
+
+    def replaced(self, gone: Rows | None, kept: RowIndex | None, news: Segment) -> Corpus:
+        """With the texts of some rows gone, then of all rows but the kept ones, and new texts added."""
+        parts: Iterable[Part] = self.parts
+        if gone is not None:
+            parts = [part.without(gone) for part in parts]
+        if kept is not None:
+            parts = [part.only(kept) for part in parts]
+        return Corpus([*(part for part in parts if len(part)), *([Part(news)] if len(news) else [])])
+
+    def folded(self, first: int) -> Corpus:
+        """The parts from `first` on made one."""
+        rest = self.parts[first:]
+        if len(rest) <= 1 and all(part.alive is None for part in rest):
+            return self
+        return Corpus([*self.parts[:first], Part(merge([(part.segment, part.alive) for part in rest]))])
+
+    @staticmethod
+    def _holding(part: Part, wanted: list[str], distance: int | None) -> Rows:
+        segment = part.segment
+        if distance is None:
+            numbers = [number for word in wanted if (number := segment.find(word)) is not None]
+        else:
+            numbers = [number for word in wanted for number in segment.near(word, distance)]
+        found = np.zeros(len(segment), np.bool_)
+        for number in numbers:
+            found[segment.postings(number)[0]] = True
+        if part.alive is not None:
+            found &= part.alive
+        return segment.rows[found]
+
+
+def rarity_of(holders: int, texts: int) -> float:
+    """How much a word says that so many of all texts hold."""
+    return float(np.log1p((texts - holders + 0.5) / (holders + 0.5)))
+
+
+def word_scores(rarity: float, often: Counts, lengths: Counts, mean_length: float) -> Scores:
+    """What one word adds to the scores of the texts that hold it so often."""
+    found: Scores = rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * lengths / mean_length))
+    return found
+
+
+def analysed(texts: pa.Array, rows: Rows) -> Segment:
+    """The inverted lists of the texts of some ascending rows; null is no text."""
+    present = texts.is_valid().to_numpy(zero_copy_only=False)
+    return segment(analyze_column(texts.drop_null()), rows[present])
+
+
+def _union(lists: list[Counts], width: int) -> tuple[Rows, list[Rows]]:
+    """(all numbers in lists of numbers below `width`, ascending; for each list the places of its numbers there)."""
+    if sum(map(len, lists)) * _DENSE > width:
+        present = np.zeros(width, np.bool_)
+        for numbers in lists:
+            present[numbers] = True
+        number = np.cumsum(present) - 1
+        return np.flatnonzero(present), [number[numbers] for numbers in lists]
+    found = np.unique(np.concatenate(lists)) if lists else np.empty(0, np.int64)
+    return found.astype(np.int64), [np.searchsorted(found, numbers) for numbers in lists]
+
+
+def _joined(rows: list[Rows], scores: list[Scores]) -> Hits:
+    if len(rows) == 1:
+        return Hits(rows[0], scores[0])
+    if not rows:
+        return Hits(np.empty(0, np.int64), np.empty(0))
+    row, score = np.concatenate(rows), np.concatenate(scores)
+    order = np.argsort(row, kind="stable")
+    return Hits(row[order], score[order])

@@ -1,0 +1,1 @@
+"""From bound rows to a result: numbering, order, grouping, projection."""

@@ -1,0 +1,149 @@
+"""Grouping: rows with equal keys become one row, its aggregates computed over integer group numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Aggregate
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.rowindex import distinct_rows
+from omnigraph.engine.read.frames.frame import Frame, combine, first_places
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_entity
+from omnigraph.engine.read.shape.order import dense_ranks
+from omnigraph.engine.read.shape.project import output_columns
+from omnigraph.engine.values.arrow import arrow_type
+
+
+def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
+    """One row per group, in the order of first rows; without keys there is one group, also over no rows."""
+    group, count = _groups(run, frame, op)
+    if op.keys:
+        first = first_places(group, count)
+        by_first = np.argsort(first, kind="stable")
+        place = np.empty(count, np.int64)
+        place[by_first] = np.arange(count)
+        group = place[group]
+        keyed = frame.take(first[by_first])
+    else:
+        keyed = Frame(count)
+    outputs: dict[str, pa.Array] = dict(output_columns(run, keyed, op.keys))
+    for column in op.columns:
+        if isinstance(column.expr, ir.AggregateCall):
+            outputs[column.name] = _fold(run, frame, column.expr, group, count)
+    return replace(keyed, outputs={column.name: outputs[column.name] for column in op.columns})
+
+
+def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
+    if not op.keys:
+        return np.zeros(frame.length, np.int64), 1
+    group, count = np.zeros(frame.length, np.int64), 1 if frame.length else 0
+    for key in op.keys:
+        group, count = combine(group, count, *number_expr(run, frame, key.expr))
+    return group, count
+
+
+def _fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    if call.arg is None:
+        return pa.array(np.bincount(group, minlength=count).astype(np.int64))
+    if isinstance(call.arg, ir.Node) and not call.distinct:
+        there = frame.rows(call.arg.var) >= 0
+        return pa.array(np.bincount(group[there], minlength=count).astype(np.int64))
+    if call.function == "collect":
+        return _collect(run, frame, call, group, count)
+    if call.distinct:
+        return _count_distinct(run, frame, call.arg, group, count)
+    if call.function in ("min", "max"):
+        return _extreme(run, frame, call, group, count)
+    column = _argument(run, frame, call.arg)
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    if call.function == "count":
+        return pa.array(np.bincount(group[present], minlength=count).astype(np.int64))
+    return _FOLDS[call.function](column.filter(pa.array(present)), group[present], count)
+
+
+def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
+    kind = expr.type
+    assert not isinstance(kind, ir.NodeObject)
+    return run.evaluator(frame).column(expr, pa.null() if kind == ir.NULL else arrow_type(kind))
+
+
+def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: int) -> pa.Array:
+    if isinstance(expr, ir.Node) and count == 1:
+        rows = distinct_rows(frame.rows(expr.var))
+        return pa.array([len(rows) - int(rows.searchsorted(0))])  # nobody's row id is negative but that of nobody
+    values, different = number_expr(run, frame, expr)
+    if isinstance(expr, ir.Node):
+        present = frame.rows(expr.var) >= 0
+    else:
+        present = _argument(run, frame, expr).is_valid().to_numpy(zero_copy_only=False)
+    values, group = values[present], group[present]
+    pairs = distinct_rows(group * max(different, 1) + values)
+    return pa.array(np.bincount(pairs // max(different, 1), minlength=count).astype(np.int64))
+
+
+def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    """The values of each group in the order of its rows, without null; a group without values has an empty list."""
+    assert call.arg is not None
+    column = _argument(run, frame, call.arg)
+    picked = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    if call.distinct and len(picked):
+        values, different = number_expr(run, frame, call.arg)
+        _, first = np.unique(group[picked] * max(different, 1) + values[picked], return_index=True)
+        picked = picked[np.sort(first)]
+    picked = picked[np.argsort(group[picked], kind="stable")]
+    sizes = np.bincount(group[picked], minlength=count)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), column.take(pa.array(picked)))
+
+
+def _sum(values: pa.Array, group: Rows, count: int) -> pa.Array:
+    sums = _group_sums(values, group, count)
+    filled = np.bincount(group, minlength=count) > 0
+    return pc.if_else(pa.array(filled), pa.array(sums), None)
+
+
+def _average(values: pa.Array, group: Rows, count: int) -> pa.Array:
+    sums = _group_sums(values, group, count)
+    counts = np.bincount(group, minlength=count)
+    means = np.divide(sums, counts, out=np.zeros(count), where=counts > 0)
+    return pc.if_else(pa.array(counts > 0), pa.array(means), None)
+
+
+def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.float64]:
+    numbers = values.to_numpy(zero_copy_only=False)
+    if numbers.dtype.kind in "iu" and len(numbers):
+        # Integers add up exactly and are rounded once, unless the total could leave 64 bits.
+        largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
+        if largest * len(numbers) < 1 << 63:
+            exact = np.zeros(count, np.int64)
+            np.add.at(exact, group, numbers.astype(np.int64))
+            return exact.astype(np.float64)
+    return np.bincount(group, weights=numbers.astype(np.float64), minlength=count).astype(np.float64)
+
+
+def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    """The row whose value ranks first among the group's non-null values holds the answer."""
+    assert call.arg is not None
+    largest = call.function == "max"
+    column = _argument(run, frame, call.arg)
+    present = column.is_valid().to_numpy(zero_copy_only=False)
+    ranks, _ = per_entity(run, frame, call.arg, lambda values: dense_ranks(values, descending=largest))
+    rows = np.flatnonzero(present)
+    best = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(best, group[rows], ranks[rows])
+    winners = rows[ranks[rows] == best[group[rows]]]
+    holder = np.full(count, -1, np.int64)
+    holder[group[winners]] = winners
+    indices = pa.array(holder, mask=holder < 0)
+    return column.take(indices)
+
+
+_FOLDS: Mapping[str, Callable[[pa.Array, Rows, int], pa.Array]] = {"sum": _sum, "avg": _average}

@@ -1,0 +1,104 @@
+"""Result columns: values are fetched here, for the surviving rows only, and whole nodes become objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import Output, Project, ResultColumn
+from omnigraph.compiler.ir.walk import properties
+from omnigraph.engine.read.frames.frame import Bound, Frame
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.frames.unions import OPTIONAL, TYPE, Columns, is_union
+from omnigraph.engine.values.arrow import arrow_type
+
+
+def project(run: Run, frame: Frame, op: Project) -> Frame:
+    """The frame with its result columns; order and duplicates stay."""
+    return replace(frame, outputs=dict(output_columns(run, frame, op.columns)))
+
+
+def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterable[tuple[str, pa.Array]]:
+    """Each named column over the rows of the frame."""
+    outputs = tuple(outputs)
+    _load(run, frame, outputs)
+    evaluator = run.evaluator(frame)
+    for output in outputs:
+        expr = output.expr
+        if isinstance(expr, ir.Property) and frame.length:
+            bound = frame.bound[expr.var]
+            yield output.name, run.columns(bound.table_key).values(expr.name, bound.rows)
+        elif isinstance(expr, ir.Node):
+            yield output.name, _objects(run, frame, expr)
+        else:
+            yield output.name, evaluator.column(expr, value_type(run, expr.type))
+
+
+def result_table(run: Run, frame: Frame, columns: tuple[ResultColumn, ...]) -> pa.Table:
+    """The finished rows with exactly the promised names and types."""
+    arrays = [_as_promised(frame.outputs[column.name], value_type(run, column.type)) for column in columns]
+    return pa.Table.from_arrays(arrays, [column.name for column in columns])
+
+
+def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:
+    """The Arrow type of a result value; a node is a struct of its id and its properties."""
+    if isinstance(kind, ir.NodeObject):
+        if run.node_ids:
+            return pa.utf8()
+        if kind.fields is not None:
+            shared = ((name, arrow_type(each)) for name, each in kind.fields)
+            return pa.struct([("id", pa.utf8()), (TYPE, pa.utf8()), *shared])
+        info = run.view.catalog.nodes[kind.type_name]
+        names = [name for name in info.properties if name not in info.blobs]
+        return pa.struct([("id", pa.utf8()), *((name, arrow_type(info.properties[name])) for name in names)])
+    return pa.null() if kind == ir.NULL else arrow_type(kind)
+
+
+def _load(run: Run, frame: Frame, outputs: tuple[Output, ...]) -> None:
+    """Read every column that a variable needs in one go."""
+    if not frame.length:
+        return
+    needed: dict[str, list[str]] = {}
+    for output in outputs:
+        expr = output.expr
+        if isinstance(expr, ir.Property):
+            needed.setdefault(expr.var, []).append(expr.name)
+        elif not isinstance(expr, ir.RankCall):
+            only_ids = run.node_ids and isinstance(expr, ir.Node)
+            for var, name in properties(expr):
+                if not only_ids or name == "id":
+                    needed.setdefault(var, []).append(name)
+    for var, names in needed.items():
+        bound = frame.bound[var]
+        run.columns(bound.table_key).load(names, bound.rows)
+
+
+def _objects(run: Run, frame: Frame, expr: ir.Node) -> pa.Array:
+    kind = value_type(run, expr.type)
+    if not frame.length:
+        return pa.array([], kind)
+    bound = frame.bound[expr.var]
+    columns = run.columns(bound.table_key)
+    if run.node_ids:
+        return columns.values("id", bound.rows)
+    parts = [
+        _type_names(columns, bound) if field.name == TYPE else columns.values(field.name, bound.rows) for field in kind
+    ]
+    missing = pa.array(bound.rows < 0) if expr.optional else None
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
+
+
+def _type_names(columns: Columns, bound: Bound) -> pa.Array:
+    key = bound.table_key.removeprefix(OPTIONAL)
+    if is_union(key):
+        return columns.values(TYPE, bound.rows)
+    name = pa.scalar(key.partition(":")[2])
+    return pc.if_else(pa.array(bound.rows >= 0), name, pa.scalar(None, pa.utf8()))
+
+
+def _as_promised(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type.equals(kind) else column.cast(kind)

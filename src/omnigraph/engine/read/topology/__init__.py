@@ -1,0 +1,1 @@
+"""Neighbour lists of edge tables: built, advanced from version to version, kept on disk, searched."""

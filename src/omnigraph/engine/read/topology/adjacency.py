@@ -1,0 +1,270 @@
+"""Neighbour lists over row ids: for each node its neighbours in ascending order, with the edges that lead there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.engine.read.columns.arrays import Mask, Rows, flatten, spread
+
+# Beyond this many empty slots per stored edge the direct index costs more memory than a binary search costs time.
+_MAX_SPARSITY = 8
+_DIRECT_SLOTS = 1 << 20
+
+
+class Adjacency:
+    """Compressed neighbour lists; lists are sorted by (neighbour, edge), so parallel edges lie side by side.
+
+    A row id finds its list by subtraction (`keys` is None) or, when row ids are spread thin, by a search in `keys`.
+    """
+
+    def __init__(self, offsets: Rows, neighbours: npt.NDArray[Any], edges: npt.NDArray[Any], keys: Rows | int) -> None:
+        self._offsets = offsets
+        self._neighbours = neighbours
+        self._edges = edges
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+    @property
+    def offsets(self) -> Rows:
+        """Where each list begins, and where the last one ends."""
+        return self._offsets
+
+    @property
+    def neighbours(self) -> npt.NDArray[Any]:
+        """The neighbour of each entry."""
+        return self._neighbours
+
+    @property
+    def edges(self) -> npt.NDArray[Any]:
+        """The edge of each entry."""
+        return self._edges
+
+    @property
+    def keys(self) -> Rows | int:
+        """The row ids that have lists, or the first of them when the others follow without a gap."""
+        return self._keys
+
+    @property
+    def nbytes(self) -> int:
+        keys = 0 if isinstance(self.keys, int) else self.keys.nbytes
+        return int(self.offsets.nbytes + self.neighbours.nbytes + self.edges.nbytes + keys)
+
+    def expand(self, rows: Rows) -> tuple[Rows, Rows, Rows]:
+        """(position in `rows`, neighbour, edge) of every entry in the lists of `rows`."""
+        owner, entry = spread(*self.bounds(rows))
+        return owner, _wide(self.neighbours_at(entry)), _wide(self.edges_at(entry))
+
+    def step(self, rows: Rows) -> tuple[Rows, Rows]:
+        """(position in `rows`, neighbour) of every entry, for those who do not ask which edge leads there."""
+        owner, entry = spread(*self.bounds(rows))
+        return owner, _wide(self.neighbours_at(entry))
+
+    def reached(self, rows: Rows) -> Rows:
+        """The neighbour of every entry, for those who do not ask whose it is either."""
+        return _wide(self.neighbours_at(flatten(*self.bounds(rows))))
+
+    def neighbours_at(self, entries: Rows) -> npt.NDArray[Any]:
+        """The neighbours of some entries, numbered as `bounds` does."""
+        found: npt.NDArray[Any] = self.neighbours[entries]
+        return found
+
+    def edges_at(self, entries: Rows) -> npt.NDArray[Any]:
+        """The edges of some entries."""
+        found: npt.NDArray[Any] = self.edges[entries]
+        return found
+
+    @property
+    def numbered(self) -> int:
+        """One more than the largest number of an entry."""
+        return len(self)
+
+    def connects(self, rows: Rows, targets: Rows) -> Mask:
+        """Whether each of `rows` has the target beside it as a neighbour."""
+        if not self.numbered:
+            return np.zeros(len(rows), np.bool_)
+        start, stop = self.bounds(rows)
+        place = self._search(start, stop, targets, after=False)
+        found: Mask = self.neighbours_at(np.minimum(place, self.numbered - 1)) == targets
+        return found & (place < stop)
+
+    def edges_between(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
+        """(position, edge) of every edge from each of `rows` to the target beside it."""
+        start, stop = self.bounds(rows)
+        first = self._search(start, stop, targets, after=False)
+        owner, entry = spread(first, self._search(first, stop, targets, after=True))
+        return owner, _wide(self.edges_at(entry))
+
+    def bounds(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Where the list of each row begins and ends; unknown rows have empty lists."""
+        slots = len(self.offsets) - 1
+        if isinstance(self.keys, int):
+            slot = rows - self.keys
+            known = (slot >= 0) & (slot < slots)
+        else:
+            slot = np.searchsorted(self.keys, rows)
+            known = slot < slots
+            known &= self.keys[np.where(known, slot, 0)] == rows
+        if not known.all():
+            slot = np.where(known, slot, 0)
+            return self.offsets[slot] * known, self.offsets[slot + 1] * known
+        return self.offsets[slot], self.offsets[slot + 1]
+
+    def degrees(self, rows: Rows) -> Rows:
+        """How many entries each row has."""
+        start, stop = self.bounds(rows)
+        return stop - start
+
+    @property
+    def last_owner(self) -> int:
+        """The largest row id that can have a list."""
+        return self.keys + len(self.offsets) - 2 if isinstance(self.keys, int) else int(self.keys[-1])
+
+    @cached_property
+    def last_neighbour(self) -> int:
+        """The largest row id that is a neighbour; -1 when there is none."""
+        return int(self.neighbours.max()) if len(self) else -1
+
+    @cached_property
+    def last_edge(self) -> int:
+        """The largest row id of an edge; -1 when there is none."""
+        return int(self.edges.max()) if len(self) else -1
+
+    @cached_property
+    def owners(self) -> Rows:
+        """The row id that each entry belongs to."""
+        slots = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        return slots + self.keys if isinstance(self.keys, int) else self.keys[slots]
+
+    def owners_of(self, entries: Rows) -> Rows:
+        """The row ids that some entries belong to."""
+        slots = np.searchsorted(self.offsets, entries, side="right") - 1
+        return slots + self.keys if isinstance(self.keys, int) else self.keys[slots]
+
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        """What only a look at every entry can tell: whether no edges are parallel, and the last row ids."""
+        return int(self.simple is self), self.last_neighbour, self.last_edge
+
+    def knowing(self, facts: Iterable[int]) -> Adjacency:
+        """Itself, spared the look: `facts` were true of the same lists before."""
+        simple, last_neighbour, last_edge = (int(fact) for fact in facts)
+        self.__dict__.update(last_neighbour=last_neighbour, last_edge=last_edge)
+        return self.knowing_simple() if simple else self
+
+    def knowing_simple(self) -> Adjacency:
+        """Itself, spared the look for parallel edges: there are none."""
+        self.__dict__["_reduced"] = None
+        return self
+
+    @property
+    def simple(self) -> Adjacency:
+        """The same neighbours with parallel edges reduced to one entry."""
+        return self if self._reduced is None else self._reduced
+
+    @cached_property
+    def _reduced(self) -> Adjacency | None:
+        """None instead of itself: large lists should not wait for the garbage collector."""
+        if len(self) < 2:
+            return None
+        first = np.ones(len(self), np.bool_)
+        np.not_equal(self.neighbours[1:], self.neighbours[:-1], out=first[1:])
+        first[self.offsets[:-1][self.offsets[:-1] < len(self)]] = True
+        if first.all():
+            return None
+        kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(first)])
+        return Adjacency(kept[self.offsets], self.neighbours[first], self.edges[first], self.keys)
+
+    @cached_property
+    def loops(self) -> Rows:
+        """Ascending row ids of the nodes that are their own neighbour; meaningless between two node types."""
+        return np.unique(self.owners[self.neighbours == self.owners])
+
+    def _search(self, low: Rows, high: Rows, targets: Rows, *, after: bool) -> Rows:
+        """Binary search in every list at once: where the target begins, or where it ends."""
+        unsettled = low < high
+        while unsettled.any():
+            middle = (low + high) >> 1
+            seen = self.neighbours_at(np.where(unsettled, middle, 0))
+            right = unsettled & ((seen <= targets) if after else (seen < targets))
+            low = np.where(right, middle + 1, low)
+            high = np.where(unsettled & ~right, middle, high)
+            unsettled = low < high
+        return low
+
+
+def build(sources: Rows, neighbours: Rows, edges: Rows, *, settled: bool = False) -> Adjacency:
+    """Neighbour lists from one entry per (source, neighbour, edge), in any order.
+
+    `settled` says that parallel edges come in ascending order already; then input that is mostly sorted costs little.
+    """
+    if not len(sources):
+        empty = np.empty(0, np.int64)
+        return Adjacency(np.zeros(2, np.int64), empty, empty, 0)
+    order = _sorted_order(sources, neighbours, edges, settled=settled)
+    sources = sources[order]
+    low, high = int(sources[0]), int(sources[-1])
+    if _is_dense(low, high, len(sources)):
+        counts = np.bincount(sources - low, minlength=high - low + 1)
+        return Adjacency(_offsets(counts), _narrow(neighbours[order]), _narrow(edges[order]), low)
+    keys, counts = np.unique(sources, return_counts=True)
+    return Adjacency(_offsets(counts), _narrow(neighbours[order]), _narrow(edges[order]), keys)
+
+
+def gathered(
+    keys: Sequence[Rows], counts: Sequence[Rows], neighbours: npt.NDArray[Any], edges: npt.NDArray[Any]
+) -> Adjacency:
+    """Lists that are sorted already: which rows have some, ascending, and how many entries each; as `build` makes them.
+
+    `neighbours` and `edges` are used as they are, and may be mapped from disk.
+    """
+    if not len(neighbours):
+        return Adjacency(np.zeros(2, np.int64), neighbours, edges, 0)
+    low, high = int(keys[0][0]), int(keys[-1][-1])
+    if not _is_dense(low, high, len(neighbours)):
+        return Adjacency(_offsets(np.concatenate(counts)), neighbours, edges, np.concatenate(keys))
+    slots = np.zeros(high - low + 1, np.int64)
+    for rows, times in zip(keys, counts, strict=True):
+        slots[rows - low] = times
+    return Adjacency(_offsets(slots), neighbours, edges, low)
+
+
+def _is_dense(low: int, high: int, entries: int) -> bool:
+    """Whether a slot for every row id costs less than a search."""
+    return high - low + 1 <= max(_DIRECT_SLOTS, _MAX_SPARSITY * entries)
+
+
+def _offsets(counts: Rows) -> Rows:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _sorted_order(major: Rows, minor: Rows, last: Rows, *, settled: bool) -> Rows:
+    """Positions that sort by major, then minor, then last."""
+    width = int(minor.max()) + 1
+    if (int(major.max()) + 1) * width >= 1 << 62:
+        return np.lexsort((last, minor, major))
+    packed = major * width + minor
+    if settled or not bool((last[1:] < last[:-1]).any()):
+        return np.argsort(packed, kind="stable")
+    order = np.argsort(last, kind="stable")
+    return order[np.argsort(packed[order], kind="stable")]
+
+
+def _narrow(values: Rows) -> npt.NDArray[Any]:
+    # Row ids rarely need more than 32 bits, and half the bytes are half the cache misses.
+    return values.astype(narrow_type(int(values.max()))) if len(values) else values
+
+
+def narrow_type(largest: int) -> type[np.int32] | type[np.int64]:
+    """The type that row ids up to this one are stored in."""
+    return np.int32 if largest < 1 << 31 else np.int64
+
+
+def _wide(values: npt.NDArray[Any]) -> Rows:
+    return values.astype(np.int64, copy=False)

@@ -1,0 +1,148 @@
+"""The shape of one edge table at one version: neighbour lists over node row ids."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
+from omnigraph.engine.read.columns.key_index_store import remember_keys
+from omnigraph.engine.read.columns.rowindex import row_ids
+from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.read.topology.files import Shelf
+
+DIRECTIONS = ("out", "in", "both")
+Triples: TypeAlias = tuple[Rows, Rows, Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The three tables behind a traversal: the edges, and the nodes at their source and target ends."""
+
+    edges: Entities
+    tails: Entities
+    heads: Entities
+    keep: bool = False  # whether what is built may be written beside the graph
+
+    @property
+    def key(self) -> Hashable:
+        """Names the exact versions; a node table counts too, because it says which row id an endpoint has."""
+        return (self.edges.version_key, self.tails.version_key, self.heads.version_key)
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where this topology is kept on disk."""
+        content = (self.edges.content_key, self.tails.content_key, self.heads.content_key)
+        return Shelf.of(self.edges.root, self.edges.entry.location, content)
+
+
+class Topology:
+    """Neighbour lists by source (`out`), by target (`in`) and by either end (`both`), each on demand."""
+
+    def __init__(
+        self,
+        lists: Mapping[str, Adjacency],
+        shelf: Shelf | None = None,
+        *,
+        saves: bool = True,
+        derive: Callable[[str], Adjacency] | None = None,
+    ) -> None:
+        self._lists = dict(lists)
+        self._shelf = shelf
+        self._saves = saves
+        self._derive = derive or self._derived
+        self.stands_alone = derive is None  # not an overlay over an older one
+        self._lock = threading.Lock()
+
+    @property
+    def out(self) -> Adjacency:
+        """Along the edges."""
+        return self._lists["out"]
+
+    @property
+    def nbytes(self) -> int:
+        # What may be derived later is counted from the start: the cache asks only once.
+        return self.out.nbytes * 3
+
+    @cached_property
+    def span(self) -> int:
+        """One more than the largest row id of a linked node."""
+        return max(self.out.last_owner, self.out.last_neighbour) + 1 if len(self.out) else 0
+
+    def lists(self, direction: str) -> Adjacency:
+        """Neighbour lists along the edges (`out`), against them (`in`) or regardless of direction (`both`)."""
+        with self._lock:
+            if direction not in self._lists:
+                self._lists[direction] = self._kept(direction) or self._derive(direction)
+            return self._lists[direction]
+
+    def known(self) -> dict[str, Adjacency]:
+        """The lists that exist already, in memory or on disk."""
+        with self._lock:
+            for direction in DIRECTIONS:
+                if direction not in self._lists and (kept := self._kept(direction)) is not None:
+                    self._lists[direction] = kept
+            return dict(self._lists)
+
+    def _kept(self, direction: str) -> Adjacency | None:
+        return None if self._shelf is None else self._shelf.load(direction)
+
+    def _derived(self, direction: str) -> Adjacency:
+        triples = (self.out.owners, self.out.neighbours.astype(np.int64), self.out.edges.astype(np.int64))
+        lists = build(*oriented(triples, direction))
+        if self._shelf is not None and self._saves:
+            self._shelf.save(direction, lists)
+        return lists
+
+
+def oriented(triples: Triples, direction: str) -> Triples:
+    """(node, neighbour, edge) entries of a direction from (source, target, edge) of each edge."""
+    sources, targets, edges = triples
+    if direction == "out":
+        return triples
+    if direction == "in":
+        return targets, sources, edges
+    # A self-loop is one edge at one node, not two.
+    again = sources != targets
+    both = ([sources, targets[again]], [targets, sources[again]], [edges, edges[again]])
+    near, far, through = (np.concatenate(parts) for parts in both)
+    return near, far, through
+
+
+def build_topology(ends: Ends) -> Topology:
+    """One scan of the edges, and one look-up per endpoint from stored id to row id."""
+    edges = ends.edges.handle.scan([ROW_ID, "src", "dst"])
+    tails = ends.tails.handle.scan(["id", ROW_ID])
+    same = ends.tails.version_key == ends.heads.version_key
+    heads = tails if same else ends.heads.handle.scan(["id", ROW_ID])
+    # The ids are in memory now, so an index of them costs little more; whoever traverses also starts somewhere.
+    remember_keys(ends.tails, tails, keep=ends.keep)
+    remember_keys(ends.heads, heads, keep=ends.keep)
+    return Topology({"out": build(*resolve(edges, tails, heads))}, ends.shelf if ends.keep else None)
+
+
+def resolve(edges: pa.Table, tails: pa.Table, heads: pa.Table) -> Triples:
+    """(source row, target row, edge row) of each edge; edges come as `src` and `dst`, nodes as `id`."""
+    source, source_known = _rows_of(edges["src"], tails)
+    target, target_known = _rows_of(edges["dst"], heads)
+    edge = row_ids(edges[ROW_ID])
+    known = source_known & target_known
+    return (source, target, edge) if known.all() else (source[known], target[known], edge[known])
+
+
+def _rows_of(ids: pa.ChunkedArray, nodes: pa.Table) -> tuple[Rows, Mask]:
+    # In one piece: Arrow builds its hash table anew for every chunk.
+    place = pc.index_in(one_chunk(ids), value_set=one_chunk(nodes["id"]))
+    known: Mask = place.is_valid().to_numpy(zero_copy_only=False)
+    rows = row_ids(nodes[ROW_ID])
+    if not len(rows):
+        return np.zeros(len(place), np.int64), known
+    return rows[pc.fill_null(place, 0).to_numpy(zero_copy_only=False)], known

@@ -1,0 +1,69 @@
+"""What writes give back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.storage.manifest.commits import GraphCommit
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedCounts:
+    """`@embed` targets (`Type.property`) of a write: vectors computed, and rows left without one of their text.
+
+    `why` says what kept the latter from being filled. A row without any text counts in neither.
+    """
+
+    filled: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[str, int] = field(default_factory=dict)
+    why: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.filled or self.left)
+
+
+@dataclass(frozen=True, slots=True)
+class MutationResult:
+    """How many entities a mutation touched, and the commit it became (None when it touched none)."""
+
+    branch: str
+    query_name: str
+    affected_nodes: int
+    affected_edges: int
+    actor_id: str | None
+    commit: GraphCommit | None
+    embeddings: EmbedCounts = EmbedCounts()
+
+    @property
+    def commit_id(self) -> str | None:
+        """The id of the commit."""
+        return None if self.commit is None else self.commit.graph_commit_id
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """How many entities a load wrote, by type, and the commit it became."""
+
+    branch: str
+    base_branch: str | None
+    branch_created: bool
+    mode: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    actor_id: str | None
+    commit: GraphCommit | None
+    runner: str
+    rejected: Mapping[str, int] = field(default_factory=dict)  # by error code, when the load was told to skip
+    dry_run: bool = False
+    embeddings: EmbedCounts = EmbedCounts()
+
+    @property
+    def total_entities(self) -> int:
+        """Nodes and edges together."""
+        return sum(self.nodes.values()) + sum(self.edges.values())
+
+    @property
+    def commit_id(self) -> str | None:
+        """The id of the commit."""
+        return None if self.commit is None else self.commit.graph_commit_id

@@ -1,0 +1,92 @@
+"""What every handle of one opened graph shares: its store, its accepted schemas, its open tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from omnigraph.compiler.catalog.accepted import Accepted
+from omnigraph.engine.views.restrict import restricted
+from omnigraph.engine.views.schemas import Schemas
+from omnigraph.engine.views.view import OpenTables, View
+from omnigraph.errors import BadRequest, PermissionDenied
+from omnigraph.policy.actions import Action
+from omnigraph.policy.engine import PolicyEngine, PolicyRequest
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
+from omnigraph.policy.gate import require_allowed
+from omnigraph.policy.visibility import Visibility
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.protocol.capture import Txn
+
+
+@dataclass(slots=True)
+class Core:
+    """One opened graph; safe to share between threads."""
+
+    store: Store
+    schemas: Schemas
+    tables: OpenTables
+    read_only: bool
+    policy: PolicyEngine | None = None
+    external_blobs: ExternalBlobPolicy | None = None
+    visibility: Visibility | None = None
+    closed: bool = field(default=False)
+    # Private branches of running transactions → the branch whose rights decide about writing to them.
+    standing_for: dict[str, str] = field(default_factory=dict)
+
+    def state(self, branch: str | None) -> ManifestState:
+        """The newest state of a branch; storage is asked every time, decoding is remembered."""
+        self.require_open()
+        return manifest.load(self.store.root, branch).state
+
+    def view(self, branch: str | None) -> View:
+        """The newest view of a branch."""
+        return self.view_of(self.state(branch))
+
+    def view_of(self, state: ManifestState, accepted: Accepted | None = None) -> View:
+        """A view of one state; with `accepted`, read under another schema than the one it was written under."""
+        schema = accepted if accepted is not None else self.schemas.of(state)
+        view = View(state.snapshot, schema.catalog, state.effective_head, self.tables)
+        return view if self.visibility is None else restricted(view, self.visibility)
+
+    def seen_with(self, visibility: Visibility | None) -> Core:
+        """The same graph for a reader who may not see all of it."""
+        return self if visibility == self.visibility else replace(self, visibility=visibility)
+
+    def require_everything_visible(self, what: str) -> None:
+        """Refuse what could only be answered from everything that is stored."""
+        if self.visibility is not None:
+            raise PermissionDenied(f"{what} needs the right to read every type and property of this graph")
+
+    def view_in(self, txn: Txn) -> View:
+        """The view that a write attempt has captured."""
+        return self.view_of(txn.state)
+
+    def require_open(self) -> None:
+        if self.closed:
+            raise BadRequest("this graph handle is closed; open the graph again")
+
+    def require_writable(self) -> None:
+        self.require_open()
+        if self.read_only:
+            raise BadRequest("this graph was opened read-only; open it without read_only to write")
+
+    def require_allowed(
+        self, actor: str | None, action: Action, branch: str | None = None, target: str | None = None
+    ) -> None:
+        """Ask the policy of this graph, if it has one, before anything is read or written."""
+        if self.policy is None:
+            return
+        judged = branch if branch is None else self.standing_for.get(branch, branch)
+        require_allowed(self.policy, actor, PolicyRequest(action, judged, target))
+
+    def require_change(self, actor: str | None, branch: str | None) -> None:
+        """Ask whether this actor may write rows to a branch (None is main)."""
+        self.require_writable()
+        self.require_allowed(actor, Action.CHANGE, branch or "main")
+
+    def require_admin(self, actor: str | None) -> None:
+        """Ask whether this actor may maintain the graph."""
+        self.require_writable()
+        self.require_allowed(actor, Action.ADMIN)

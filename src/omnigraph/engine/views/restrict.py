@@ -1,0 +1,81 @@
+"""A view for a reader who may not see everything: types it hides do not exist in it, properties it masks are null.
+
+Nothing downstream has to know. A query is compiled against a catalog without the hidden types, so it can neither name
+nor reach them; a masked property is a column that this view does not have, so no operator, index or cache can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from threading import Lock
+
+from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
+from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.views.view import View
+from omnigraph.errors import PolicyFailed
+from omnigraph.policy.visibility import Visibility
+from omnigraph.storage.manifest.snapshot import TableIdentity
+
+_REMEMBERED = 256
+_catalogs: dict[tuple[str, Visibility], tuple[Catalog, Mapping[str, frozenset[str]]]] = {}
+_lock = Lock()
+
+
+def restricted(view: View, visibility: Visibility) -> View:
+    """The view as this reader sees it; PolicyFailed when the rules name what the schema does not have."""
+    catalog, masked = _catalog(view.catalog, visibility)
+    shown = {TableIdentity(info.type_id, info.incarnation_id) for info in table_types(catalog).values()}
+    entries = {key: entry for key, entry in view.snapshot.entries.items() if entry.identity in shown}
+    return replace(view, snapshot=replace(view.snapshot, entries=entries), catalog=catalog, masked=masked)
+
+
+def _catalog(catalog: Catalog, visibility: Visibility) -> tuple[Catalog, Mapping[str, frozenset[str]]]:
+    key = (catalog.ir_hash, visibility)
+    with _lock:
+        found = _catalogs.get(key)
+        if found is None:
+            if len(_catalogs) >= _REMEMBERED:
+                _catalogs.clear()
+            found = _catalogs[key] = (_visible(catalog, visibility), masks_of(catalog, visibility))
+        return found
+
+
+def _visible(catalog: Catalog, visibility: Visibility) -> Catalog:
+    nodes = {name: info for name, info in catalog.nodes.items() if visibility.shows(name)}
+    edges = {name: info for name, info in catalog.edges.items() if visibility.shows(name) and _ends_in(info, nodes)}
+    used = {name for info in nodes.values() for name in info.implements}
+    interfaces = {name: info for name, info in catalog.interfaces.items() if name in used}
+    # Compiled queries and layouts are remembered by these hashes; each restriction is a catalog of its own.
+    mark = sha256(
+        repr((visibility.types and sorted(visibility.types), sorted(_spelled(visibility)))).encode()
+    ).hexdigest()
+    hashes = {"shape_hash": f"{catalog.shape_hash}/{mark}", "ir_hash": f"{catalog.ir_hash}/{mark}"}
+    return Catalog(nodes, edges, interfaces, **hashes)
+
+
+def _ends_in(edge: EdgeType, nodes: Mapping[str, NodeType]) -> bool:
+    return edge.from_type in nodes and edge.to_type in nodes
+
+
+def _spelled(visibility: Visibility) -> list[tuple[str, list[str]]]:
+    return [(name, sorted(properties)) for name, properties in visibility.masked]
+
+
+def masks_of(catalog: Catalog, visibility: Visibility) -> Mapping[str, frozenset[str]]:
+    """The masked properties by type; a rule that fits the schema no longer shows nothing rather than too much."""
+    masks: dict[str, frozenset[str]] = {}
+    for name, properties in visibility.masked:
+        info = catalog.nodes.get(name) or catalog.edges.get(name)
+        unknown = sorted(properties if info is None else properties - info.properties.keys())
+        if info is None or unknown:
+            what = f"'{name}'" if info is None else f"'{name}.{unknown[0]}'"
+            raise PolicyFailed(f"a rule masks {what}, which the schema does not have")
+        masks[name] = properties
+        if isinstance(info, NodeType):
+            if properties & set(info.key or ()):
+                raise PolicyFailed(f"a rule masks the key of '{name}', which its ids would still show")
+            # A vector made from a masked text says what the text is about.
+            masks[name] |= {target for target, embed in info.embeds.items() if embed.source in properties}
+    return masks

@@ -1,0 +1,113 @@
+"""One view of a graph: a snapshot, the catalog it is read with and its head commit; nothing in it ever changes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.values.arrow import PROPERTY_ID, TableType, property_names, row_schema
+from omnigraph.engine.views.recent import Recent
+from omnigraph.errors import NotFound
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.lance.evidence import VersionEvidence
+from omnigraph.storage.lance.tables import TableHandle, open_table
+from omnigraph.storage.manifest.snapshot import Snapshot, TableEntry, TableIdentity
+
+if TYPE_CHECKING:
+    from omnigraph.engine.views.delta import RowDelta
+
+_OPEN_TABLES = 256
+_PROPERTY_ID = PROPERTY_ID.encode()
+
+_Key = tuple[str, str | None, int, VersionEvidence]
+
+
+class OpenTables:
+    """Datasets opened at exact versions, shared by every view of one graph handle; the oldest are forgotten."""
+
+    def __init__(self, root: Root, distribute_rows: int | None = None) -> None:
+        self.root = root
+        self.distribute_rows = distribute_rows
+        self.canonical = root.canonical
+        self._lock = threading.Lock()
+        self._open: OrderedDict[_Key, TableHandle] = OrderedDict()
+        self.deltas: Recent[RowDelta] = Recent()
+        self.facts: dict[tuple[int, int], Any] = {}  # what reads have found out about entries, see `Entities`
+
+    def get(self, entry: TableEntry) -> TableHandle:
+        """The dataset behind an entry; an exact version never changes, so an open one stays right."""
+        key = (entry.location, entry.ref, entry.version, entry.evidence)
+        with self._lock:
+            known = self._open.get(key)
+            if known is not None:
+                self._open.move_to_end(key)
+                return known
+        opened = open_table(entry.address(self.root), entry.version)
+        with self._lock:
+            self._open[key] = opened
+            while len(self._open) > _OPEN_TABLES:
+                self._open.popitem(last=False)
+        return opened
+
+    def clear(self) -> None:
+        """Forget everything: the graph was re-created, or a branch of it was."""
+        self.deltas.clear()
+        self.facts.clear()
+        with self._lock:
+            self._open.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one read or one write attempt sees."""
+
+    snapshot: Snapshot
+    catalog: Catalog
+    head: str | None
+    tables: OpenTables
+    masked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def branch(self) -> str | None:
+        return self.snapshot.branch
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.manifest_version
+
+    def find(self, info: TableType) -> TableEntry | None:
+        """The entry of a type, followed through renames; None when the type did not exist yet."""
+        identity = TableIdentity(info.type_id, info.incarnation_id)
+        usual = self.snapshot.entries.get(info.table_key)
+        return usual if usual is not None and usual.identity == identity else self.snapshot.find(identity)
+
+    def entry(self, info: TableType) -> TableEntry:
+        found = self.find(info)
+        if found is None:
+            raise NotFound(f"type '{info.name}' does not exist at this snapshot")
+        return found
+
+    def table(self, info: TableType) -> TableHandle:
+        """The rows of a type at this view."""
+        return self.tables.get(self.entry(info))
+
+    def columns(self, info: TableType) -> dict[str, str | None]:
+        """Each column of a type under its current name → its name at this view; None when it did not exist yet."""
+        by_identity = {
+            field.metadata[_PROPERTY_ID]: field.name
+            for field in self.table(info).schema
+            if field.metadata is not None and _PROPERTY_ID in field.metadata
+        }
+        found: dict[str, str | None] = {name: name for name in row_schema(info).names if name not in info.properties}
+        for name in property_names(info):
+            found[name] = by_identity.get(str(info.property_ids[name]).encode())
+        # A masked property is read like one that did not exist yet: as null, by every operator, from no index.
+        return {**found, **dict.fromkeys(self.masks(info))}
+
+    def masks(self, info: TableType) -> frozenset[str]:
+        """The properties of a type that are empty at this view, whatever is stored."""
+        return self.masked.get(info.name, frozenset())

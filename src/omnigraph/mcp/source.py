@@ -1,0 +1,107 @@
+"""Where tools come from: a served graph with its stored queries, or a graph in storage with a file of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from omnigraph.compiler.query.stored import StoredQuery, declared_in, registry
+from omnigraph.compiler.source import Source
+from omnigraph.errors import NotFound
+
+if TYPE_CHECKING:
+    from omnigraph.client.aio import AsyncGraph
+    from omnigraph.engine.api.graph import Graph
+    from omnigraph.engine.values.result import MutationResult
+
+
+class ToolSource(Protocol):
+    """What an agent can be offered."""
+
+    async def catalog(self) -> list[dict[str, Any]]:
+        """The queries, in the form of the server's catalog."""
+
+    async def run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of one query, or the receipt of one mutation."""
+
+    async def schema(self) -> str:
+        """The schema as it was written."""
+
+    async def branches(self) -> list[str]:
+        """The names of the branches."""
+
+
+class ServedSource:
+    """A graph of a server; every call passes the server's own gates."""
+
+    def __init__(self, graph: AsyncGraph) -> None:
+        self._graph = graph
+
+    async def catalog(self) -> list[dict[str, Any]]:
+        return await self._graph.queries()
+
+    async def run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        writes = {entry["name"]: entry["mutation"] for entry in await self.catalog()}
+        if writes.get(name):
+            return _receipt(await self._graph.run_mutation(name, arguments))
+        found = await self._graph.run(name, arguments)
+        return {"rows": found.rows(), "graph_commit_id": found.commit_id}
+
+    async def schema(self) -> str:
+        return await self._graph.schema_source()
+
+    async def branches(self) -> list[str]:
+        return await self._graph.list_branches()
+
+
+class StoredSource:
+    """A graph in storage and a file of queries; mutations are offered only when asked for."""
+
+    def __init__(self, graph: Graph, queries: Path, *, writes: bool) -> None:
+        self._graph = graph
+        self._queries = queries
+        self._writes = writes
+
+    async def catalog(self) -> list[dict[str, Any]]:
+        return await asyncio.to_thread(self._catalog)
+
+    def _catalog(self) -> list[dict[str, Any]]:
+        text = self._queries.read_text(encoding="utf-8")
+        stored = registry(declared_in([Source(text, str(self._queries))]))
+        return [_offered(each) for each in stored.values() if self._writes or not each.is_mutation]
+
+    async def run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return await asyncio.to_thread(self._run, name, arguments)
+
+    def _run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        known = {entry["name"]: entry["mutation"] for entry in self._catalog()}
+        if name not in known:
+            raise NotFound(f"there is no tool '{name}' (known: {', '.join(known) or 'none'})")
+        if known[name]:
+            return _receipt(self._graph.mutate(self._queries, name, arguments))
+        found = self._graph.query(self._queries, name, arguments)
+        return {"rows": found.rows(), "graph_commit_id": found.commit_id}
+
+    async def schema(self) -> str:
+        return await asyncio.to_thread(lambda: self._graph.schema.source)
+
+    async def branches(self) -> list[str]:
+        return await asyncio.to_thread(lambda: list(self._graph.branches.list()))
+
+
+def _offered(stored: StoredQuery) -> dict[str, Any]:
+    """The catalog entry; a parameter with a default may be left out."""
+    entry = stored.to_json()
+    for param, declared in zip(entry["params"], stored.query.params, strict=True):
+        param["has_default"] = declared.default is not None
+    return entry
+
+
+def _receipt(done: MutationResult) -> dict[str, Any]:
+    return {
+        "affected_nodes": done.affected_nodes,
+        "affected_edges": done.affected_edges,
+        "graph_commit_id": done.commit_id,
+    }

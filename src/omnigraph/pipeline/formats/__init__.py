@@ -1,0 +1,1 @@
+"""Other systems' formats: inference of schemas, importers and exporters."""

@@ -1,0 +1,108 @@
+"""One read on Spark, from its text to its rows: the plan of the engine, lowered to frames and collected as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, LeftJoin, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.walk import properties
+from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.read.frames.budget import Budget, limits_from
+from omnigraph.engine.read.frames.explain import Explanation
+from omnigraph.engine.read.frames.frame import Frame as EngineFrame
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.read.plan.plans import plan_for
+from omnigraph.engine.read.query import ReadCall
+from omnigraph.engine.read.shape.project import result_table, value_type
+from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.values.predicate import Bindings
+from omnigraph.engine.views.view import View
+from omnigraph.ids import now_micros
+from omnigraph.pipeline.gq.carry import from_spark, unpacked
+from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Output, Rows
+from omnigraph.pipeline.gq.match import Matcher
+from omnigraph.pipeline.gq.rank import prepare
+from omnigraph.pipeline.gq.shape import Shaper
+from omnigraph.pipeline.spark.session import hushed, spark_session
+
+
+def query_on_spark(view: View, call: ReadCall, session: Any = None) -> Result:
+    """The rows of a read at one view, computed by Spark; the answer is the engine's."""
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
+    bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
+    plan = plan_for(view, compiled, bindings.params)
+    budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
+    run = Run(view, bindings, budget, frame_leaf, call.embedder, node_ids=call.node_ids)
+    table = _execute(spark_session() if session is None else session, run, plan)
+    return Result(compiled.name, view.branch, view.version, view.head, table, Explanation(plan))
+
+
+def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
+    low = Lowering(spark, run.bindings)
+    try:
+        with hushed(), unpacked("query"):
+            prepare(low, run, plan, _types(plan.match))
+            rows = Matcher(low, run.view, _needed(plan)).match(Rows(None), plan.match)
+            shaper = Shaper(low, run)
+            for op in plan.result:
+                run.budget.check()
+                rows = shaper.shape(rows, op)
+            found = _collected(rows)
+    finally:
+        low.release()
+    run.budget.admit_result(found.num_rows)
+    kinds = {column.name: value_type(run, column.type) for column in plan.columns}
+    outputs = {name: _output(output, kinds[name], rows, found) for name, output in rows.outputs.items()}
+    return result_table(run, EngineFrame(found.num_rows, outputs=outputs), plan.columns)
+
+
+def _collected(rows: Rows) -> pa.Table:
+    columns = dict.fromkeys(chain.from_iterable(map(_columns, rows.outputs.values())))
+    frame = rows.frame.orderBy(*(each.expr for each in rows.order)) if rows.order else rows.frame
+    found: pa.Table = frame.select(*columns).toArrow()
+    return found
+
+
+def _columns(output: Output) -> Iterable[str]:
+    return output.columns.values() if isinstance(output, NodeColumns) else (output,)
+
+
+def _output(output: Output, kind: pa.DataType, rows: Rows, found: pa.Table) -> pa.Array:
+    def column(stored: str) -> pa.Array:
+        return from_spark(found[stored].combine_chunks(), rows.kinds[stored])
+
+    if isinstance(output, str):
+        return column(output)
+    if not pa.types.is_struct(kind):
+        return column(output.id)
+    parts = [column(output.columns[field.name]) for field in kind]
+    # A node that `optional` did not find is null as a whole.
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column(output.id).is_null())
+
+
+def _needed(plan: ReadPlan) -> Mapping[str, frozenset[str]]:
+    """Which properties of each variable anything reads."""
+    found: dict[str, set[str]] = {}
+    for var, name in properties(plan):
+        found.setdefault(var, set()).add(name)
+    return {var: frozenset(names) for var, names in found.items()}
+
+
+def _types(ops: Iterable[MatchOp]) -> dict[str, str]:
+    """The node type of each variable."""
+    found: dict[str, str] = {}
+    for op in ops:
+        match op:
+            case NodeScan(var, type_name):
+                found[var] = type_name
+            case Expand():
+                found[op.target] = op.target_type
+            case AntiJoin(inner) | LeftJoin(inner):
+                found |= _types(inner)
+    return found

@@ -1,0 +1,1 @@
+"""Declared pipelines: what they say, running them, and the record of their runs."""

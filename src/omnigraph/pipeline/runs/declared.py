@@ -1,0 +1,186 @@
+"""Pipelines as code: the `pipelines:` section of a cluster declaration, read strictly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from string import Formatter
+from typing import Any, Literal, cast
+
+from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.engine.intake.mapping import described
+from omnigraph.engine.write.load_rows import LoadMode, parse_mode
+from omnigraph.errors import BadRequest, OmnigraphError
+
+_MEMBERS = {
+    "graph", "mapping", "branch", "checks", "merge_into", "mode", "schedule", "runner", "on_error", "max_errors",
+    "description",
+}  # fmt: skip
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_PLACEHOLDERS = ("date", "time", "run")
+_CRON = re.compile(r"[0-9*/,A-Za-z-]+")
+_CRON_FIELDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """One declared pipeline; paths are absolute, and exist."""
+
+    name: str
+    graph: str
+    mapping: Path
+    branch: str | None = None
+    checks: tuple[Path, ...] = ()
+    merge_into: str | None = None
+    mode: LoadMode = "append"
+    schedule: str | None = None
+    runner: str = "auto"
+    on_error: Literal["stop", "skip"] = "stop"
+    max_errors: int | None = None
+    description: str | None = None
+
+    def branch_at(self, now: datetime, run: str) -> str | None:
+        """The branch of one run, its template filled in."""
+        if self.branch is None:
+            return None
+        moment = now.astimezone(UTC)
+        return self.branch.format(date=moment.strftime("%Y-%m-%d"), time=moment.strftime("%H%M%S"), run=run)
+
+
+def parse_pipelines(section: Any, base_dir: str | Path) -> dict[str, Pipeline]:
+    """The pipelines of a declaration by name; BadRequest says which member of which one is wrong.
+
+    Paths are relative to `base_dir`. Mappings and checks are read, so that what comes back can run.
+    """
+    if section is None:
+        return {}
+    if not isinstance(section, Mapping):
+        raise BadRequest("pipelines: a table of pipelines by name is expected")
+    return {str(name): _Reading(str(name), value, Path(base_dir)).pipeline() for name, value in section.items()}
+
+
+class _Reading:
+    """One entry of the section on its way to a value."""
+
+    def __init__(self, name: str, value: Any, base: Path) -> None:
+        self.name = name
+        self.base = base
+        if not _NAME.fullmatch(name):
+            raise BadRequest(f"pipelines.{name}: a name is made of letters, digits, _ and -, and starts with a letter")
+        if not isinstance(value, Mapping):
+            raise BadRequest(f"pipelines.{name}: a table is expected")
+        unknown = sorted(set(map(str, value)) - _MEMBERS)
+        if unknown:
+            raise self._wrong(unknown[0], f"unknown member (known: {', '.join(sorted(_MEMBERS))})")
+        self.value = value
+
+    def pipeline(self) -> Pipeline:
+        branch, merge_into = self._branch(), self._text("merge_into")
+        checks = self._checks()
+        if branch is None and (checks or merge_into):
+            named = "checks" if checks else "merge_into"
+            raise self._wrong(named, "needs a branch to load on first, such as branch: ingest/{date}")
+        if branch is not None and branch == merge_into:
+            raise self._wrong("merge_into", f"the branch '{branch}' cannot be merged into itself")
+        return Pipeline(
+            name=self.name,
+            graph=self._required("graph"),
+            mapping=self._mapping(),
+            branch=branch,
+            checks=checks,
+            merge_into=merge_into,
+            mode=self._mode(),
+            schedule=self._schedule(),
+            runner=self._choice("runner", ("auto", "inline", "spark")),
+            on_error=cast("Literal['stop', 'skip']", self._choice("on_error", ("stop", "skip"))),
+            max_errors=self._count("max_errors"),
+            description=self._text("description"),
+        )
+
+    def _mapping(self) -> Path:
+        path = self.base / self._required("mapping")
+        self._read("mapping", lambda: described(path))
+        return path
+
+    def _checks(self) -> tuple[Path, ...]:
+        given = self.value.get("checks")
+        names = [given] if isinstance(given, str) else given if given is not None else []
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self._wrong("checks", "a path, or a list of paths, is expected")
+        found = tuple(self.base / name for name in names)
+        for path in found:
+            self._read("checks", lambda path=path: _require_plain(path))
+        return found
+
+    def _read(self, member: str, action: Any) -> None:
+        try:
+            action()
+        except OSError as error:
+            raise self._wrong(member, f"'{error.filename}' cannot be read: {error.strerror}") from error
+        except OmnigraphError as error:
+            raise self._wrong(member, error.message) from error
+
+    def _branch(self) -> str | None:
+        template = self._text("branch")
+        try:
+            fields = [name for _, name, _, _ in Formatter().parse(template or "") if name is not None]
+        except ValueError as error:
+            raise self._wrong("branch", f"'{template}' is no template: {error}") from error
+        for field in fields:
+            if field not in _PLACEHOLDERS:
+                known = ", ".join(f"{{{name}}}" for name in _PLACEHOLDERS)
+                raise self._wrong("branch", f"unknown placeholder '{{{field}}}' (known: {known})")
+        return template
+
+    def _mode(self) -> LoadMode:
+        try:
+            return parse_mode(self._text("mode") or "append")
+        except BadRequest as error:
+            raise self._wrong("mode", error.message) from error
+
+    def _schedule(self) -> str | None:
+        text = self._text("schedule")
+        parts = (text or "").split()
+        if text is not None and (len(parts) != _CRON_FIELDS or not all(_CRON.fullmatch(part) for part in parts)):
+            raise self._wrong("schedule", f"'{text}' is no cron expression of five fields")
+        return text
+
+    def _choice(self, member: str, known: tuple[str, ...]) -> str:
+        value = self._text(member) or known[0]
+        if value not in known:
+            raise self._wrong(member, f"unknown value '{value}' (expected {', '.join(known)})")
+        return value
+
+    def _count(self, member: str) -> int | None:
+        value = self.value.get(member)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+            raise self._wrong(member, "a whole number is expected")
+        return value
+
+    def _required(self, member: str) -> str:
+        value = self._text(member)
+        if value is None:
+            raise self._wrong(member, "is missing")
+        return value
+
+    def _text(self, member: str) -> str | None:
+        value = self.value.get(member)
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise self._wrong(member, "text is expected")
+        return value
+
+    def _wrong(self, member: str, message: str) -> BadRequest:
+        return BadRequest(f"pipelines.{self.name}.{member}: {message}")
+
+
+def _require_plain(path: Path) -> None:
+    """Checks are reads without parameters: nothing else could be run unattended."""
+    queries = parse_queries(path.read_text()).queries
+    if not queries:
+        raise BadRequest(f"'{path}' holds no query")
+    for query in queries:
+        if query.params:
+            raise BadRequest(f"check '{query.name}' of '{path}' has parameters, which nobody would give it")

@@ -1,0 +1,183 @@
+"""Running a declared pipeline: load on a branch, check it there, merge it, and keep a record of all of that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.values.result import LoadResult
+from omnigraph.errors import Conflict, MergeConflicts, OmnigraphError
+from omnigraph.ids import new_ulid
+from omnigraph.pipeline.runs.declared import Pipeline
+from omnigraph.pipeline.runs.records import Input, Run, Status, digest_of, inputs_of, keep, previous
+
+# A branch per run under one name, and as many again: beyond this the template is at fault.
+_MOST_NAMES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How one run is made: `force` repeats work that was done already, `dry_run` checks the data and writes nothing."""
+
+    dry_run: bool = False
+    force: bool = False
+    rejects: str | None = None
+    progress: Callable[[Any], None] | None = None
+    spark: Any = None
+    now: datetime | None = None
+
+
+def run_pipeline(pipeline: Pipeline, graph: Graph, options: RunOptions | None = None) -> Run:
+    """One run on an opened graph; what goes wrong is in the record, and raised when it is no matter of the data."""
+    return _Running(pipeline, graph, options or RunOptions()).run()
+
+
+@dataclass(slots=True)
+class _Running:
+    """One run while it goes on."""
+
+    pipeline: Pipeline
+    graph: Graph
+    options: RunOptions
+    run_id: str = field(default_factory=new_ulid)
+    begin: float = field(default_factory=time.monotonic)
+    inputs: tuple[Input, ...] = ()
+    digest: str | None = None
+    branch: str | None = None
+    loaded: bool = False
+
+    @property
+    def now(self) -> datetime:
+        return self.options.now or datetime.now(UTC)
+
+    def run(self) -> Run:
+        self.inputs = inputs_of(self.pipeline)
+        self.digest = digest_of(self.pipeline, self.inputs)
+        done = previous(self.graph._core, self.pipeline.name, self.digest)
+        if done is not None and not self.options.force:
+            told = f"run {done.run_id} has taken in the same input"
+            return self._record("unchanged", message=told, commit_id=done.commit_id, branch=done.branch)
+        with self._noted():
+            return self._kept(self._load())
+
+    def _load(self) -> Run:
+        into = self.pipeline.merge_into or "main"
+        self.branch = None if self.options.dry_run else self._new_branch(into)
+        done = self.graph.load(
+            mapping=self.pipeline.mapping,
+            mode=self.pipeline.mode,
+            branch=self.branch or into,
+            runner=self.pipeline.runner,
+            on_error=self.pipeline.on_error,
+            max_errors=self.pipeline.max_errors,
+            rejects=self.options.rejects,
+            dry_run=self.options.dry_run,
+            progress=self.options.progress,
+            spark=self.options.spark,
+        )
+        self.loaded = True
+        loaded = self._record("loaded", **_told(done), branch=self.branch)
+        if self.options.dry_run:
+            planned = self.pipeline.branch_at(self.now, self.run_id)
+            return replace(loaded, status="rehearsed", branch=planned)
+        if self.branch is None:
+            return loaded
+        checked = self._check(replace(loaded, status="review"))
+        return checked if checked.status == "rejected" or self.pipeline.merge_into is None else self._merge(checked)
+
+    def _new_branch(self, source: str) -> str | None:
+        """The branch of this run; a name that is taken, or was a moment ago, gets a number behind."""
+        name = self.pipeline.branch_at(self.now, self.run_id)
+        if name is None:
+            return None
+        for number in range(1, _MOST_NAMES):
+            tried = name if number == 1 else f"{name}-{number}"
+            try:
+                self.graph.branches.create(tried, source)
+            except Conflict:
+                continue
+            return tried
+        raise Conflict(f"{_MOST_NAMES} branches are called like '{name}'; put {{time}} or {{run}} into the template")
+
+    def _check(self, run: Run) -> Run:
+        """Run every check on the loaded branch; one that returns rows has found something."""
+        assert self.branch is not None
+        found: dict[str, int] = {}
+        here = self.graph.branch(self.branch)
+        for path in self.pipeline.checks:
+            text = path.read_text()
+            for query in parse_queries(text).queries:
+                found[query.name] = len(here.query(text, query.name))
+        failed = [f"{name} returned {count} rows" for name, count in found.items() if count]
+        if failed:
+            told = f"{'; '.join(failed)}; the data waits on branch '{self.branch}'"
+            return replace(run, status="rejected", checks=found, message=told)
+        return replace(run, checks=found)
+
+    def _merge(self, run: Run) -> Run:
+        assert self.branch is not None
+        assert self.pipeline.merge_into is not None
+        try:
+            done = self.graph.branches.merge(self.branch, into=self.pipeline.merge_into, delete=True)
+        except MergeConflicts as error:
+            told = f"{error.message}; the data waits on branch '{self.branch}'"
+            return replace(run, status="conflict", message=told)
+        head = self.graph.branch(self.pipeline.merge_into).refresh() if done.commit is None else done.commit_id
+        return replace(run, status="merged", merged_into=self.pipeline.merge_into, commit_id=head)
+
+    # --- the record ------------------------------------------------------------------------------
+
+    def _record(self, status: Status, **more: Any) -> Run:
+        return Run(
+            run_id=self.run_id,
+            pipeline=self.pipeline.name,
+            status=status,
+            started_at=self.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            duration_ms=self._taken(),
+            actor_id=self.graph.actor,
+            digest=self.digest,
+            inputs=self.inputs,
+            **more,
+        )
+
+    def _kept(self, run: Run) -> Run:
+        run = replace(run, duration_ms=self._taken())
+        if run.status != "rehearsed":
+            keep(self.graph._core, run)
+        return run
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """A run that raises is on record too, before the error goes on."""
+        try:
+            yield
+        except OmnigraphError as error:
+            if not self.options.dry_run:
+                self._kept(self._record("failed", message=error.message))
+            self._drop_branch()
+            raise
+
+    def _drop_branch(self) -> None:
+        """Without a load the branch of this run holds nothing of its own; with one it may be looked into."""
+        if self.branch is not None and not self.loaded:
+            with suppress(OmnigraphError):
+                self.graph.branches.delete(self.branch)
+
+    def _taken(self) -> int:
+        return int((time.monotonic() - self.begin) * 1_000)
+
+
+def _told(done: LoadResult) -> dict[str, Any]:
+    return {
+        "commit_id": done.commit_id,
+        "runner": done.runner,
+        "nodes": dict(done.nodes),
+        "edges": dict(done.edges),
+        "rejected": dict(done.rejected),
+    }

@@ -1,0 +1,144 @@
+"""Records of pipeline runs: one small object each beside the graph, and the digest that says what a run has read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from omnigraph.engine.intake.files import is_remote, open_input, written_at
+from omnigraph.engine.intake.mapping import FileSource, SparkSource, SqlSource, described
+from omnigraph.engine.views.core import Core
+from omnigraph.errors import Corrupt
+from omnigraph.pipeline.runs.declared import Pipeline
+
+RUNS_DIR = "__pipelines"
+_CHUNK = 8 << 20
+
+Status = Literal["merged", "loaded", "review", "rejected", "conflict", "failed", "unchanged", "rehearsed"]
+# A run that ended like this has taken its input in; the same input is not taken in again.
+DONE: frozenset[str] = frozenset({"merged", "loaded", "review"})
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One thing a run read: its name, its size in bytes, and its digest (None when it cannot be known beforehand)."""
+
+    source: str
+    name: str
+    bytes: int
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a pipeline, as it is kept."""
+
+    run_id: str
+    pipeline: str
+    status: Status
+    started_at: str
+    duration_ms: int
+    actor_id: str | None
+    digest: str | None
+    inputs: tuple[Input, ...] = ()
+    branch: str | None = None
+    merged_into: str | None = None
+    commit_id: str | None = None
+    runner: str | None = None
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    edges: Mapping[str, int] = field(default_factory=dict)
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    checks: Mapping[str, int] = field(default_factory=dict)
+    message: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is left to be looked into."""
+        return self.status not in ("rejected", "conflict", "failed")
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as a JSON object."""
+        return asdict(self)
+
+
+def keep(core: Core, run: Run) -> None:
+    """Store a record; its name sorts by time."""
+    core.store.objects.write(f"{RUNS_DIR}/{run.pipeline}/{run.run_id}.json", json.dumps(run.to_json()))
+
+
+def history(core: Core, pipeline: str) -> list[Run]:
+    """The runs of a pipeline, newest first."""
+    place = f"{RUNS_DIR}/{pipeline}"
+    names = sorted((name for name in core.store.objects.list_dir(place) if name.endswith(".json")), reverse=True)
+    found = ((name, core.store.objects.read_if_exists(f"{place}/{name}")) for name in names)
+    return [_run(f"{place}/{name}", text) for name, text in found if text is not None]
+
+
+def previous(core: Core, pipeline: str, digest: str | None) -> Run | None:
+    """The newest run that has taken in exactly this input."""
+    if digest is None:
+        return None
+    return next((run for run in history(core, pipeline) if run.status in DONE and run.digest == digest), None)
+
+
+def _run(name: str, text: str) -> Run:
+    try:
+        value = json.loads(text)
+        return Run(**{**value, "inputs": tuple(Input(**each) for each in value["inputs"])})
+    except (ValueError, TypeError, KeyError) as error:
+        raise Corrupt(f"{name} is unreadable: {error}") from error
+
+
+# --- digests ---------------------------------------------------------------------------------------
+
+
+def inputs_of(pipeline: Pipeline) -> tuple[Input, ...]:
+    """Everything a run would read, with digests: files of this machine by content, remote ones by size and time."""
+    found: list[Input] = []
+    for name, source in described(pipeline.mapping).sources.items():
+        match source:
+            case FileSource():
+                files = source.files()
+                found += [Input(name, file.path, file.size, _file_digest(file.path, file.size)) for file in files]
+            case SqlSource(sql):
+                found.append(Input(name, sql, 0, hashlib.sha256(sql.encode()).hexdigest()))
+            case SparkSource():
+                found.append(Input(name, source.table or source.path or source.format or name, 0, None))
+    return tuple(found)
+
+
+def digest_of(pipeline: Pipeline, inputs: tuple[Input, ...]) -> str | None:
+    """What identifies a run's work: its inputs and every word of its definition; None when an input cannot be known."""
+    if any(each.digest is None for each in inputs):
+        return None
+    whole = hashlib.sha256()
+    for part in (pipeline.name, pipeline.graph, pipeline.mode, pipeline.merge_into or "", pipeline.on_error):
+        whole.update(part.encode() + b"\0")
+    for path in (pipeline.mapping, *pipeline.checks):
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    for each in inputs:
+        whole.update(f"{each.source}\0{Path(each.name).name}\0{each.digest}\0".encode())
+    return whole.hexdigest()
+
+
+def _file_digest(path: str, size: int) -> str | None:
+    if is_remote(path):
+        return hashlib.sha256(f"{path}\0{size}\0{written_at(path)}".encode()).hexdigest()
+    whole = hashlib.sha256()
+    for name in _members(path):
+        with open_input(name) as file:
+            while chunk := file.read(_CHUNK):
+                whole.update(chunk)
+    return whole.hexdigest()
+
+
+def _members(path: str) -> Iterator[str]:
+    place = Path(path)
+    if not place.is_dir():
+        yield path
+        return
+    yield from sorted(str(file) for file in place.rglob("*") if file.is_file())

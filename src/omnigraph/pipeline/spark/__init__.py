@@ -1,0 +1,1 @@
+"""What needs a Spark session: the session itself, the data source, frames, streams."""

@@ -1,0 +1,256 @@
+"""The `omnigraph` data source: one type of a graph as a Spark frame, pinned to one snapshot.
+
+    spark.read.format("omnigraph").option("graph", uri).option("type", "Person").load()
+
+`branch`, `snapshot` (a commit) or `version` (of the manifest) say which state. Spark does not tell a Python source
+which columns it needs, so `columns` names them, and `where` is a predicate for Lance. A blob is its bytes; with
+`blobs=cells` it is a struct of `data` and `uri`, which can hold references as well. `pushdown=true` lets Spark hand
+down the filters of a query instead, but only for a frame that a single query uses: Spark 4.3 keeps the filters of one
+query for the next one on the same frame, which then misses rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    Filter,
+    InputPartition,
+)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from omnigraph.engine.api.graph import open as open_graph
+from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.views.entity import type_named
+from omnigraph.engine.views.view import View
+from omnigraph.errors import BadRequest
+from omnigraph.pipeline.spark import feed_stream
+from omnigraph.pipeline.spark.filters import lance_predicate
+from omnigraph.pipeline.spark.writer import GraphStreamWriter, GraphWriter, Target
+from omnigraph.storage.base.layout import Address
+from omnigraph.storage.lance.blob_cells import BLOB_CELL, references
+from omnigraph.storage.lance.tables import open_table
+
+_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns", "where", "pushdown", "blobs"}
+_CELL = pa.struct([("data", pa.binary()), ("uri", pa.utf8())])
+_PARTITION_ROWS = 1 << 20
+
+
+class OmnigraphSource(DataSource):
+    """One type of one graph state, the changes of a branch as a stream, or a place to write rows of one type to."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "omnigraph"
+
+    def schema(self) -> StructType:
+        """The columns of a type, or of the change feed where no type is named."""
+        shown = self._plan.arrow_schema if "type" in self._given else feed_stream.SCHEMA
+        found: StructType = from_arrow_schema(shown)
+        return found
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _PushingReader(self._plan) if self._plan.pushdown else _Reader(self._plan)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return feed_stream.ChangeReader(self._given)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return GraphWriter(Target.of(self._given, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        if "stream" not in self._given:
+            raise BadRequest("a stream into omnigraph needs the option 'stream': a name for its batches to be known by")
+        return GraphStreamWriter(
+            Target.of({"load_mode": "merge", **self._given}, overwrite=overwrite), self._given["stream"]
+        )
+
+    @property
+    def _given(self) -> dict[str, str]:
+        return {name.lower(): value for name, value in self.options.items()}
+
+    @cached_property
+    def _plan(self) -> TablePlan:
+        return plan_table(self._given)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """Everything a reader needs about one table at one version: where it is, and how its columns are called."""
+
+    address: Address | None
+    version: int
+    columns: tuple[tuple[str, str | None], ...]
+    arrow_schema: pa.Schema
+    row_schema: pa.Schema
+    fragments: tuple[tuple[int, ...], ...]
+    where: str | None = None
+    pushdown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentGroup(InputPartition):
+    """Some fragments of the table, for one task."""
+
+    fragments: tuple[int, ...]
+
+
+def plan_table(options: dict[str, str]) -> TablePlan:
+    """The plan for a set of options; unknown or missing ones are told."""
+    unknown = sorted(set(options) - _OPTIONS - {"path"})
+    if unknown:
+        raise BadRequest(f"unknown option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})")
+    for needed in ("graph", "type"):
+        if needed not in options:
+            raise BadRequest(f"the omnigraph source needs the option '{needed}'")
+    view = _view(options)
+    info = type_named(view, options["type"])
+    plan = table_plan(view, info, _chosen(info, options.get("columns")))
+    if _wants_cells(options):
+        cells = [field.with_type(_CELL) if field.name in info.blobs else field for field in plan.arrow_schema]
+        plan = replace(plan, arrow_schema=pa.schema(cells))
+    where = options.get("where")
+    if where is not None and any(stored != name for name, stored in view.columns(info).items()):
+        raise BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
+    return replace(plan, where=where, pushdown=options.get("pushdown", "false").lower() == "true")
+
+
+def _wants_cells(options: dict[str, str]) -> bool:
+    asked = options.get("blobs", "bytes")
+    if asked not in ("bytes", "cells"):
+        raise BadRequest(f"blobs are read as 'bytes' or as 'cells', not as '{asked}'")
+    return asked == "cells"
+
+
+def _view(options: dict[str, str]) -> View:
+    graph = open_graph(options["graph"], options.get("branch", "main"), read_only=True)
+    if "snapshot" in options:
+        return graph.at(options["snapshot"]).view()
+    if "version" in options:
+        return graph.at(version=int(options["version"])).view()
+    return graph.view()
+
+
+def _chosen(info: TableType, wanted: str | None) -> list[str]:
+    known: list[str] = row_schema(info).names
+    if wanted is None:
+        return known
+    chosen = [name.strip() for name in wanted.split(",") if name.strip()]
+    for name in chosen:
+        if name not in known:
+            raise BadRequest(f"'{info.name}' has no column '{name}' (it has {', '.join(known)})")
+    return chosen
+
+
+def table_plan(view: View, info: TableType, chosen: list[str]) -> TablePlan:
+    """The plan for some columns of a type at a view."""
+    schema = row_schema(info)
+    rows = pa.schema([schema.field(name) for name in chosen])
+    fields = [pa.field(name, spark_type(schema.field(name).type)) for name in chosen]
+    entry = view.find(info)
+    if entry is None or not entry.row_count:
+        named = tuple((name, name) for name in chosen)
+        return TablePlan(None, 0, named, pa.schema(fields), rows, ())
+    physical = view.columns(info)
+    columns: tuple[tuple[str, str | None], ...] = tuple((name, physical[name]) for name in chosen)
+    groups = _groups(view.table(info).fragment_rows())
+    return TablePlan(entry.address(view.tables.root), entry.version, columns, pa.schema(fields), rows, groups)
+
+
+def _groups(rows: dict[int, int]) -> tuple[tuple[int, ...], ...]:
+    groups: list[list[int]] = []
+    size = 0
+    for number, count in rows.items():
+        if not groups or size + count > _PARTITION_ROWS:
+            groups.append([])
+            size = 0
+        groups[-1].append(number)
+        size += count
+    return tuple(map(tuple, groups))
+
+
+class _Reader(DataSourceReader):
+    """Reads fragment groups of one plan."""
+
+    def __init__(self, plan: TablePlan) -> None:
+        self.plan = plan
+        self.predicate = plan.where
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [FragmentGroup(group) for group in self.plan.fragments] or [FragmentGroup(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FragmentGroup)
+        if self.plan.address is None or not partition.fragments:
+            return
+        table = open_table(self.plan.address, self.plan.version)
+        stored = list(dict.fromkeys(name for _, name in self.plan.columns if name is not None)) or ["id"]
+        for batch in table.batches(stored, self.predicate, blobs="cells", fragments=partition.fragments):
+            yield self._shown(batch)
+
+    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        schema = self.plan.arrow_schema
+        arrays = [
+            pa.nulls(batch.num_rows, field.type) if stored is None else shown_as(batch.column(stored), field.type)
+            for field, (_, stored) in zip(schema, self.plan.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class _PushingReader(_Reader):
+    """Takes over the filters that Lance evaluates the same way; Spark keeps the rest."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        taken = [f"({self.plan.where})"] if self.plan.where else []
+        for found in filters:
+            predicate = lance_predicate(found, dict(self.plan.columns), self.plan.arrow_schema)
+            if predicate is None:
+                yield found
+            else:
+                taken.append(predicate)
+        self.predicate = " AND ".join(taken) or None
+
+
+def spark_type(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type under which Spark can hold every value of a stored type."""
+    if kind == pa.uint32():
+        return pa.int64()
+    if kind == pa.uint64():
+        return pa.decimal128(20, 0)
+    if kind == pa.date64():
+        return pa.timestamp("us", tz="UTC")
+    if kind == BLOB_CELL:
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(spark_type(kind.value_type))
+    return kind
+
+
+def shown_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A stored column in the type that `spark_type` gives it."""
+    if values.type == BLOB_CELL and kind == pa.binary():
+        return _plain_bytes(values)
+    if values.type == pa.date64():
+        return values.cast(pa.int64()).cast(pa.timestamp("ms", tz="UTC")).cast(kind)
+    if pa.types.is_list(values.type) and values.type.value_type == pa.date64():
+        flat = values.cast(pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("ms", tz="UTC")))
+        return flat.cast(kind)
+    return values.cast(kind)
+
+
+def _plain_bytes(cells: pa.Array) -> pa.Array:
+    if len(found := references(cells)):
+        raise BadRequest(
+            f"a blob is a reference to '{found[0]}', which is not opened; read the type with the option blobs=cells"
+        )
+    return pc.struct_field(cells, "data").cast(pa.binary())

@@ -1,0 +1,143 @@
+"""The change feed as a stream: offsets are feed cursors, and each commit between two of them is one task's share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.graph import open as open_graph
+from omnigraph.engine.changes.block import MAX_BYTES, MAX_CHANGES, Block, Budget
+from omnigraph.engine.changes.page import commit_changes_page
+from omnigraph.engine.changes.poll import Feed, Start
+from omnigraph.engine.changes.scope import ChangeScope, change_scope
+from omnigraph.engine.views.targets import commit_named
+from omnigraph.errors import BadRequest
+
+OPTIONS = {"graph", "branch", "start", "kinds", "types", "ops", "max_commits"}
+SCHEMA = pa.schema(
+    [
+        pa.field("commit_id", pa.utf8()),
+        pa.field("actor_id", pa.utf8()),
+        pa.field("authored_at", pa.timestamp("us", "UTC")),
+        pa.field("position", pa.int64()),
+        pa.field("kind", pa.utf8()),
+        pa.field("type", pa.utf8()),
+        pa.field("id", pa.utf8()),
+        pa.field("op", pa.utf8()),
+        pa.field("before", pa.utf8()),
+        pa.field("after", pa.utf8()),
+    ]
+)
+_CURSOR = "cursor"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPart(InputPartition):
+    """The changes of one commit."""
+
+    commit_id: str
+
+
+class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a branch commit by commit; `max_commits` bounds a batch."""
+
+    _last: str | None = None  # where a stream over what is available now ends
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        unknown = sorted(set(options) - OPTIONS - {"path"})
+        if unknown:
+            raise BadRequest(f"unknown option '{unknown[0]}' of a change stream (known: {', '.join(sorted(OPTIONS))})")
+        if "graph" not in options:
+            raise BadRequest("the omnigraph source needs the option 'graph'")
+        self.options = dict(options)
+        Start(self.options.get("start", "now"))  # a start that makes no sense is told now
+
+    def initialOffset(self) -> dict[str, str]:
+        """Where the option `start` says: now, at the beginning, or after a commit."""
+        feed = self._feed()
+        return {_CURSOR: feed.cursor(feed.start(Start(self.options.get("start", "now"))))}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is committed from here on belongs to the next run."""
+        self._last = self._feed().head
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """A commit counts as a file."""
+        most = self.options.get("max_commits")
+        return ReadAllAvailable() if most is None else ReadMaxFiles(int(most))
+
+    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
+        """The cursor behind the newest commit, or behind as many as one batch may have."""
+        feed = self._feed()
+        commits = feed.between(feed.after(start[_CURSOR]), self._last or feed.head)
+        if isinstance(limit, ReadMaxFiles):
+            commits = commits[: limit.max_files]
+        return start if not commits else {_CURSOR: feed.cursor(commits[-1].graph_commit_id)}
+
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
+        """One per commit."""
+        feed = self._feed()
+        commits = feed.between(feed.after(start[_CURSOR]), feed.after(end[_CURSOR]))
+        return [CommitPart(commit.graph_commit_id) for commit in commits]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The changes of a commit, page by page."""
+        assert isinstance(partition, CommitPart)
+        graph = self._graph()
+        core, scope = graph._core, self._scope()
+        commit = commit_named(core, partition.commit_id, self._branch(graph))
+        token, position = None, 0
+        while True:
+            page = commit_changes_page(core, commit, scope, Budget(MAX_CHANGES, MAX_BYTES), token)
+            if page.changes:
+                yield _rows(page.block, position)
+            position += len(page.changes)
+            token = page.next_page_token
+            if token is None:
+                return
+
+    def _graph(self) -> Graph:
+        return open_graph(self.options["graph"], self.options.get("branch", "main"), read_only=True)
+
+    def _feed(self) -> Feed:
+        graph = self._graph()
+        return Feed(graph._core, self._branch(graph), self._scope())
+
+    def _branch(self, graph: Graph) -> str | None:
+        return None if graph.branch_name == "main" else graph.branch_name
+
+    def _scope(self) -> ChangeScope:
+        return change_scope(*(_names(self.options.get(name)) for name in ("kinds", "types", "ops")))
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _rows(block: Block, first: int) -> pa.RecordBatch:
+    cause, changes = block.cause, block.changes
+    count = len(changes)
+    columns = {
+        "commit_id": [cause.graph_commit_id] * count,
+        "actor_id": [cause.actor_id] * count,
+        "authored_at": [cause.authored_at] * count,
+        "position": list(range(first, first + count)),
+        "kind": [change["kind"] for change in changes],
+        "type": [change["entity_type"]["name"] for change in changes],
+        "id": [change["id"] for change in changes],
+        "op": [change["op"] for change in changes],
+        "before": [_json(change.get("before")) for change in changes],
+        "after": [_json(change.get("after")) for change in changes],
+    }
+    return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
+
+
+def _json(image: Any) -> str | None:
+    return None if image is None else json.dumps(image, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,86 @@
+"""Spark frames as input: executors write their partitions as Parquet into the load's scratch directory.
+
+The rows then take the road of every columnar file, so there is one decoder, and retried partitions cannot mix.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.engine.intake.files import open_output
+from omnigraph.ids import new_ulid
+from omnigraph.pipeline.spark.session import hushed
+from omnigraph.pipeline.tasks.jobs import translated
+
+_GROUP_ROWS = 1 << 17
+_ANSWER = "answer string"
+
+
+Spilled: TypeAlias = tuple[int, str, int, int]
+"""(number of the partition, path, bytes, rows)"""
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledPart:
+    """One partition as a file; rows are numbered through the partitions."""
+
+    path: str
+    size: int
+    first_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledFrame:
+    """A frame whose partitions are files already."""
+
+    parts: tuple[SpilledPart, ...]
+
+
+def is_spark_frame(data: Any) -> bool:
+    """Whether a caller handed over a Spark DataFrame."""
+    return type(data).__module__.startswith("pyspark.") and hasattr(data, "mapInArrow")
+
+
+def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
+    """Write every partition of a frame; partitions without rows are left out."""
+
+    def spill(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spilled = spill_partition(batches, directory)
+        yield pa.RecordBatch.from_pydict({"answer": [json.dumps(spilled)]})
+
+    with hushed(), translated("read the frame"):
+        answers = [json.loads(row.answer) for row in frame.mapInArrow(spill, _ANSWER).collect()]
+    return numbered(answers)
+
+
+def spill_partition(batches: Iterator[pa.RecordBatch], directory: str) -> Spilled:
+    """Write one partition, inside its task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    path = f"{directory}/frame-{new_ulid()}.parquet"
+    rows = size = 0
+    writer = None
+    with open_output(path) as file:
+        for batch in batches:
+            if writer is None:
+                writer = pq.ParquetWriter(file, batch.schema)
+            writer.write_table(pa.Table.from_batches([batch]), row_group_size=_GROUP_ROWS)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+        if writer is not None:
+            writer.close()
+    return context.partitionId() if context is not None else 0, path, size, rows
+
+
+def numbered(spilled: Iterable[Spilled]) -> list[SpilledPart]:
+    """The partitions that have rows, in order."""
+    found: list[Spilled] = sorted((number, path, size, rows) for number, path, size, rows in spilled if rows)
+    firsts = accumulate((rows for *_, rows in found), initial=1)
+    return [SpilledPart(path, size, first) for (_, path, size, _), first in zip(found, firsts, strict=False)]

@@ -1,0 +1,227 @@
+"""`df.write.format("omnigraph")`: tasks check and stage rows beside the graph, and the end of the job is one load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.graph import open as open_graph
+from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake.files import InputFile
+from omnigraph.engine.intake.tabular import FrameShape
+from omnigraph.engine.write.load_rows import parse_mode
+from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.ids import new_ulid
+from omnigraph.pipeline.spark.frames import Spilled, SpilledFrame, numbered, spill_partition
+from omnigraph.pipeline.spark.sink import Sink
+from omnigraph.pipeline.tasks.jobs import LocalTasks
+from omnigraph.pipeline.tasks.load import load
+from omnigraph.pipeline.tasks.splits import Source, Split
+from omnigraph.pipeline.tasks.stage import Staged, StageJob, stage_split
+from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Tuning, stage_job
+from omnigraph.storage.base.layout import normalize_root
+from omnigraph.storage.lance.parts import discard_load, load_directory
+from omnigraph.storage.maintenance.load_claims import claim_for_others
+from omnigraph.storage.protocol.branches import branch_name
+
+OPTIONS = {
+    "graph",
+    "type",
+    "edge",
+    "branch",
+    "load_mode",
+    "columns",
+    "actor",
+    "stream",
+    "checkpointlocation",
+    "no_embed",
+    "external_blobs",
+}
+_DAY_MS = 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows go, from the options of a writer."""
+
+    uri: str
+    branch: str
+    type: str | None
+    edge: str | None
+    mode: str
+    columns: Mapping[str, str] | None
+    actor: str | None
+    no_embed: bool = False
+    external_blobs: tuple[str, ...] = ()
+    load_id: str = field(default_factory=new_ulid)
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], *, overwrite: bool = False) -> Target:
+        """The target that options describe; unknown or missing ones are told."""
+        unknown = sorted(set(options) - OPTIONS - {"path"})
+        if unknown:
+            raise BadRequest(f"unknown option '{unknown[0]}' for writing (known: {', '.join(sorted(OPTIONS))})")
+        if "graph" not in options:
+            raise BadRequest("writing to omnigraph needs the option 'graph'")
+        if ("type" in options) == ("edge" in options):
+            raise BadRequest("writing to omnigraph needs one of the options 'type' (nodes) and 'edge' (edges)")
+        mode = "overwrite" if overwrite else options.get("load_mode", "append")
+        return cls(
+            normalize_root(options["graph"]).uri,
+            options.get("branch", "main"),
+            options.get("type"),
+            options.get("edge"),
+            mode,
+            _renames(options.get("columns")),
+            options.get("actor"),
+            options.get("no_embed", "false").lower() == "true",
+            tuple(base.strip() for base in options.get("external_blobs", "").split(",") if base.strip()),
+        )
+
+    @property
+    def directory(self) -> str:
+        return f"{self.uri}/{load_directory(self.load_id)}"
+
+    def open(self) -> Graph:
+        return open_graph(self.uri, self.branch, self.actor, external_blobs=self.external_blobs)
+
+    def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled], done: Prestaged | None = None) -> None:
+        """One load of everything that tasks have written, in the order of the partitions."""
+        graph._core.require_change(graph.actor, branch_name(branch))
+        request = self.request(graph, branch, SpilledFrame(tuple(numbered(spilled))))
+        load(graph._core, request, LocalTasks(), done=done)
+
+    def request(self, graph: Graph, branch: str, data: Any) -> LoadRequest:
+        """The load that these options describe."""
+        return LoadRequest(
+            data=data,
+            mode=parse_mode(self.mode),
+            type=self.type,
+            edge=self.edge,
+            columns=self.columns,
+            branch=branch_name(branch),
+            base=graph.branch_name,
+            actor=graph.actor,
+            no_embed=self.no_embed,
+        )
+
+    def stage_job(self, graph: Graph) -> StageJob | None:
+        """What tasks need in order to stage their rows; None where an embedder would have to be shared among them."""
+        core = graph._core
+        place = Place(core.store.root, self.load_id, core.external_blobs)
+        request = self.request(graph, self.branch, None)
+        job = stage_job(place, graph.view().catalog, request, Tuning(), cores=1, elsewhere=True)
+        return job if job.fill.embedder is None else None
+
+    def split(self, spilled: Spilled, first: int = 1) -> Split:
+        """A partition as the share of one task."""
+        number, path, size, _ = spilled
+        source = Source(InputFile(path, size), None, FrameShape(self.type, self.edge, self.columns), first)
+        return Split(number, source, 0, None, first)
+
+    def discard(self, graph: Graph) -> None:
+        discard_load(graph._core.store.objects, self.load_id)
+
+
+@dataclass
+class SpilledRows(WriterCommitMessage):
+    """What one task has written: its rows as they came, and what became of them where it staged them as well."""
+
+    spilled: Spilled
+    staged: Staged | None = None
+
+
+class GraphWriter(DataSourceArrowWriter):
+    """A job whose rows arrive in one commit, or not at all."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        with target.open() as graph:
+            claim_for_others(graph._core.store.objects, target.load_id, _DAY_MS)
+            self.job = target.stage_job(graph)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        spilled = spill_partition(iterator, self.target.directory)
+        number, *_, rows = spilled
+        if self.job is None or not rows:
+            return SpilledRows(spilled, Staged(number))
+        try:
+            return SpilledRows(spilled, stage_split(self.job, self.target.split(spilled)))
+        except OmnigraphError:
+            return SpilledRows(spilled)  # told once, by the load that ends the job, and not by Spark after four tries
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        with self.target.open() as graph:
+            try:
+                found = _spilled(messages)
+                if any(rows for *_, rows in found):
+                    self.target.load(graph, self.target.branch, found, self._staged(messages))
+            finally:
+                self.target.discard(graph)
+
+    def _staged(self, messages: Sequence[Any]) -> Prestaged | None:
+        """What all tasks have staged together; None when it has to be done here, from the rows as they came."""
+        told = sorted((message for message in messages if message is not None), key=lambda each: each.spilled[0])
+        staged = tuple(message.staged for message in told if message.staged is not None)
+        if self.job is None or [each.split for each in staged] != list(range(len(told))):
+            return None
+        firsts = accumulate((message.spilled[3] for message in told), initial=1)
+        splits = tuple(self.target.split(message.spilled, first) for message, first in zip(told, firsts, strict=False))
+        return Prestaged(self.job, splits, staged)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        with self.target.open() as graph:
+            self.target.discard(graph)
+
+
+class GraphStreamWriter(DataSourceStreamArrowWriter):
+    """A stream whose batches arrive once each; the option `stream` names it."""
+
+    def __init__(self, target: Target, stream: str) -> None:
+        self.target = target
+        self.sink = Sink(
+            target.uri,
+            stream,
+            target.branch,
+            target.type,
+            target.edge,
+            actor=target.actor,
+            external_blobs=target.external_blobs,
+        )
+        with target.open() as graph:
+            claim_for_others(graph._core.store.objects, target.load_id, _DAY_MS)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return SpilledRows(spill_partition(iterator, self.target.directory))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        found = _spilled(messages)
+        if any(rows for *_, rows in found):
+            self.sink.apply(batchId, lambda graph, branch: self.target.load(graph, branch, found))
+        with self.target.open() as graph:
+            claim_for_others(graph._core.store.objects, self.target.load_id, _DAY_MS)  # the stream goes on
+            for _, path, *_ in found:
+                graph._core.store.objects.delete(path.removeprefix(f"{self.target.uri}/"))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """What the tasks have written goes with the scratch directory."""
+
+
+def _spilled(messages: Sequence[Any]) -> list[Spilled]:
+    return [message.spilled for message in messages if message is not None]
+
+
+def _renames(text: str | None) -> dict[str, str] | None:
+    """`property=column,…` as a mapping."""
+    if text is None:
+        return None
+    pairs = [pair.partition("=") for pair in text.split(",") if pair.strip()]
+    if not all(sign for _, sign, _ in pairs):
+        raise BadRequest(f"columns are written property=column,…, not '{text}'")
+    return {name.strip(): column.strip() for name, _, column in pairs}

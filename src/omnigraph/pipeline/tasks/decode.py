@@ -1,0 +1,131 @@
+"""One split into decoded rows, piece by piece, inside a worker; the rules are the engine's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.intake.files import open_input, open_stream
+from omnigraph.engine.intake.lines import LINE_BYTES
+from omnigraph.engine.intake.ndjson import decode_ndjson
+from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
+from omnigraph.engine.intake.tabular import decode_table_file
+from omnigraph.errors import BadRequest, ResourceLimitExceeded
+from omnigraph.pipeline.tasks.splits import Split
+
+_PIECE_BYTES = 64 << 20
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some consecutive lines (or rows) of a split, decoded; `lines` is how many physical ones there were."""
+
+    decoded: Decoded
+    lines: int
+    bytes: int
+
+
+def decode_split(split: Split, catalog: Catalog, first: int, intake: Intake = PLAIN) -> Iterator[Piece]:
+    """The pieces of a split in order; `first` is the number of its first line or row."""
+    source = split.source
+    if source.frame is not None:
+        groups = range(split.start, split.stop) if split.stop is not None else None
+        for decoded in decode_table_file(
+            source.file.path, catalog, source.frame, groups=groups, first_row=first, file=source.shown, intake=intake
+        ):
+            rows = sum(part.rows.num_rows for part in decoded.types.values())
+            yield Piece(decoded, rows, sum(part.rows.nbytes for part in decoded.types.values()))
+        return
+    for data in _record_pieces(split):
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        yield Piece(decode_ndjson(data, catalog, intake, first_line=first, file=source.shown), lines, len(data))
+        first += lines
+
+
+def count_lines(split: Split) -> int:
+    """How many lines start in a split."""
+    return sum(data.count(b"\n") + (not data.endswith(b"\n")) for data in _record_pieces(split))
+
+
+def _record_pieces(split: Split) -> Iterator[bytes]:
+    path = split.source.file.path
+    try:
+        if split.stop is None:
+            with open_stream(path) as stream:
+                yield from _whole_lines(stream, b"", None)
+            return
+        with open_input(path) as file:
+            head = _after_first_break(file, split.start) if split.start else b""
+            yield from _whole_lines(file, head, split.stop)
+    except OSError as error:
+        raise BadRequest(f"'{path}' cannot be read: {error}") from error
+
+
+def _after_first_break(file: Any, start: int) -> bytes:
+    """Read up to the first line that starts at or after a byte; what was read of that line already is returned."""
+    file.seek(start - 1)
+    while True:
+        chunk = file.read(_READ_BYTES)
+        if not chunk:
+            return b""
+        found = chunk.find(b"\n")
+        if found >= 0:
+            return bytes(chunk[found + 1 :])
+
+
+def _whole_lines(file: Any, held: bytes, stop: int | None) -> Iterator[bytes]:
+    """Pieces that end at line ends; with `stop`, no line that starts at or after that byte of the file."""
+    while True:
+        # Where `held` begins in the file: everything before it has been handed out.
+        if stop is not None and file.tell() - len(held) >= stop:
+            return
+        wanted = _PIECE_BYTES if stop is None else min(_PIECE_BYTES, max(stop - file.tell(), 0))
+        data = held + file.read(wanted)
+        if not data:
+            return
+        if stop is not None and file.tell() >= stop:
+            yield from _last_lines(file, data, stop)
+            return
+        if len(data) == len(held):
+            yield data  # the end of the input, without a final line break
+            return
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            yield data[:cut]
+        held = data[cut:]
+        if len(held) > LINE_BYTES + 2:
+            _finish_line(file, held)  # raises: nothing this long is a line
+
+
+def _last_lines(file: Any, data: bytes, stop: int) -> Iterator[bytes]:
+    """The rest of a range: up to the end of the last line that starts before `stop`."""
+    begin = file.tell() - len(data)
+    cut = data.find(b"\n", stop - begin - 1) + 1
+    if cut:
+        yield data[:cut]
+        return
+    start = data.rfind(b"\n") + 1
+    if start:
+        yield data[:start]
+    yield _finish_line(file, data[start:])
+
+
+def _finish_line(file: Any, held: bytes) -> bytes:
+    """The line that begins with `held`, its break included; a line that is too long is measured, not kept."""
+    parts, length = [held], len(held)
+    while True:
+        chunk = bytes(file.read(_READ_BYTES))
+        found = chunk.find(b"\n")
+        part = chunk if found < 0 else chunk[: found + 1]
+        length += len(part)
+        if length <= LINE_BYTES + 2:
+            parts.append(part)
+        if found >= 0 or not chunk:
+            break
+    if length > LINE_BYTES + 2:
+        broken = 1 if found >= 0 else 0
+        raise ResourceLimitExceeded("graph_batch_line_bytes", limit=LINE_BYTES, actual=length - broken)
+    return b"".join(parts)

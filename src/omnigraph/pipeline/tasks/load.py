@@ -1,0 +1,223 @@
+"""A load as tasks, from its input to its commit: stage, check, and hand one write set to the ordinary protocol."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake.external_blobs import require_reachable
+from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.values.arrow import stored_schema, table_types
+from omnigraph.engine.values.result import LoadResult
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.view import View
+from omnigraph.engine.write.load import create_missing, rehearse
+from omnigraph.ids import new_ulid
+from omnigraph.pipeline.spark.session import spark_session
+from omnigraph.pipeline.tasks.checks import CheckJob, Found, Phase, plan_checks, run_check
+from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks, Tasks
+from omnigraph.pipeline.tasks.refusal import raise_refusals, set_refusals
+from omnigraph.pipeline.tasks.replace import Arranged, arrange
+from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Staging, Tuning
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.maintenance.load_claims import claimed, discard_abandoned, require_part
+from omnigraph.storage.protocol.attempt import Hooks
+from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.protocol.commit import commit
+from omnigraph.storage.protocol.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
+
+_IDENTITY: tuple[Phase, ...] = ("ids", "unique")
+_EDGES: tuple[Phase, ...] = ("endpoints", "dangling", "cardinality")
+
+
+def load_on_spark(core: Core, request: LoadRequest) -> LoadResult:
+    """Run a load in the session the caller gave, or in this process's own."""
+    given = request.spark
+    session = spark_session(given) if given is None or isinstance(given, str) else given
+    return load(core, request, SparkTasks(session))
+
+
+def load_here(core: Core, request: LoadRequest) -> LoadResult:
+    """Run the same load in this process, task by task."""
+    return load(core, request, LocalTasks())
+
+
+def load(
+    core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None = None, done: Prestaged | None = None
+) -> LoadResult:
+    """Load all of the input in one commit, or nothing; scratch files are gone afterwards in either case.
+
+    `done` is what others have staged of the same input, in the scratch directory that the load takes over from them.
+    """
+    created = False
+    if request.base is not None and not request.dry_run:
+        created = create_missing(core, request.branch, request.base)
+    discard_abandoned(core.store)
+    work = _Load(core, request, tasks, tuning or Tuning(), done)
+    with claimed(core.store, work.load_id):
+        if request.dry_run:
+            result = rehearse(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
+        else:
+            hooks = Hooks(after_arm=work.require_parts)
+            result = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
+        failpoints.hit("load.pre_discard")
+    return LoadResult(
+        branch=request.branch or "main",
+        base_branch=request.base,
+        branch_created=created,
+        mode=request.mode,
+        nodes=work.counts("node"),
+        edges=work.counts("edge"),
+        actor_id=request.actor,
+        commit=result.commit,
+        runner=tasks.name,
+        rejected=dict(sorted(work.refused.items())) if request.on_error == "skip" else {},
+        dry_run=request.dry_run,
+        embeddings=work.staging.embeddings,
+    )
+
+
+class _Load:
+    """The work of one call; preparing again after a lost race checks again, but stages only under a new schema."""
+
+    def __init__(
+        self, core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning, done: Prestaged | None = None
+    ) -> None:
+        self.core = core
+        self.request = request
+        self.tasks = tasks
+        self.tuning = tuning
+        self.done = done
+        self.load_id = new_ulid() if done is None else done.job.load_id
+        self._staging: Staging | None = None
+        self._refused_in_sets: Counter[str] = Counter()
+
+    @property
+    def staging(self) -> Staging:
+        assert self._staging is not None
+        return self._staging
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many rows were refused, by code."""
+        return self.staging.refused + self._refused_in_sets
+
+    def counts(self, kind: str) -> dict[str, int]:
+        """Rows by the name of their node or edge type."""
+        mine = {key: sum(part.rows for part in found) for key, found in self.staging.parts.items()}
+        return {key.removeprefix(f"{kind}:"): rows for key, rows in mine.items() if key.startswith(f"{kind}:")}
+
+    def prepare(self, txn: Txn) -> WriteSet:
+        """Stage and check on one captured state; the first violation is raised unless the load skips."""
+        view = self.core.view_in(txn)
+        if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
+            self._stage(view)
+            failpoints.hit("load.post_stage")
+        matched = None
+        while matched is None:
+            matched = self._check(view)
+        if self.staging.refused:
+            self.staging.write_row_rejects()
+        require_reachable(self.staging.referred)
+        failpoints.hit("load.post_checks")
+        arranged = arrange(self._job(view), matched, self.tasks, self.request.progress)
+        tables = tuple(TableWrite(key, (self._step(view, mine),)) for key, mine in arranged.items())
+        return WriteSet(
+            writer_kind="Load",
+            tables=tables,
+            actor_id=self.request.actor,
+            reprepare=self.request.mode != "overwrite",
+            lineage_only=not tables,
+        )
+
+    def require_parts(self) -> None:
+        """Once armed: whoever takes this load for dead leaves tables alone from now on, or has removed parts before."""
+        first = next((part.location for mine in self.staging.parts.values() for part in mine), None)
+        if first is not None:
+            require_part(self.core.store, self.load_id, first)
+
+    def _stage(self, view: View) -> None:
+        self._refused_in_sets = Counter()
+        if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
+            self._staging = Staging.taken_over(self.done, self.request, self.tasks)
+        else:
+            place = Place(self.core.store.root, self.load_id, self.core.external_blobs)
+            self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
+        if self._staging.refused and not self._may_skip():
+            self._staging.write_row_rejects()
+            raise_refusals(self._staging.samples(), self.refused)
+
+    def _may_skip(self) -> bool:
+        most = self.request.max_errors
+        return self.request.on_error == "skip" and (most is None or self.refused.total() <= most)
+
+    # --- checks of sets ------------------------------------------------------------------------
+
+    def _check(self, view: View) -> frozenset[str] | None:
+        """The parts that hold rows of existing ids; None when rows had to go and all must be checked again."""
+        if self.request.mode != "merge":
+            return None if self._refuse(self._run_checks(view, _IDENTITY + _EDGES)) else frozenset()
+        found = self._run_checks(view, _IDENTITY)
+        if self._refuse(found):
+            return None
+        superseded = [(result.check.table_key, code) for result in found for code in result.superseded]
+        if superseded:
+            # The last row of an id wins; which rows remain decides what the edges are checked against.
+            self.staging.drop(superseded)
+            return None
+        if self._refuse(self._run_checks(view, _EDGES)):
+            return None
+        return frozenset(location for result in found for location in result.matched_parts)
+
+    def _run_checks(self, view: View, phases: Sequence[Phase]) -> list[Found]:
+        job = self._job(view)
+        rows = sum(part.rows for mine in job.parts.values() for part in mine)
+        task_rows = min(self.tuning.task_rows, max(1, -(-rows // self.tasks.cores)))
+        checks = plan_checks(job, phases, bucket_rows=self.tuning.bucket_rows, task_rows=task_rows)
+        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=self.request.progress)
+
+    def _job(self, view: View) -> CheckJob:
+        everything = self.request.on_error == "skip" or self.request.rejects is not None
+        return CheckJob(
+            self.core.store.root,
+            view.catalog,
+            replace(view.snapshot, entries=dict(view.snapshot.entries), heads={}),  # a mapping proxy does not travel
+            self.request.mode,
+            self.staging.parts,
+            None if everything else self.tuning.samples,
+        )
+
+    def _refuse(self, found: Sequence[Found]) -> bool:
+        """Raise what the checks found, or drop those rows and say that there were some."""
+        named = set_refusals(found)
+        if not named:
+            return False
+        violations = [violation for _, violation in named]
+        rows = _offenders(named, found)
+        self._refused_in_sets += Counter(violation.code for violation in violations)
+        self.staging.write_set_rejects(violations)
+        if not rows or not self._may_skip():
+            raise_refusals(self.staging.placed(violations[: self.tuning.samples]), self.refused)
+        self.staging.drop(rows)
+        return True
+
+    # --- the write set -------------------------------------------------------------------------
+
+    def _step(self, view: View, mine: Arranged) -> Step:
+        """How a table takes over its parts: one transaction, whatever the mode."""
+        rows = sum(part.rows for part in self.staging.parts[mine.table_key])
+        if self.request.mode == "overwrite":
+            return OverwriteParts(stored_schema(table_types(view.catalog)[mine.table_key]), mine.fresh, rows)
+        if mine.replacing:
+            return ReplaceParts(mine.replacing, mine.fresh, rows)
+        return AppendParts(mine.fresh, rows)
+
+
+def _offenders(named: Sequence[tuple[Phase, Violation]], found: Sequence[Found]) -> list[tuple[str, int]]:
+    """The input rows that would have to go, as table and row code."""
+    rows = [(violation.table_key or "", violation.line) for _, violation in named if violation.line is not None]
+    if any(phase == "cardinality" for phase, _ in named):
+        rows += [(result.check.table_key, code) for result in found for code in result.offending]
+    return rows

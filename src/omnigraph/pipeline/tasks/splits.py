@@ -1,0 +1,135 @@
+"""What a load reads, cut into splits: byte ranges of record files, row groups of Parquet, whole files otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake.files import TABLE_SUFFIXES, InputFile, open_output
+from omnigraph.engine.intake.forms import BY_NAME
+from omnigraph.engine.intake.frames import arrow_table
+from omnigraph.engine.intake.mapping import MappedFile, described
+from omnigraph.engine.intake.sources import input_files, is_paths, record_bytes
+from omnigraph.engine.intake.tabular import FrameShape, group_rows
+from omnigraph.pipeline.spark.frames import SpilledFrame, is_spark_frame, spilled_parts
+
+SPLIT_BYTES = 64 << 20
+SPLIT_ROWS = 1 << 20
+# Below this a task of its own costs more than it saves.
+_FEWEST_BYTES = 8 << 20
+_FEWEST_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """One input file; `shown` is its name in messages, None when the caller gave data instead of a file.
+
+    `first_row` is the number of its first row, where rows are numbered through several files.
+    """
+
+    file: InputFile
+    shown: str | None
+    frame: FrameShape | None = None
+    first_row: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The share of one task: lines that start in a byte range, or row groups, of one source.
+
+    `first` is the number of its first line or row when that is known before reading.
+    """
+
+    index: int
+    source: Source
+    start: int
+    stop: int | None
+    first: int | None
+
+
+def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
+    """The files of a request; data given in memory is written to `scratch` for the workers to read."""
+    if request.mapping is not None:
+        return mapped_sources(request.mapping, scratch, request.spark)
+    frame = None
+    if request.type is not None or request.edge is not None:
+        frame = FrameShape(request.type, request.edge, request.columns)
+    if is_paths(request.data):
+        files = input_files(request.data, TABLE_SUFFIXES) if frame is not None else input_files(request.data)
+        return [Source(file, file.path, frame) for file in files]
+    if frame is not None and (isinstance(request.data, SpilledFrame) or is_spark_frame(request.data)):
+        parts = request.data.parts if isinstance(request.data, SpilledFrame) else spilled_parts(request.data, scratch)
+        return [Source(InputFile(part.path, part.size), None, frame, part.first_row) for part in parts]
+    if frame is not None:
+        return [Source(_spilled_frame(arrow_table(request.data), f"{scratch}/input.parquet"), None, frame)]
+    data = record_bytes(request.data)
+    path = f"{scratch}/input.jsonl"
+    with open_output(path) as file:
+        file.write(data)
+    return [Source(InputFile(path, len(data)), None)]
+
+
+def mapped_sources(mapping: Any, scratch: str, spark: Any) -> list[Source]:
+    """The files of a mapping; what only Spark can read is written to `scratch` first, and called by its source."""
+    found: list[Source] = []
+    for each in described(mapping).inputs():
+        if isinstance(each, MappedFile):
+            found.append(Source(each.file, each.file.path, each.frame))
+            continue
+        from omnigraph.pipeline.spark.tables import spark_table
+
+        parts = spilled_parts(spark_table(each, spark), f"{scratch}/{each.name}")
+        frame = replace(each.frame, form=BY_NAME)
+        found += [Source(InputFile(p.path, p.size), f"source {each.name}", frame, p.first_row) for p in parts]
+    return found
+
+
+def cut(
+    sources: Sequence[Source], *, cores: int = 1, split_bytes: int = SPLIT_BYTES, split_rows: int = SPLIT_ROWS
+) -> list[Split]:
+    """The splits of all sources, in input order; small input is cut finer, so that every core has something to do."""
+    groups = {source: group_rows(source.file.path) for source in sources if _is_parquet(source)}
+    size = sum(source.file.size for source in sources if source.frame is None)
+    split_bytes = min(split_bytes, max(_FEWEST_BYTES, size // (2 * cores)))
+    split_rows = min(split_rows, max(_FEWEST_ROWS, sum(map(sum, groups.values())) // (2 * cores)))
+    found: list[Split] = []
+    for source in sources:
+        if source in groups:
+            found += _row_groups(source, groups[source], split_rows)
+        else:
+            found += _byte_ranges(source, split_bytes)
+    return [replace(split, index=index) for index, split in enumerate(found)]
+
+
+def _is_parquet(source: Source) -> bool:
+    return source.frame is not None and source.frame.form.of(source.file.path) == "parquet"
+
+
+def _byte_ranges(source: Source, split_bytes: int) -> Iterator[Split]:
+    size = source.file.size
+    if source.frame is not None or source.file.compressed or size <= split_bytes:
+        yield Split(0, source, 0, None, 1)
+        return
+    for start in range(0, size, split_bytes):
+        yield Split(0, source, start, min(start + split_bytes, size), 1 if start == 0 else None)
+
+
+def _row_groups(source: Source, counts: Sequence[int], split_rows: int) -> Iterator[Split]:
+    start, first, rows = 0, source.first_row, 0
+    for at, count in enumerate(counts):
+        if rows and rows + count > split_rows:
+            yield Split(0, source, start, at, first)
+            start, first, rows = at, first + rows, 0
+        rows += count
+    yield Split(0, source, start, len(counts), first)
+
+
+def _spilled_frame(table: pa.Table, path: str) -> InputFile:
+    with open_output(path) as file:
+        pq.write_table(table, file, row_group_size=SPLIT_ROWS // 4)
+    return InputFile(path, table.nbytes)

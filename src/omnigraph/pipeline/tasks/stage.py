@@ -1,0 +1,252 @@
+"""Staging: a worker decodes its split, checks every row, and writes the good ones as scratch parts of their tables."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.intake.embedding import FillPlan
+from omnigraph.engine.intake.external_blobs import new_references, require_few
+from omnigraph.engine.intake.records import LINE, Intake, TypeRows, concat_rows
+from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.values.arrow import to_stored
+from omnigraph.engine.values.result import EmbedCounts
+from omnigraph.engine.write.change_set import TableChange
+from omnigraph.engine.write.validate import value_violations
+from omnigraph.engine.write.value_checks import value_findings
+from omnigraph.ids import minting_from, new_ulid
+from omnigraph.pipeline.tasks.decode import decode_split
+from omnigraph.pipeline.tasks.rejects import write_rejects
+from omnigraph.pipeline.tasks.splits import Split
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.lance import parts
+
+PART_ROWS = 1 << 20
+PART_BYTES = 512 << 20
+# Room for the ids one split may generate; splits follow each other, so generated ids ascend through the input.
+_IDS_PER_SPLIT = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one table from one split; `start` is how many of that table's rows the split has before them."""
+
+    table_key: str
+    location: str
+    split: int
+    start: int
+    rows: int
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StageJob:
+    """What every staging task knows.
+
+    `firsts` are the numbers of the first lines of splits, as far as they are known. `dropped` names rows to leave out,
+    split → table → ascending positions among the rows that pass their own checks. `failpoints` arms workers that were
+    started before the driver was.
+    """
+
+    root: Root
+    load_id: str
+    catalog: Catalog
+    first_id: int
+    samples: int | None
+    skip: bool = False
+    write: bool = True
+    max_errors: int | None = None
+    firsts: Mapping[int, int] = field(default_factory=dict)
+    dropped: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    failpoints: str = ""
+    fill: FillPlan = field(default_factory=FillPlan)
+    external: ExternalBlobPolicy | None = None
+
+    def again(self) -> StageJob:
+        """The job for decoding a split that was staged already: nobody is asked for a vector twice."""
+        return replace(self, fill=self.fill.rehearsed())
+
+
+@dataclass(slots=True)
+class Staged:
+    """What became of one split. Violations are samples in the order of the phases; `refused` counts rows by code."""
+
+    split: int
+    counted_from: int = 1  # the number given to the first line while its real one was unknown
+    lines: int = 0
+    bytes: int = 0
+    parts: list[Part] = field(default_factory=list)
+    misread: list[Violation] = field(default_factory=list)
+    misvalued: list[Violation] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    embeddings: EmbedCounts = field(default_factory=EmbedCounts)
+    referred: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+
+def stage_split(job: StageJob, split: Split) -> Staged:
+    """Decode, check and write one split; the same call gives the same rows and ids again."""
+    with ExitStack() as held:
+        if job.failpoints:
+            held.enter_context(failpoints.armed(job.failpoints))
+        held.enter_context(minting_from(job.first_id + split.index * _IDS_PER_SPLIT))
+        return _Stager(job, split).run()
+
+
+def decoded_places(job: StageJob, split: Split, wanted: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
+    """The lines of some rows of a split, by table and position among the rows that were staged."""
+    with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
+        return _Stager(job.again(), split).places(wanted)
+
+
+def reject_split(job: StageJob, split: Split, directory: str) -> None:
+    """Decode a split once more, for everything in it that was refused."""
+    with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
+        staged = _Stager(replace(job.again(), samples=None, write=False), split).run()
+    write_rejects(directory, f"split-{split.index:06d}", [*staged.misread, *staged.misvalued])
+
+
+class _Stager:
+    """One task's work on one split."""
+
+    def __init__(self, job: StageJob, split: Split) -> None:
+        self.job = job
+        self.split = split
+        self.staged = Staged(split.index)
+        self._filling = job.fill.filling()
+        self._held: dict[str, list[TypeRows]] = {}
+        self._written: Counter[str] = Counter()
+        # Its own directory per attempt: a repeated task never meets files of an earlier try.
+        self._place = f"{parts.load_directory(job.load_id)}/{split.index:06d}-{new_ulid()}"
+
+    def run(self) -> Staged:
+        """Write the good rows and say what was refused."""
+        for key, rows in self._good_rows():
+            if not self._writing:
+                continue
+            held = self._held.setdefault(key, [])
+            held.append(rows)
+            if _is_large(held):
+                self._flush(key)
+        for key in sorted(self._held):
+            self._flush(key)
+        self.staged.embeddings = self._filling.counts()
+        if first_try():
+            failpoints.hit("load.split_staged_at_first")
+        return self.staged
+
+    def places(self, wanted: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
+        """Lines of rows by table and position."""
+        lines: dict[str, list[np.ndarray]] = {}
+        for key, rows in self._good_rows():
+            lines.setdefault(key, []).append(rows.places[LINE].to_numpy())
+        joined = {key: np.concatenate(found) for key, found in lines.items()}
+        return {(key, at): int(joined[key][at]) for key, positions in wanted.items() for at in positions}
+
+    @property
+    def _writing(self) -> bool:
+        return self.job.write and (self.job.skip or not self.staged.refused)
+
+    def _good_rows(self) -> Iterator[tuple[str, TypeRows]]:
+        job, staged = self.job, self.staged
+        seen: Counter[str] = Counter()
+        first = staged.counted_from = job.firsts.get(self.split.index, self.split.first or 1)
+        for piece in decode_split(self.split, job.catalog, first, Intake(self._filling, job.external)):
+            staged.lines += piece.lines
+            staged.bytes += piece.bytes
+            self._refuse(piece.decoded.violations, staged.misread)
+            if not self._writing:
+                self._filling.plan = job.fill.rehearsed()  # nothing will be kept, so nothing is paid for
+            for key, decoded in piece.decoded.types.items():
+                rows = self._valued(decoded)
+                kept = self._without_dropped(key, rows, seen[key])
+                seen[key] += rows.rows.num_rows
+                if kept.rows.num_rows:
+                    yield key, kept
+            if job.max_errors is not None and staged.refused.total() >= job.max_errors:
+                return
+
+    def _valued(self, rows: TypeRows) -> TypeRows:
+        """The rows that keep every rule that a row can break by itself."""
+        findings = value_findings(rows.info, rows.rows)
+        if not findings:
+            return rows
+        change = TableChange(rows.info, (rows.rows,), places=rows.places)
+        found = value_violations(change, self.job.samples)
+        total: Counter[str] = Counter()
+        for finding in findings:
+            total[finding.code] += len(finding.rows)
+        self._refuse(found, self.staged.misvalued, total)
+        keep = np.ones(rows.rows.num_rows, bool)
+        keep[np.concatenate([finding.rows for finding in findings])] = False
+        return _filtered(rows, keep)
+
+    def _refuse(
+        self, found: Sequence[Violation], samples: list[Violation], counted: Counter[str] | None = None
+    ) -> None:
+        self.staged.refused += Counter(violation.code for violation in found) if counted is None else counted
+        samples += found
+        if samples is self.staged.misvalued:
+            samples.sort(key=value_order)
+        if self.job.samples is not None:
+            del samples[self.job.samples :]
+
+    def _without_dropped(self, key: str, rows: TypeRows, before: int) -> TypeRows:
+        """Leave out what earlier rounds of set checks have refused."""
+        dropped = self.job.dropped.get(self.split.index, {}).get(key)
+        if dropped is None:
+            return rows
+        keep = np.ones(rows.rows.num_rows, bool)
+        keep[dropped[(dropped >= before) & (dropped < before + len(keep))] - before] = False
+        return _filtered(rows, keep)
+
+    def _flush(self, key: str) -> None:
+        held = self._held[key]
+        if not held or not self._writing:
+            return
+        rows = concat_rows(held)
+        count = rows.rows.num_rows
+        location = f"{self._place}/{key.replace(':', '-')}-{len(self.staged.parts)}"
+        parts.write_part(self.job.root, location, to_stored(rows.info, rows.rows))
+        self.staged.parts.append(Part(key, location, self.split.index, self._written[key], count, rows.fresh))
+        self._written[key] += count
+        self.staged.referred += new_references([rows])
+        require_few(self.staged.referred)
+        held.clear()
+
+
+def value_order(violation: Violation) -> tuple[str, str, str]:
+    """The order in which the validator reports values."""
+    return (violation.table_key or "", violation.ids[0], violation.property_name or "")
+
+
+def first_try() -> bool:
+    """Whether Spark has not tried this task before."""
+    pyspark: Any = sys.modules.get("pyspark")
+    context = None if pyspark is None else pyspark.TaskContext.get()
+    return bool(context is None or context.attemptNumber() == 0)
+
+
+def _is_large(held: list[TypeRows]) -> bool:
+    rows = sum(part.rows.num_rows for part in held)
+    return rows >= PART_ROWS or bool(sum(part.rows.nbytes for part in held) >= PART_BYTES)
+
+
+def _filtered(rows: TypeRows, keep: np.ndarray) -> TypeRows:
+    if keep.all():
+        return rows
+    mask = pa.array(keep)
+    return TypeRows(rows.info, rows.rows.filter(mask), rows.places.filter(mask), rows.fresh)

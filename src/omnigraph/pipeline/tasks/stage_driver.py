@@ -1,0 +1,226 @@
+"""The driver's side of staging: the splits of one load, what became of each, and where a refused row stands."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.embeddings.cache import shared
+from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake.embedding import FillPlan, plan_filling
+from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.values.result import EmbedCounts
+from omnigraph.ids import new_ulid, reserve_ulids
+from omnigraph.pipeline.tasks.checks import place_of_code
+from omnigraph.pipeline.tasks.jobs import Progress, Tasks
+from omnigraph.pipeline.tasks.refusal import first_lines, row_refusals
+from omnigraph.pipeline.tasks.rejects import write_rejects
+from omnigraph.pipeline.tasks.splits import SPLIT_BYTES, SPLIT_ROWS, Split, cut, plan_sources
+from omnigraph.pipeline.tasks.stage import Part, Staged, StageJob, decoded_places, reject_split, stage_split
+from omnigraph.policy.external_blobs import ExternalBlobPolicy
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.lance import parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """Sizes: how input is cut, and how many rows one check may hold in memory."""
+
+    split_bytes: int = SPLIT_BYTES
+    split_rows: int = SPLIT_ROWS
+    bucket_rows: int = 8 << 20
+    task_rows: int = 8 << 20
+    samples: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a load keeps its scratch files: a graph, and an id of its own; and what its rows may refer to."""
+
+    root: Root
+    load_id: str
+    external: ExternalBlobPolicy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prestaged:
+    """What the tasks of a job that is not ours have staged: all of its splits, numbered from zero."""
+
+    job: StageJob
+    splits: tuple[Split, ...]
+    staged: tuple[Staged, ...]
+
+
+def stage_job(
+    place: Place, catalog: Catalog, request: LoadRequest, tuning: Tuning, *, cores: int, elsewhere: bool
+) -> StageJob:
+    """What the tasks of a load have to know; those that run elsewhere are armed by it."""
+    return StageJob(
+        root=place.root,
+        load_id=place.load_id,
+        catalog=catalog,
+        first_id=reserve_ulids(1),
+        samples=tuning.samples,
+        skip=request.on_error == "skip",
+        max_errors=request.max_errors,
+        failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if elsewhere else "",
+        fill=_fill_plan(catalog, request, cores),
+        external=place.external,
+    )
+
+
+class Staging:
+    """The staged rows of one load under one schema; rows may be dropped, which stages their splits again."""
+
+    def __init__(self, job: StageJob, request: LoadRequest, tasks: Tasks, splits: Sequence[Split]) -> None:
+        self.job = job
+        self.request = request
+        self.tasks = tasks
+        self.splits = splits
+        self._staged: dict[int, Staged] = {}
+
+    @classmethod
+    def of(cls, place: Place, catalog: Catalog, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> Staging:
+        """Cut the input and stage every split of it."""
+        sources = plan_sources(request, f"{place.root.uri}/{parts.load_directory(place.load_id)}")
+        splits = cut(sources, cores=tasks.cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
+        job = stage_job(place, catalog, request, tuning, cores=tasks.cores, elsewhere=tasks.name == "spark")
+        made = cls(job, request, tasks, splits)
+        made._stage(splits)
+        made._report()
+        return made
+
+    @classmethod
+    def taken_over(cls, done: Prestaged, request: LoadRequest, tasks: Tasks) -> Staging:
+        """Go on with what others have staged."""
+        made = cls(done.job, request, tasks, done.splits)
+        made._staged = {each.split: each for each in done.staged}
+        return made
+
+    @property
+    def parts(self) -> dict[str, tuple[Part, ...]]:
+        """Every part, by table, in input order."""
+        found: dict[str, list[Part]] = {}
+        for index in sorted(self._staged):
+            for part in self._staged[index].parts:
+                found.setdefault(part.table_key, []).append(part)
+        return {key: tuple(found[key]) for key in sorted(found)}
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many rows were refused by themselves, by code."""
+        return sum((staged.refused for staged in self._staged.values()), Counter[str]())
+
+    @property
+    def referred(self) -> list[str]:
+        """The URIs of objects outside the graph that staged rows refer to."""
+        return [uri for index in sorted(self._staged) for uri in self._staged[index].referred]
+
+    @property
+    def embeddings(self) -> EmbedCounts:
+        """What became of `@embed` targets in all splits."""
+        every = [self._staged[index].embeddings for index in sorted(self._staged)]
+        filled = sum((Counter(each.filled) for each in every), Counter[str]())
+        left = sum((Counter(each.left) for each in every), Counter[str]())
+        why = next((each.why for each in every if each.why is not None), None)
+        return EmbedCounts(dict(sorted(filled.items())), dict(sorted(left.items())), why)
+
+    def samples(self) -> list[Violation]:
+        """The first refusals of rows by themselves, with file and line."""
+        return row_refusals(self.splits, self._staged)
+
+    def drop(self, rows: Sequence[tuple[str, int]]) -> None:
+        """Leave out some rows, given by table and row code."""
+        gone: dict[int, dict[str, list[int]]] = {}
+        for key, code in rows:
+            split, position = place_of_code(code)
+            gone.setdefault(split, {}).setdefault(key, []).append(position)
+        dropped = {split: dict(by_table) for split, by_table in self.job.dropped.items()}
+        for split, by_table in gone.items():
+            for key, positions in by_table.items():
+                before = dropped.setdefault(split, {}).get(key, np.zeros(0, np.int64))
+                dropped[split][key] = np.union1d(before, original_positions(np.array(positions), before))
+        self.job = replace(self._located_job(), dropped=dropped)
+        self._stage([split for split in self.splits if split.index in gone])
+
+    def placed(self, found: Sequence[Violation]) -> list[Violation]:
+        """Findings whose lines are row codes, with file and physical line; their splits are decoded once more."""
+        wanted: dict[int, dict[str, list[int]]] = {}
+        for violation in found:
+            for code in (violation.line, violation.earlier[0]):
+                if code is not None:
+                    split, position = place_of_code(code)
+                    wanted.setdefault(split, {}).setdefault(violation.table_key or "", []).append(position)
+        job = replace(self._located_job(), max_errors=None)
+        splits = [self.splits[index] for index in sorted(wanted)]
+        answers = self._run("locate", lambda split: decoded_places(job, split, wanted[split.index]), splits)
+        lines = {split.index: answer for split, answer in zip(splits, answers, strict=True)}
+        return [self._at(violation, lines) for violation in found]
+
+    def write_row_rejects(self) -> None:
+        """Write everything that rows got wrong by themselves, if the caller wants it."""
+        directory = self.request.rejects
+        if directory is not None:
+            job = self._located_job()
+            bad = [split for split in self.splits if self._staged[split.index].refused]
+            self._run("rejects", lambda split: reject_split(job, split, directory), bad)
+
+    def write_set_rejects(self, found: Sequence[Violation]) -> None:
+        """Write findings of set checks, if the caller wants them."""
+        if self.request.rejects is not None:
+            write_rejects(self.request.rejects, f"sets-{new_ulid()}", self.placed(found))
+
+    def _stage(self, splits: Sequence[Split]) -> None:
+        job = self.job
+        for staged in self._run("stage", lambda split: stage_split(job, split), splits):
+            self._staged[staged.split] = staged
+
+    def _report(self) -> None:
+        if self.request.progress is not None:
+            every = self._staged.values()
+            rows, size = sum(each.rows for each in every), sum(each.bytes for each in every)
+            self.request.progress(Progress("stage", len(every), len(every), rows, size))
+
+    def _located_job(self) -> StageJob:
+        return replace(self.job, firsts=first_lines(self.splits, self._staged))
+
+    def _at(self, violation: Violation, lines: Mapping[int, Mapping[tuple[str, int], int]]) -> Violation:
+        def place(code: int | None) -> tuple[int | None, str | None]:
+            if code is None:
+                return None, None
+            split, position = place_of_code(code)
+            return lines[split][violation.table_key or "", position], self.splits[split].source.shown
+
+        line, file = place(violation.line)
+        return (
+            violation if line is None else replace(violation, line=line, file=file, earlier=place(violation.earlier[0]))
+        )
+
+    def _run(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return self.tasks.run(work, items, stage=stage, report=self.request.progress)
+
+
+def _fill_plan(catalog: Catalog, request: LoadRequest, processes: int) -> FillPlan:
+    """Who embeds in the workers; together they keep to the provider's rate."""
+    plan = plan_filling(catalog, request.embedder, no_embed=request.no_embed)
+    if plan.embedder is not None:
+        plan = replace(plan, embedder=shared(plan.embedder, processes))
+    return plan.rehearsed() if request.dry_run else plan
+
+
+def original_positions(positions: np.ndarray, dropped: np.ndarray) -> np.ndarray:
+    """Positions among all rows of rows that are counted after some were dropped.
+
+    >>> original_positions(np.array([0, 1, 2]), np.array([1, 2])).tolist()
+    [0, 3, 4]
+    """
+    kept_before = dropped - np.arange(len(dropped))
+    found: np.ndarray = positions + np.searchsorted(kept_before, positions, side="right")
+    return found

@@ -1,0 +1,43 @@
+"""The picture of a query's answer: the whole nodes it returns, and every edge between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.query.checked import CheckedRead
+from omnigraph.errors import BadRequest
+from omnigraph.render.neighbourhood import Readable, box_of, hops
+from omnigraph.render.picture import Picture
+
+
+def draw_answer(
+    graph: Readable, catalog: Catalog, source: str | Path, name: str | None, params: dict[str, Any], *, limit: int
+) -> Picture:
+    """The nodes of the first rows, at most `limit`; BadRequest when the query returns no whole node."""
+    text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+    kinds = _node_columns(text, catalog, name)
+    table = graph.query(text, name, params).to_arrow()
+    seen: dict[tuple[str, str], None] = {}
+    for row in table.select(list(kinds)).to_pylist():
+        seen.update({(kinds[column], node["id"]): None for column, node in row.items() if node is not None})
+        if len(seen) >= limit:
+            break
+    chosen = list(seen)[:limit]
+    arrows = {arrow: None for arrow, _ in hops(graph, catalog, chosen, within=frozenset(chosen))}
+    return Picture(name or "answer", tuple(box_of(graph, *each) for each in chosen), tuple(arrows), len(seen) >= limit)
+
+
+def _node_columns(text: str, catalog: Catalog, name: str | None) -> dict[str, str]:
+    """Column name → node type, for the columns that hold whole nodes."""
+    body = compile_query(text, catalog, name, mutation=False).checked.body
+    assert isinstance(body, CheckedRead)
+    found = {each.name: each.expr.type_name for each in body.columns if isinstance(each.expr, ir.Node)}
+    if not found:
+        raise BadRequest(
+            "the query returns no whole node to draw; return a variable, as in: return { $person, $friend }"
+        )
+    return found

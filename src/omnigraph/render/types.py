@@ -1,0 +1,18 @@
+"""The picture of a schema: a box a node type, an arrow an edge type."""
+
+from __future__ import annotations
+
+from omnigraph.compiler.catalog.model import Catalog, NodeType
+from omnigraph.render.picture import Arrow, Box, Picture
+
+
+def draw_schema(catalog: Catalog, title: str = "schema") -> Picture:
+    """Every node type with its properties, and every edge type between them."""
+    boxes = tuple(Box(name, name, name, _lines(info)) for name, info in sorted(catalog.nodes.items()))
+    arrows = tuple(Arrow(edge.from_type, edge.to_type, name) for name, edge in sorted(catalog.edges.items()))
+    return Picture(title, boxes, arrows)
+
+
+def _lines(info: NodeType) -> tuple[str, ...]:
+    key = frozenset(info.key or ())
+    return tuple(f"{name}: {found}{' @key' if name in key else ''}" for name, found in sorted(info.properties.items()))

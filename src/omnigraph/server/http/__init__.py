@@ -1,0 +1,4 @@
+"""Requests and responses: parsing, limits, authentication, envelopes, streams.
+
+Knows HTTP; the routes know the engine.
+"""

@@ -1,0 +1,182 @@
+"""One request on its way through the server: who sent it, what it names, and the gates it passes in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from omnigraph.policy.actions import Action, kind_of
+from omnigraph.policy.authorize import authorize
+from omnigraph.policy.engine import PolicyDecision, PolicyRequest
+from omnigraph.policy.tokens import ResolvedActor
+from omnigraph.policy.visibility import Visibility
+from omnigraph.server.http import bodies
+from omnigraph.server.http.refusal import bad_request, refuse
+from omnigraph.server.process.deployment import Deployment, ServedGraph, claimed
+from omnigraph.storage.protocol.branches import branch_name
+
+if TYPE_CHECKING:
+    from omnigraph.server.app import Server
+
+MAIN = "main"
+PRECONDITION = "Omnigraph-If-Graph-Commit"
+
+_T = TypeVar("_T")
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Exchange:
+    """The request, the deployment it is answered from, and what has been found out about it so far."""
+
+    def __init__(self, server: Server, request: Request, params: Mapping[str, str], request_id: str) -> None:
+        self.server = server
+        self.deployment: Deployment = server.deployment  # one request sees one deployment, whatever is reloaded
+        self.request = request
+        self.params = params
+        self.request_id = request_id
+        self.sender: ResolvedActor | None = None
+        self._graph: ServedGraph | None = None
+        self._body_pending = request.method == "POST"
+
+    @property
+    def actor(self) -> str | None:
+        """Whose token came with the request; nobody on a server that asks for none."""
+        return None if self.sender is None else self.sender.actor_id
+
+    # --- what it names -----------------------------------------------------------------------
+
+    @property
+    def graph(self) -> ServedGraph:
+        """The graph of the path."""
+        assert self._graph is not None, "this route has no graph"
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: ServedGraph) -> None:
+        self._graph = graph
+
+    @cached_property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """The query string, decoded strictly."""
+        text = self.request.scope["query_string"].decode("latin-1")
+        try:
+            return tuple(parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="strict", max_num_fields=256))
+        except (UnicodeDecodeError, ValueError):
+            raise bad_request("the query string is not valid UTF-8, or has too many fields") from None
+
+    def value(self, name: str) -> str | None:
+        """A query parameter that may be given once."""
+        found = [value for key, value in self.query if key == name]
+        if len(found) > 1:
+            raise bad_request(f"'{name}' is given more than once")
+        return found[0] if found else None
+
+    def values(self, name: str) -> list[str]:
+        """A query parameter that may be given several times."""
+        return [value for key, value in self.query if key == name]
+
+    def only(self, *known: str) -> None:
+        """400 when the query string has any other key."""
+        for key, _ in self.query:
+            if key not in known:
+                raise bad_request(f"unknown query parameter '{key}'")
+
+    # --- bodies ------------------------------------------------------------------------------
+
+    async def json(self, model: type[_Model], *, limit: int = bodies.SMALL) -> _Model:
+        """The body, decoded and checked."""
+        found = await bodies.json_body(self.request, model, limit=limit, seconds=self.server.settings.body_seconds)
+        self._body_pending = False
+        return found
+
+    async def optional_json(self, model: type[_Model]) -> _Model:
+        """A body that may be missing."""
+        found = await bodies.optional_json_body(self.request, model, seconds=self.server.settings.body_seconds)
+        self._body_pending = False
+        return found
+
+    # --- gates -------------------------------------------------------------------------------
+
+    def decide(self, action: Action, *, branch: str | None = None, target: str | None = None) -> PolicyDecision:
+        """What the policy of the scope says about the sender doing this."""
+        server_action = kind_of(action) == "server"
+        engine = claimed(self.deployment.server_policy, self.sender) if server_action else self.graph.policy
+        request = PolicyRequest(action, branch, target)
+        decision = authorize(self.deployment.state, self.actor, engine, request)
+        reads = action in (Action.READ, Action.EXPORT)
+        if decision.allowed and reads and engine is not None and self.actor is not None:
+            # From here on this request has no way to a view that shows more than the rules that let it in.
+            self.graph = self.graph.seen_with(engine.visibility(self.actor, request))
+        return decision
+
+    def visibility(self, branch: str) -> Visibility | None:
+        """What the sender would see of a branch; None also when that is nothing, which is for a decision to say."""
+        engine, request = self.graph.policy, PolicyRequest(Action.READ, branch)
+        if engine is None or self.actor is None or not engine.decide(self.actor, request).allowed:
+            return None
+        return engine.visibility(self.actor, request)
+
+    def allow(self, action: Action, *, branch: str | None = None, target: str | None = None) -> None:
+        """403 unless the policy allows it."""
+        decision = self.decide(action, branch=branch, target=target)
+        if not decision.allowed:
+            raise refuse(403, decision.message)
+
+    def admit(self, estimate: int) -> AbstractContextManager[None]:
+        """A place among the sender's writes for the block, or 429."""
+        return self.server.admission.admit(self.actor, estimate)
+
+    def listen(self) -> AbstractContextManager[None]:
+        """A place among the sender's endless streams for the block, or 429."""
+        return self.server.admission.listen(self.actor)
+
+    # --- engine calls ------------------------------------------------------------------------
+
+    async def read(self, call: Callable[[threading.Event], _T]) -> _T:
+        """Run a read in a thread; it is told to stop when the client disconnects."""
+        return await self.server.pools.read(call, None if self._body_pending else self.request.receive)
+
+    async def write(self, call: Callable[[], _T]) -> _T:
+        """Run a write in a thread, to its end."""
+        return await self.server.pools.write(call)
+
+
+def named_branch(given: str | None, what: str = "branch") -> str:
+    """The branch a request names, trimmed before anybody decides about it; `main` when it names none."""
+    if given is None:
+        return MAIN
+    name = given.strip()
+    if not name:
+        raise bad_request(f"'{what}' is empty")
+    return branch_name(name) or MAIN
+
+
+def bound_branch(name: str) -> str | None:
+    """A branch as the engine binds it: None is main."""
+    return None if name == MAIN else name
+
+
+def precondition(exchange: Exchange) -> str:
+    """The commit a conditional write expects; the header is a raw id, not an entity tag."""
+    given = exchange.request.headers.getlist(PRECONDITION)
+    if len(given) != 1:
+        raise bad_request(f"{PRECONDITION} must be sent exactly once")
+    value = given[0].strip()
+    if not value.isascii() or not value or value == "*" or "," in value:
+        raise bad_request(f"{PRECONDITION} must be one graph commit id")
+    if value.startswith(("W/", '"')) or value.endswith('"'):
+        raise bad_request(f"{PRECONDITION} is a graph commit id, not an entity tag")
+    return value
+
+
+def refuse_precondition(exchange: Exchange, instead: str) -> None:
+    """400 when a plain route is asked for a condition it would ignore."""
+    if PRECONDITION in exchange.request.headers:
+        raise bad_request(f"{PRECONDITION} is not honoured here; use {instead}")

@@ -1,0 +1,98 @@
+"""Engine values as the wire spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from omnigraph.engine.changes.block import Block, Cause
+from omnigraph.engine.changes.page import ChangesPage
+from omnigraph.engine.changes.poll import FeedPage
+from omnigraph.engine.values.result import LoadResult, MutationResult
+from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.snapshot import Snapshot
+from omnigraph.storage.manifest.stamp import CURRENT_STAMP
+
+
+def commit_output(commit: GraphCommit | None) -> dict[str, Any] | None:
+    """A commit, or null."""
+    return None if commit is None else commit.document()
+
+
+def snapshot_output(branch: str, snapshot: Snapshot) -> dict[str, Any]:
+    """Which dataset versions a branch publishes, edges first."""
+    return {
+        "graph_branch": branch,
+        "graph_manifest_version": snapshot.manifest_version,
+        "internal_schema_version": CURRENT_STAMP,
+        "datasets": [entry.document() for entry in snapshot],
+    }
+
+
+def change_output(result: MutationResult) -> dict[str, Any]:
+    """What a mutation did."""
+    return {
+        "branch": result.branch,
+        "query_name": result.query_name,
+        "affected_nodes": result.affected_nodes,
+        "affected_edges": result.affected_edges,
+        "actor_id": result.actor_id,
+        "commit": commit_output(result.commit),
+    }
+
+
+def load_output(result: LoadResult, uri: str | None = None) -> dict[str, Any]:
+    """What a load did; the batch route does not name the place."""
+    return {
+        **({} if uri is None else {"uri": uri}),
+        "branch": result.branch,
+        "base_branch": result.base_branch,
+        "branch_created": result.branch_created,
+        "mode": result.mode,
+        "nodes": _counts(result.nodes),
+        "edges": _counts(result.edges),
+        "total_entities": result.total_entities,
+        "actor_id": result.actor_id,
+        "commit": commit_output(result.commit),
+    }
+
+
+def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"name": name, "entities_loaded": counts[name]} for name in sorted(counts)]
+
+
+def changes_output(page: ChangesPage) -> dict[str, Any]:
+    """One page of a commit's changes."""
+    token = {} if page.next_page_token is None else {"next_page_token": page.next_page_token}
+    return {**block_output(page.block), **token}
+
+
+def feed_output(page: FeedPage) -> dict[str, Any]:
+    """One poll of the feed; exactly one way to continue."""
+    found: dict[str, Any] = {"blocks": [block_output(block) for block in page.blocks]}
+    if page.next_page_token is not None:
+        return {**found, "next_page_token": page.next_page_token}
+    return {**found, "cursor": page.cursor, "caught_up": page.caught_up}
+
+
+def block_output(block: Block) -> dict[str, Any]:
+    """A commit and its changes."""
+    return {"cause": _cause(block.cause), "changes": [_change(change) for change in block.changes]}
+
+
+def _change(change: Mapping[str, Any]) -> dict[str, Any]:
+    return {("type" if key == "entity_type" else key): value for key, value in change.items()}
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    optional = {
+        "parent_commit_id": cause.parent_commit_id,
+        "merged_parent_commit_id": cause.merged_parent_commit_id,
+        "actor_id": cause.actor_id,
+    }
+    return {
+        "graph_commit_id": cause.graph_commit_id,
+        **{name: value for name, value in optional.items() if value is not None},
+        "authored_branch": cause.authored_branch or "main",
+        "authored_at": cause.authored_at,
+    }

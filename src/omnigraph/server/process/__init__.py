@@ -1,0 +1,1 @@
+"""Starting and running a server: deployments, workers, reload, shutdown."""

@@ -1,0 +1,89 @@
+"""What a server serves: its graphs, who may ask, and who decides; replaced as a whole, never changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from omnigraph.compiler.query.stored import StoredQuery
+from omnigraph.embeddings.provider import Embedder
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.export_lock import Cut, cut_of
+from omnigraph.policy.authorize import State
+from omnigraph.policy.engine import PolicyEngine
+from omnigraph.policy.tokens import ResolvedActor, TokenTable
+from omnigraph.policy.visibility import Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class ServedGraph:
+    """One opened graph with its stored queries and the policy that guards it."""
+
+    id: str
+    core: Core
+    queries: Mapping[str, StoredQuery] = field(default_factory=dict)
+    embedder: Embedder | None = None
+
+    @property
+    def uri(self) -> str:
+        return self.core.store.root.uri
+
+    @property
+    def cut(self) -> Cut:
+        """The engine's own: whoever exports this graph in this process, server or not, excludes the others."""
+        return cut_of(self.core.store)
+
+    @property
+    def policy(self) -> PolicyEngine | None:
+        """What decides at the boundary is the very object that decides again inside the engine."""
+        return self.core.policy
+
+    def seen_with(self, visibility: Visibility | None) -> ServedGraph:
+        """The same graph for a reader who may not see all of it."""
+        return replace(self, core=self.core.seen_with(visibility))
+
+    def asked_by(self, sender: ResolvedActor | None) -> ServedGraph:
+        """The same graph under the policy as it is for this sender, here and inside the engine."""
+        policy = claimed(self.policy, sender)
+        return self if policy is self.policy else replace(self, core=replace(self.core, policy=policy))
+
+    def bound(self, branch: str | None = None, actor: str | None = None) -> Graph:
+        """A handle on a branch (None is main) for an actor; whether the branch exists shows when it is used."""
+        return Graph(self.core, branch, actor)
+
+
+class Successor(Protocol):
+    """Looks whether what is served has moved on, and gives the next deployment then.
+
+    `asked` is for an operator who wants everything looked at now, also what is expensive to look at.
+    """
+
+    def __call__(self, current: Deployment, *, asked: bool = False) -> Deployment | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Everything that a reload replaces; `revision` and `quarantined` are those of the cluster it comes from."""
+
+    graphs: Mapping[str, ServedGraph]
+    state: State
+    tokens: TokenTable
+    server_policy: PolicyEngine | None = None
+    cluster_backed: bool = False
+    revision: int | None = None
+    quarantined: tuple[str, ...] = ()
+    successor: Successor | None = field(default=None, compare=False)
+
+    @property
+    def requires_authentication(self) -> bool:
+        has_policy = self.server_policy is not None or any(graph.policy for graph in self.graphs.values())
+        return bool(len(self.tokens)) or has_policy
+
+
+def claimed(policy: PolicyEngine | None, sender: ResolvedActor | None) -> PolicyEngine | None:
+    """A policy with the groups that the sender's token claims."""
+    if policy is None or sender is None or not sender.groups:
+        return policy
+    return policy.claiming(sender.actor_id, sender.groups)

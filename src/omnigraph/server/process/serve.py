@@ -1,0 +1,172 @@
+"""From a deployment to a serving process: bind, say where, serve, stop gracefully."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from wsgiref.simple_server import WSGIServer
+
+import uvicorn
+from prometheus_client import start_http_server
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from omnigraph.errors import StartRefused
+from omnigraph.server.app import REQUEST_ID, Server
+from omnigraph.server.http.exchange import PRECONDITION
+from omnigraph.server.http.protocol import HEADER_BYTES, protocol
+from omnigraph.server.process.deployment import Deployment
+from omnigraph.server.process.reload import follow_applied
+from omnigraph.server.routes.reads import SNAPSHOT_ID
+from omnigraph.server.settings import Settings
+from omnigraph.server.tracing import tracing_from
+
+LISTEN = "OMNIGRAPH_LISTEN_ADDR"
+_BACKLOG = 2_048
+_LOG = logging.getLogger("omnigraph.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A host and a port; port 0 takes a free one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+
+def parse_bind(text: str) -> Bind:
+    """`host:port`, or `[ipv6]:port`."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+        raise StartRefused(f"'{text}' is no address; write host:port, such as 127.0.0.1:8080")
+    return Bind(host, int(port))
+
+
+def bound_socket(bind: Bind) -> socket.socket:
+    """A listening socket, inheritable by workers."""
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    # asyncio turns Nagle's algorithm off only where the protocol is spelled out; with it every answer takes 40 ms.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((bind.host, bind.port))
+    except OSError as error:
+        found.close()
+        raise StartRefused(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
+    found.listen(_BACKLOG)
+    found.set_inheritable(True)
+    return found
+
+
+def announce(listening: socket.socket) -> None:
+    """The one line that tells a supervisor where the server really listens."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    sys.stdout.write(f"{LISTEN}={shown}:{port}\n")
+    sys.stdout.flush()
+
+
+def run(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool = True) -> None:
+    """Serve until SIGINT or SIGTERM; requests in flight end first."""
+    if deployment.successor is not None:
+        # Until the loop listens for it, being asked to reload must not end the process.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    asyncio.run(_serve(deployment, settings, listening, announced=announced))
+
+
+async def _serve(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool) -> None:
+    server = Server(deployment, settings, tracing_from(os.environ))
+    config = uvicorn.Config(
+        with_cors(server, settings),
+        http=protocol(settings.header_seconds),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )
+    wire = _Wire(config, server)
+    metrics = _metrics_listener(server, settings.metrics_bind)
+    if announced:
+        announce(listening)
+    _LOG.info("serving", extra={"graphs": len(deployment.graphs), "state": deployment.state.value})
+    following = asyncio.create_task(follow_applied(server, settings.reload_seconds))
+    try:
+        await wire.serve(sockets=[listening])
+    finally:
+        following.cancel()
+        if metrics is not None:
+            metrics.shutdown()
+            metrics.server_close()
+        server.close()
+
+
+def _metrics_listener(server: Server, bind: str | None) -> WSGIServer | None:
+    """An address where only metrics are answered, to whoever can reach it."""
+    if bind is None:
+        return None
+    where = parse_bind(bind)
+    try:
+        listener, _ = start_http_server(where.port, where.host, server.metrics.registry)
+    except OSError as error:
+        raise StartRefused(f"cannot listen on {bind} for metrics: {error.strerror}") from error
+    return listener
+
+
+class _Wire(uvicorn.Server):
+    """uvicorn's server, which tells endless responses when it is time to end."""
+
+    def __init__(self, config: uvicorn.Config, server: Server) -> None:
+        super().__init__(config)
+        self._server = server
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on a signal and end with 0 (uvicorn would raise it again afterwards); SIGHUP reads everything again.
+
+        A server that follows no cluster has nothing to read, so a hangup ends it as it ends any program.
+        """
+        loop = asyncio.get_running_loop()
+        handled = [signal.SIGINT, signal.SIGTERM]
+        for number in handled:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        if self._server.deployment.successor is not None:
+            loop.add_signal_handler(signal.SIGHUP, self._server.reload_asked.set)
+            handled.append(signal.SIGHUP)
+        try:
+            yield
+        finally:
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._server.closing.set()
+        await super().shutdown(sockets)
+
+
+def with_cors(server: Server, settings: Settings) -> ASGIApp:
+    """The application, open to the origins that were named; to none by default."""
+    if not settings.cors_origins:
+        return server
+    return CORSMiddleware(
+        server,
+        allow_origins=settings.cors_origins,
+        allow_methods=["GET", "HEAD", "POST", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Prefer", "Last-Event-ID", PRECONDITION, REQUEST_ID],
+        expose_headers=["ETag", SNAPSHOT_ID, PRECONDITION, REQUEST_ID],
+    )

@@ -1,0 +1,216 @@
+"""Objects on a local file system: temporary name plus rename to replace, hard link to create if absent."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from omnigraph.errors import Corrupt, OmnigraphError, StorageError
+from omnigraph.storage.base.errors import kind_of
+from omnigraph.storage.base.objects import ObjectInfo
+
+_FLOCK = ".ledger.flock"
+_ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
+
+class LocalObjects:
+    """The storage adapter below one directory."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def read(self, name: str) -> str:
+        with self._translated(name), open(self._path(name), "rb") as file:
+            return _text(name, file.read())
+
+    def read_if_exists(self, name: str) -> str | None:
+        try:
+            return self.read(name)
+        except StorageError as error:
+            if error.kind == "NotFound":
+                return None
+            raise
+
+    def write(self, name: str, text: str) -> None:
+        with self._translated(name), self._temporary(name, text) as temporary:
+            os.replace(temporary, self._path(name))
+            self._sync_directory(name)
+
+    def write_if_absent(self, name: str, text: str) -> bool:
+        # A hard link publishes a complete file under a name that must be free, in one atomic step.
+        with self._translated(name), self._temporary(name, text) as temporary:
+            try:
+                os.link(temporary, self._path(name))
+            except FileExistsError:
+                return False
+            self._sync_directory(name)
+            return True
+
+    def read_tagged(self, name: str) -> tuple[str, str] | None:
+        text = self.read_if_exists(name)
+        return None if text is None else (text, _tag(text))
+
+    def write_if_match(self, name: str, text: str, tag: str) -> bool:
+        with self._translated(name), self._exclusive(name):
+            found = self.read_tagged(name)
+            if found is None or found[1] != tag:
+                return False
+            self.write(name, text)
+            return True
+
+    def exists(self, name: str) -> bool:
+        with self._translated(name):
+            path = self._path(name)
+            try:
+                os.stat(path)
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    return False
+                raise
+            return not os.path.isdir(path) or any(files for _, _, files in os.walk(path, onerror=_loud))
+
+    def stat(self, name: str) -> ObjectInfo | None:
+        with self._translated(name):
+            try:
+                found = os.stat(self._path(name))
+                return ObjectInfo(found.st_size, None, found.st_mtime)
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    return None
+                raise
+
+    def delete(self, name: str) -> None:
+        with self._translated(name):
+            try:
+                os.unlink(self._path(name))
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+
+    def list_dir(self, name: str) -> list[str]:
+        with self._translated(name):
+            try:
+                with os.scandir(self._path(name)) as entries:
+                    return [entry.name for entry in entries if entry.is_file() and not _is_temporary(entry.name)]
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    return []
+                raise
+
+    def list_tree(self, name: str) -> list[str]:
+        with self._translated(name):
+            top = self._path(name)
+            if not os.path.isdir(top):
+                return []
+            return [
+                os.path.relpath(os.path.join(folder, file), self._directory).replace(os.sep, "/")
+                for folder, _, files in os.walk(top, onerror=_loud)
+                for file in files
+                if not _is_temporary(file)
+            ]
+
+    def rename(self, source: str, target: str) -> None:
+        with self._translated(source):
+            os.makedirs(os.path.dirname(self._path(target)), exist_ok=True)
+            os.replace(self._path(source), self._path(target))
+            self._sync_directory(target)
+
+    def copy(self, source: str, target: str) -> None:
+        with self._translated(source):
+            os.makedirs(os.path.dirname(self._path(target)), exist_ok=True)
+            _remove(self._path(target))
+            try:
+                os.link(self._path(source), self._path(target))
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    raise
+                shutil.copyfile(self._path(source), self._path(target))  # a file system without hard links
+
+    def delete_prefix(self, name: str) -> None:
+        with self._translated(name):
+            try:
+                shutil.rmtree(self._path(name))
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+
+    @contextmanager
+    def _exclusive(self, name: str) -> Iterator[None]:
+        """No other process compares and replaces in this directory; files know no conditional rename."""
+        folder = os.path.dirname(self._path(name))
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, _FLOCK), "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._directory, *name.split("/"))
+
+    @contextmanager
+    def _temporary(self, name: str, text: str) -> Iterator[str]:
+        """The text, durably written under a temporary name that is gone afterwards in every case."""
+        path = f"{self._path(name)}#{int.from_bytes(os.urandom(8), 'big')}"
+        folder = os.path.dirname(path)
+        made = not os.path.isdir(folder)
+        os.makedirs(folder, exist_ok=True)
+        try:
+            with open(path, "xb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            yield path
+        except BaseException:
+            _remove(path)
+            if made:
+                with suppress(OSError):  # not empty: somebody else uses it already
+                    os.rmdir(folder)
+            raise
+        _remove(path)
+
+    def _sync_directory(self, name: str) -> None:
+        # The new name itself must survive a power cut, not only the bytes behind it.
+        descriptor = os.open(os.path.dirname(self._path(name)), os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _translated(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OmnigraphError:
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StorageError(f"{self._path(name)}: {reason}", kind=kind_of(error)) from error
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _tag(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Corrupt(f"'{name}' is not UTF-8 text") from error
+
+
+def _is_temporary(name: str) -> bool:
+    stem, separator, suffix = name.rpartition("#")
+    return bool(stem and separator) and suffix.isdigit()
+
+
+def _loud(error: OSError) -> None:
+    raise error

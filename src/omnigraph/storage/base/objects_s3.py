@@ -1,0 +1,175 @@
+"""Objects in an S3-compatible bucket through obstore; create-if-absent is a conditional put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import obstore
+from obstore import exceptions
+from obstore.store import S3Store
+
+from omnigraph.errors import Corrupt, OmnigraphError, StorageError
+from omnigraph.storage.base.errors import Kind, kind_of
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.objects import ObjectInfo
+
+_KINDS: tuple[tuple[type[Exception], Kind], ...] = (
+    (exceptions.NotFoundError, "NotFound"),
+    (exceptions.AlreadyExistsError, "Precondition"),
+    (exceptions.PreconditionError, "Precondition"),
+    (exceptions.PermissionDeniedError, "Configuration"),
+    (exceptions.UnauthenticatedError, "Configuration"),
+    (exceptions.UnknownConfigurationKeyError, "Configuration"),
+    (exceptions.NotSupportedError, "Configuration"),
+)
+
+_PIECE_BYTES = 8 << 20
+
+
+class S3Objects:
+    """The storage adapter below one bucket prefix."""
+
+    def __init__(self, root: Root) -> None:
+        self._uri = root.uri
+        with self._translated(""):
+            self._store = _open_store(root)
+
+    def read(self, name: str) -> str:
+        with self._translated(name):
+            return _text(name, bytes(obstore.get(self._store, name).bytes()))
+
+    def read_if_exists(self, name: str) -> str | None:
+        try:
+            return self.read(name)
+        except StorageError as error:
+            if error.kind == "NotFound":
+                return None
+            raise
+
+    def write(self, name: str, text: str) -> None:
+        with self._translated(name):
+            obstore.put(self._store, name, text.encode(), use_multipart=False)
+
+    def write_if_absent(self, name: str, text: str) -> bool:
+        with self._translated(name):
+            try:
+                obstore.put(self._store, name, text.encode(), mode="create", use_multipart=False)
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+                return False
+            return True
+
+    def read_tagged(self, name: str) -> tuple[str, str] | None:
+        with self._translated(name):
+            try:
+                found = obstore.get(self._store, name)
+                data = bytes(found.bytes())
+            except (exceptions.NotFoundError, FileNotFoundError):
+                return None
+        e_tag = found.meta["e_tag"]
+        if e_tag is None:
+            raise StorageError(f"{self._uri}/{name}: the store gives no e-tag, so nothing here can be guarded")
+        return _text(name, data), e_tag
+
+    def write_if_match(self, name: str, text: str, tag: str) -> bool:
+        with self._translated(name):
+            try:
+                obstore.put(self._store, name, text.encode(), mode={"e_tag": tag}, use_multipart=False)
+            except (exceptions.PreconditionError, exceptions.NotFoundError, FileNotFoundError):
+                return False
+            return True
+
+    def exists(self, name: str) -> bool:
+        if self.stat(name) is not None:
+            return True
+        with self._translated(name):
+            return any(batch for batch in obstore.list(self._store, name, chunk_size=1))
+
+    def stat(self, name: str) -> ObjectInfo | None:
+        with self._translated(name):
+            try:
+                found = obstore.head(self._store, name)
+            except (exceptions.NotFoundError, FileNotFoundError):
+                return None
+            return ObjectInfo(found["size"], found["e_tag"], found["last_modified"].timestamp())
+
+    def delete(self, name: str) -> None:
+        with self._translated(name):
+            try:
+                obstore.delete(self._store, name)
+            except (exceptions.NotFoundError, FileNotFoundError):
+                return
+
+    def list_dir(self, name: str) -> list[str]:
+        with self._translated(name):
+            listed = obstore.list_with_delimiter(self._store, name)
+        # Some servers list an empty directory as an object of its own name; that is not a file inside it.
+        paths = (found["path"] for found in listed["objects"])
+        return [path.rpartition("/")[2] for path in paths if not name or path.startswith(f"{name}/")]
+
+    def list_tree(self, name: str) -> list[str]:
+        with self._translated(name):
+            return [found["path"] for batch in obstore.list(self._store, name, chunk_size=1000) for found in batch]
+
+    def rename(self, source: str, target: str) -> None:
+        with self._translated(source):
+            # Copy, then delete: a crash in between leaves both, never neither.
+            obstore.copy(self._store, source, target)
+            obstore.delete(self._store, source)
+
+    def copy(self, source: str, target: str) -> None:
+        with self._translated(source):
+            obstore.copy(self._store, source, target)
+
+    def delete_prefix(self, name: str) -> None:
+        paths = self.list_tree(name)
+        with self._translated(name):
+            if paths:
+                obstore.delete(self._store, paths)
+
+    # --- large files, which only exist beside graphs on object stores ---------------------------
+
+    def upload(self, name: str, path: Path) -> None:
+        """Store a local file under a name."""
+        with self._translated(name):
+            obstore.put(self._store, name, path)
+
+    def download(self, name: str, path: Path) -> None:
+        """Write an object into a local file, piece by piece."""
+        with self._translated(name), open(path, "wb") as file:
+            for piece in obstore.get(self._store, name).stream(min_chunk_size=_PIECE_BYTES):
+                file.write(piece)
+
+    def list_dated(self, name: str) -> list[tuple[str, datetime]]:
+        """Root-relative names of every object below a directory, and when each was stored."""
+        with self._translated(name):
+            listed = obstore.list(self._store, name, chunk_size=1000)
+            return [(found["path"], found["last_modified"]) for batch in listed for found in batch]
+
+    @contextmanager
+    def _translated(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OmnigraphError:
+            raise
+        except Exception as error:
+            kind = next((kind for cls, kind in _KINDS if isinstance(error, cls)), None) or kind_of(error)
+            text = str(error).strip().splitlines()
+            raise StorageError(f"{self._uri}/{name}: {text[0] if text else type(error).__name__}", kind=kind) from error
+
+
+def _open_store(root: Root) -> Any:
+    bucket, _, prefix = root.uri.removeprefix("s3://").partition("/")
+    options: Any = dict(root.options)
+    client: Any = {"allow_http": options.pop("allow_http", "false") == "true"}
+    return S3Store(bucket, prefix=prefix or None, config=options, client_options=client)
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Corrupt(f"'{name}' is not UTF-8 text") from error

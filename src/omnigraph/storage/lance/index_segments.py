@@ -1,0 +1,51 @@
+"""Segments of indexes: built over some fragments by any process, joined and taken over by the one that commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.objects import open_objects
+from omnigraph.storage.lance.staged import IndexSpec
+
+# Segments of these become one. Those of vectors would need common partitions, and each is trained by itself.
+_JOINED = frozenset({"BTREE", "INVERTED"})
+
+
+def built(dataset: Any, spec: IndexSpec) -> list[Any]:
+    """The segments of one index: those that others have built on this very version, or one that is built now."""
+    # Fragments of another version may be others.
+    if spec.segments and all(segment.dataset_version == dataset.version for segment in spec.segments):
+        return list(spec.segments)
+    segment = built_here(dataset, spec)
+    # An inverted segment is unreadable until it has passed through a merge, even of itself alone.
+    return [dataset.merge_existing_index_segments([segment]) if spec.index_type == "INVERTED" else segment]
+
+
+def built_here(dataset: Any, spec: IndexSpec) -> Any:
+    """One segment over the fragments of a spec, as lance leaves it."""
+    return dataset.create_index_uncommitted(
+        spec.column,
+        spec.index_type,
+        spec.name,
+        metric=spec.metric,
+        replace=True,
+        fragment_ids=list(dataset.fragment_ids() if spec.fragments is None else spec.fragments),
+        **spec.parameters,
+    )
+
+
+def joined(address: Address, dataset: Any, spec: IndexSpec, segments: Sequence[Any]) -> tuple[Any, ...]:
+    """Segments over different fragments as `IndexSpec.segments` takes them; files that are not needed any more go.
+
+    What a crash leaves of them nobody refers to, and lance removes such files with old versions after a week.
+    """
+    if spec.index_type not in _JOINED or not segments:
+        return tuple(segments)
+    whole = dataset.merge_existing_index_segments(list(segments))
+    objects = open_objects(address.root)
+    for segment in segments:
+        if segment.uuid != whole.uuid:
+            objects.delete_prefix(f"{address.path}/_indices/{segment.uuid}")
+    return (whole,)

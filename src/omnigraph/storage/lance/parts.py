@@ -1,0 +1,90 @@
+"""Scratch parts: small datasets that workers write beside a graph's tables, for a table to adopt when all is checked.
+
+A part lives under `__loads/<load>/`, where no table and no other load looks, so whatever a failed, killed or repeated
+worker leaves behind is known by its place and goes away with the directory. Adopting a part gives its data files a
+second name inside the table (a hard link, or a copy on the server side) and describes them with the table's field ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.errors import Corrupt, StorageError
+from omnigraph.storage.base.layout import LOADS_DIR, Root
+from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import Landed, TableHandle
+
+_UNASSIGNED = {"row_id_meta": None, "created_at_version_meta": None, "last_updated_at_version_meta": None}
+
+
+def load_directory(load_id: str) -> str:
+    """The root-relative directory of one load."""
+    return f"{LOADS_DIR}/{load_id}"
+
+
+def write_part(root: Root, location: str, rows: pa.Table) -> None:
+    """Write rows of a stored schema as a new part."""
+    outcome = tables.commit(tables.stage_create(root.table(location), rows.schema, rows))
+    if not isinstance(outcome, Landed):
+        raise StorageError(f"{root.child(location)}: the part could not be written ({outcome})", kind="Transient")
+
+
+def open_part(root: Root, location: str) -> TableHandle:
+    """The rows of a part."""
+    return tables.open_table(root.table(location), 1)
+
+
+def ids_of(root: Root, locations: Iterable[str]) -> pa.Table:
+    """The ids in some parts, in the order of their rows."""
+    return pa.concat_tables(open_part(root, location).scan(["id"]) for location in locations)
+
+
+def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True) -> list[str]:
+    """Bring the data files of parts into a table and describe them as fragments of it; repeating it is harmless.
+
+    With `renumber` columns get the field ids they have in the table; a part numbers its own from zero, as a table
+    that is about to be overwritten does.
+    """
+    root, objects = base.address.root, open_objects(base.address.root)
+    found: list[str] = []
+    for location in locations:
+        part = open_part(root, location)
+        numbers = _renumbering(part, base) if renumber else None
+        for name in objects.list_tree(f"{location}/data"):
+            objects.copy(name, f"{base.address.path}/{name.removeprefix(f'{location}/')}")
+        found += [_described(fragment.metadata.to_json(), numbers) for fragment in part.dataset.get_fragments()]
+    return found
+
+
+def discard_load(objects: Objects, load_id: str) -> None:
+    """Remove everything a load has left in its directory."""
+    objects.delete_prefix(load_directory(load_id))
+
+
+def _described(fragment: dict[str, Any], numbers: dict[int, int] | None) -> str:
+    files = fragment["files"]
+    if numbers is not None:
+        files = [{**file, "fields": [numbers[field] for field in file["fields"]]} for file in files]
+    return json.dumps({**fragment, **_UNASSIGNED, "id": 0, "files": files})
+
+
+def _renumbering(part: TableHandle, base: TableHandle) -> dict[int, int]:
+    target = dict(_paths(base.dataset.lance_schema.fields()))
+    numbers: dict[int, int] = {}
+    for path, field in _paths(part.dataset.lance_schema.fields()):
+        if path not in target:
+            raise Corrupt(f"{base.address.uri} has no column '{'.'.join(path)}' that the part {part.address.uri} has")
+        numbers[field] = target[path]
+    return numbers
+
+
+def _paths(fields: Iterable[Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
+    for field in fields:
+        path = (*above, field.name())
+        yield path, field.id()
+        yield from _paths(field.children() or (), path)

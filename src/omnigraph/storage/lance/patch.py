@@ -1,0 +1,153 @@
+"""Changing rows where they are: what one transaction needs in order to replace, add and remove rows of a table.
+
+Lance's upsert joins the change with the whole table. Here the rows that give way are looked up by id once, marked as
+deleted in their fragments, and the new rows are written beside them under the row ids of those that they replace. So
+the cost follows the change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.lance.handle import ID_CHUNK, TableHandle
+
+_ROW_ID = "_rowid"
+_ADDRESS = "_rowaddr"
+_CREATED = "_row_created_at_version"
+_FOUND = [_ROW_ID, _ADDRESS, _CREATED]
+_NO_IDS = pa.array([], pa.utf8())
+_NOWHERE = pa.table({"id": _NO_IDS, **dict.fromkeys(_FOUND, pa.array([], pa.uint64()))})
+_OFFSET_BITS = 32
+_OFFSET_MASK = (1 << _OFFSET_BITS) - 1
+
+
+class Places:
+    """Where rows to be replaced or deleted are in one version of a table; ids that it does not have are left out."""
+
+    def __init__(
+        self,
+        base: TableHandle,
+        rows: pa.Table | None,
+        deleted: pa.Array | None = None,
+        known: pa.Table | None = None,
+    ) -> None:
+        if "id" not in base.schema.names:
+            # The manifest has keys of another name, and only lance's one-step insert keeps those unique.
+            raise StorageError(f"{base.address.uri}: rows without ids cannot be staged", kind="Precondition")
+        named = [*(rows["id"].chunks if rows is not None else ()), *([] if deleted is None else [deleted])]
+        wanted = pa.chunked_array([_NO_IDS, *named])
+        found = None if known is None else _addressed(base, known)
+        if found is None:
+            found = base.take_ids(wanted, ["id", *_FOUND]) if len(wanted) and base.fragment_count() else _NOWHERE
+        self.base = base
+        self.ids = found["id"].combine_chunks()
+        self.row_ids = found[_ROW_ID].to_numpy()
+        self._addresses = found[_ADDRESS].to_numpy()
+        self._created = found[_CREATED].to_numpy()
+
+    def complete(self, rows: pa.Table) -> Places:
+        """Itself, when each of the rows has a place; StorageError(kind=Precondition) otherwise."""
+        if missing := rows.num_rows - len(self.ids):
+            told = f"{self.base.address.uri}: {missing} of {rows.num_rows} rows to update are absent"
+            raise StorageError(told, kind="Precondition")
+        return self
+
+    def replaced_first(self, rows: pa.Table) -> tuple[pa.Table, np.ndarray]:
+        """The rows with those that replace one ahead of the new ones, and the row ids of the former."""
+        known = pc.index_in(rows["id"], value_set=self.ids)
+        at = pc.fill_null(known, -1).to_numpy().astype(np.int64)
+        replacing = np.flatnonzero(at >= 0)
+        if len(replacing) in (0, rows.num_rows):
+            return rows, self.row_ids[at[replacing]]
+        # The order of rows within a table means nothing, and lance numbers only those at the end by itself.
+        order = np.concatenate([replacing, np.flatnonzero(at < 0)])
+        return rows.take(pa.array(order)), self.row_ids[at[replacing]]
+
+    def created(self, row_ids: np.ndarray) -> np.ndarray:
+        """In which versions rows that were found came into being."""
+        order = np.argsort(self.row_ids)
+        versions: np.ndarray = self._created[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]]
+        return versions
+
+    def withdrawn(self) -> tuple[list[Any], list[int]]:
+        """The descriptions of fragments without these rows, and the ids of fragments that have none left."""
+        shrunk, emptied = [], []
+        owners = self._addresses >> np.uint64(_OFFSET_BITS)
+        for number in np.unique(owners).tolist():
+            offsets = (self._addresses[owners == number] & np.uint64(_OFFSET_MASK)).tolist()
+            described = self.base.dataset.get_fragment(number).delete_rows(offsets)
+            if described is None:
+                emptied.append(number)
+            else:
+                shrunk.append(described)
+        return shrunk, emptied
+
+
+def _addressed(base: TableHandle, known: pa.Table) -> pa.Table | None:
+    """Where rows of known row ids are; None when some are not there, or are too many to be asked for one by one.
+
+    The fragments' descriptions tell, so not one value is read: ids of rows all over a large table cost a block each.
+    """
+    if not known.num_rows:
+        return _NOWHERE
+    if known.num_rows > ID_CHUNK:
+        return None
+    found = base.scan(_FOUND, f"{_ROW_ID} IN ({','.join(map(str, known[_ROW_ID].to_pylist()))})")
+    if found.num_rows != known.num_rows:
+        return None
+    at = pc.index_in(found[_ROW_ID], value_set=known[_ROW_ID].combine_chunks())
+    return found.append_column("id", known["id"].combine_chunks().take(at.combine_chunks()))
+
+
+def numbered(fragments: Iterable[str], row_ids: np.ndarray) -> list[str]:
+    """New fragments whose first rows, in order, have these row ids; lance gives the rest theirs when it commits."""
+    described = []
+    for text in fragments:
+        fragment = json.loads(text)
+        taken, row_ids = np.split(row_ids, [fragment["physical_rows"]])
+        if len(taken):
+            fragment["row_id_meta"] = {"Inline": list(_sequence(taken))}
+        described.append(json.dumps(fragment))
+    return described
+
+
+def _sequence(row_ids: np.ndarray) -> bytes:
+    """A RowIdSequence message of one segment: an array of 32-bit offsets from the smallest id, or of 64-bit ids."""
+    low = int(row_ids.min())
+    if int(row_ids.max()) - low < 1 << 32:
+        offsets = (row_ids - np.uint64(low)).astype("<u4").tobytes()
+        array = _field(2, _field(1, low) + _field(2, offsets))
+    else:
+        array = _field(3, _field(2, row_ids.astype("<u8").tobytes()))
+    return _field(1, _field(5, array))
+
+
+def version_runs(versions: np.ndarray) -> str:
+    """The RowDatasetVersionSequence of a fragment's rows, as JSON: runs of rows of one version."""
+    starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] + np.uint64(1)))
+    spans = zip(starts.tolist(), [*starts[1:].tolist(), len(versions)], versions[starts].tolist(), strict=True)
+    runs = (_field(1, _field(1, _field(1, start) + _field(2, end))) + _field(2, made) for start, end, made in spans)
+    return json.dumps({"inline": list(b"".join(_field(1, run) for run in runs))})
+
+
+def _field(number: int, value: int | bytes) -> bytes:
+    """One field of a protocol buffer."""
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

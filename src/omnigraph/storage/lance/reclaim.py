@@ -1,0 +1,57 @@
+"""Physical removal of old versions of one dataset lineage, and of the files that only they need.
+
+Lance keeps what a ref was forked from and what younger files of unfinished transactions may be, so a list of versions
+is all that is handed over. Which versions may go is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.base.errors import translated
+from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.lance.tables import TableHandle
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimed:
+    """How many versions went, and how many bytes with them."""
+
+    versions: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Reclaimed) -> Reclaimed:
+        return Reclaimed(self.versions + other.versions, self.bytes + other.bytes)
+
+
+def existing_versions(table: TableHandle) -> list[int]:
+    """The versions of a lineage that are still there, oldest first; earlier removals leave gaps."""
+    with translated(table.address.uri):
+        return sorted(int(ref["version"]) for ref in table.dataset.version_refs())
+
+
+def version_times(table: TableHandle) -> dict[int, datetime]:
+    """When each existing version was committed (local time, as lance gives it); reads every version file."""
+    with translated(table.address.uri):
+        return {int(known["version"]): known["timestamp"] for known in table.dataset.versions()}
+
+
+def reclaim_versions(table: TableHandle, versions: Sequence[int], *, preview: bool = False) -> Reclaimed:
+    """Remove exactly these versions; `table` is the newest one and stays. A preview only says what would go."""
+    if not versions:
+        return Reclaimed()
+    wanted = list(versions)
+    with translated(table.address.uri):
+        if preview:
+            stats = table.dataset.explain_cleanup_old_versions(
+                versions=wanted, error_if_tagged_old_versions=False
+            ).stats
+        else:
+            hit("cleanup.table_gc")
+            stats = table.dataset.cleanup_old_versions(versions=wanted, error_if_tagged_old_versions=False)
+    if stats.failed_deletes:
+        raise StorageError(f"{table.address.uri}: {stats.failed_deletes} files could not be deleted")
+    return Reclaimed(int(stats.old_versions), int(stats.bytes_removed))

@@ -1,0 +1,95 @@
+"""Refs of one dataset: lance branches as values, their creation and their removal, and copies by reference."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from omnigraph.errors import Corrupt, StorageError
+from omnigraph.storage.base.errors import translated
+from omnigraph.storage.base.layout import Address, Root, ref_file
+from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.lance.handle import TableHandle
+
+_LIST_ATTEMPTS = 3
+
+Identifier = tuple[tuple[int, str], ...]
+"""Lance's branch identifier; () is main. It differs between a ref and its re-created namesake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """One live ref of a dataset and where it was forked from."""
+
+    name: str
+    parent: str | None
+    parent_version: int
+    identifier: Identifier
+    created_at: int
+
+
+def list_refs(trunk: TableHandle) -> dict[str, Ref]:
+    """Every ref of the dataset, read fresh; a ref that vanishes under the listing is retried a few times."""
+    for attempt in range(_LIST_ATTEMPTS):
+        try:
+            with translated(f"{trunk.address.uri}: refs"):
+                return {name: _ref(name, raw) for name, raw in trunk.dataset.branches.list().items()}
+        except StorageError as error:
+            if error.kind != "NotFound" or attempt == _LIST_ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def read_ref(trunk: Address, name: str) -> Ref | None:
+    """One live ref of a dataset, read fresh from its own file; listing would read the file of every ref."""
+    text = _objects(trunk.root).read_if_exists(f"{trunk.location}/{ref_file(name)}")
+    if text is None:
+        return None
+    try:
+        raw = json.loads(text)
+        described = {
+            "parent_branch": raw["parentBranch"],
+            "parent_version": raw["parentVersion"],
+            "branch_identifier": raw["identifier"]["version_mapping"],
+            "create_at": raw["createAt"],
+        }
+        return _ref(name, described)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Corrupt(f"{trunk.uri}: the file of ref '{name}' is unreadable") from error
+
+
+def create_ref(trunk: TableHandle, name: str, *, source: str | None, version: int) -> None:
+    """Fork a ref from an exact version; any failure is a StorageError whose outcome the caller re-reads."""
+    with translated(f"{trunk.address.uri}: create ref '{name}'"):
+        trunk.dataset.create_branch(name, (source, version))
+
+
+def clone(source: TableHandle, address: Address) -> TableHandle:
+    """A new dataset at `address` with the content and the version number of `source`, by reference."""
+    place = (source.address.ref, source.version)
+    with translated(address.uri):
+        copied = source.dataset.shallow_clone(address.uri, place, storage_options=address.root.storage_options)
+    return TableHandle(address, copied)
+
+
+def delete_ref(trunk: TableHandle, name: str) -> None:
+    """Delete a ref and its tree; the caller proves that nothing depends on it."""
+    with translated(f"{trunk.address.uri}: delete ref '{name}'"):
+        trunk.dataset.branches.delete(name)
+
+
+@lru_cache(maxsize=16)
+def _objects(root: Root) -> Objects:
+    return open_objects(root)
+
+
+def _ref(name: str, raw: dict[str, Any]) -> Ref:
+    return Ref(
+        name=name,
+        parent=raw.get("parent_branch"),
+        parent_version=int(raw["parent_version"]),
+        identifier=tuple((int(version), str(uuid)) for version, uuid in raw["branch_identifier"]),
+        created_at=int(raw.get("create_at") or 0),
+    )

@@ -1,0 +1,406 @@
+"""The only door to lance: open datasets at exact versions, stage transactions on them, commit them strictly.
+
+A staged transaction is inert data files plus a description; nothing is visible in the dataset until `commit`.
+Lance refuses the second of two transactions staged on one version, because both touch a sentinel (`transactions`).
+Writers elsewhere do not carry one, so `commit` also reports whether it landed in the exact slot `base + 1` under the
+planned uuid.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Literal
+
+# isort: off
+import omnigraph.storage.lance.pandas_later  # noqa: F401  # before lance makes its first array
+
+# isort: on
+import lance
+import numpy as np
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation, Transaction
+from lance.file import LanceFileReader
+from lance.fragment import FragmentMetadata
+from lance.optimize import Compaction
+
+from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
+from omnigraph.storage.base.errors import brief, is_conflict, kind_of, lacks_version_file, translate, translated
+from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.base.layout import Address
+from omnigraph.storage.lance import index_segments
+from omnigraph.storage.lance.columns import PRIMARY_KEY, key_field
+from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
+from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
+from omnigraph.storage.lance.patch import Places, numbered
+from omnigraph.storage.lance.refs import Identifier, Ref, clone, create_ref, delete_ref, list_refs
+from omnigraph.storage.lance.replace_large import dated
+from omnigraph.storage.lance.staged import CommitOutcome, Date, IndexSpec, Landed, Refused, Staged, Unknown
+from omnigraph.storage.lance.transaction_log import BARRIER, BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
+from omnigraph.storage.lance.transactions import (
+    address_of,
+    change_rows,
+    parse_fragments,
+    repeat,
+    segments_named,
+    write_data,
+)
+from omnigraph.storage.lance.version_files import newest_local_version, slept
+
+__all__ = [
+    "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
+    "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle",
+    "TransactionInfo", "Unknown", "blob_array", "blob_field", "build_segment", "can_compact", "clone", "commit",
+    "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "join_segments", "key_field",
+    "latest_version", "list_refs", "locate", "merge_rows", "open_data_file", "open_table", "preserves_content", "quote",
+    "stage_append", "stage_barrier", "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite",
+    "stage_restore", "stage_update", "stage_upsert", "write_fragments",
+]  # fmt: skip
+
+_SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
+_TABLE_INDEX_CACHE = 1 << 30
+_TABLE_METADATA_CACHE = 256 << 20
+_BLOCK_BYTES = 32 << 10
+_OVERTAKEN_ATTEMPTS = 8
+
+
+# --- opening -----------------------------------------------------------------------------------------
+
+
+def open_table(
+    address: Address, version: int | None = None, *, control: bool = False, at_least: int = 0
+) -> TableHandle:
+    """The dataset lineage at a version (None: the newest); `control` bypasses every cache for mutable tips.
+
+    An explicit version that is gone raises HistoricalVersionReclaimed; a missing dataset raises StorageError(NotFound).
+    `at_least` is a version that must have been there: the newest is looked for in the listing if it seems to be older.
+    """
+    if version is not None:
+        with translated(address.uri, version=version):
+            # An exact local version is immutable and cached under its file's identity, so control reads may share it.
+            return _opened(address, version, shared=not control or address.root.is_local)
+    for remaining in reversed(range(_OVERTAKEN_ATTEMPTS)):
+        newest = newest_local_version(address.uri, at_least=at_least) if address.root.is_local else None
+        try:
+            with translated(address.uri):
+                return _opened(address, newest, shared=not control or newest is not None)
+        except StorageError as error:
+            # A cleanup lets go of what was the newest version a moment ago, when a newer one has landed since.
+            if not remaining or not lacks_version_file(error):
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def open_data_file(path: str, columns: Sequence[str] | None = None) -> Any:
+    """A reader of some columns of one data file on this machine, for `ColumnFile`; it knows nothing of versions."""
+    with translated(path):
+        return LanceFileReader(path, columns=None if columns is None else list(columns))
+
+
+def forget_cached() -> None:
+    """Start over with empty caches: versions that were reclaimed must not be served from memory."""
+    _table_session.cache_clear()
+
+
+def dataset_exists(address: Address) -> bool:
+    """Whether a dataset with at least one version is at this address; other storage trouble is loud."""
+    try:
+        open_table(address, control=True)
+    except StorageError as error:
+        if error.kind == "NotFound":
+            return False
+        raise
+    return True
+
+
+def latest_version(address: Address) -> int:
+    """The newest version of a lineage, read fresh."""
+    return open_table(address, control=True).version
+
+
+def blob_field(name: str, *, nullable: bool = True, metadata: Mapping[str, str] | None = None) -> pa.Field:
+    """A blob column."""
+    created = lance.blob_field(name, nullable=nullable)
+    merged = {**(created.metadata or {}), **{k.encode(): v.encode() for k, v in (metadata or {}).items()}}
+    return created.with_metadata(merged) if merged else created
+
+
+def blob_array(values: Sequence[bytes | str | None]) -> Any:
+    """Values of a blob column: bytes are stored, a str is the URI of an external object."""
+    return lance.blob_array(list(values))
+
+
+# --- staging -----------------------------------------------------------------------------------------
+
+
+def stage_create(address: Address, schema: pa.Schema, rows: pa.Table | None = None) -> Staged:
+    """A new dataset with this schema, empty or with its first rows; committing it twice has one winner."""
+    with translated(address.uri):
+        fragments: list[FragmentMetadata] = []
+        if rows is not None and rows.num_rows:
+            fragments = write_data(rows, schema, address, mode="create")
+        transaction = Transaction(read_version=0, operation=LanceOperation.Overwrite(schema, fragments))
+    return Staged(address, 0, transaction, address.uri, inserted=0 if rows is None else rows.num_rows)
+
+
+def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
+    """New rows whose ids must be absent from base; a present id raises KeyConflict with that id."""
+    clash = next(iter(base.take_ids(rows["id"], ["id"])["id"].to_pylist()), None)
+    if clash is not None:
+        raise KeyConflict(base.address.location, clash)
+    # Proved absent, so no join with the whole table is needed; the exact slot guards against later inserts.
+    return stage_append(base, write_fragments(base, rows, base.schema))
+
+
+def stage_upsert(
+    base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None, known: pa.Table | None = None
+) -> Staged:
+    """Whole rows to insert or replace by id and, in the same transaction, ids to remove; no id is named twice.
+
+    `known` spares looking the ids up: the `id` and `_rowid` of exactly those that base has.
+    """
+    return _stage_places(Places(base, rows, deleted, known), rows)
+
+
+def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
+    """Whole rows that replace existing ones; StorageError(kind=Precondition) unless every id exists."""
+    return _stage_places(Places(base, rows).complete(rows), rows)
+
+
+def stage_delete(base: TableHandle, ids: pa.Array | Sequence[str]) -> Staged | None:
+    """Remove rows by id; None when no id is present, because then there is nothing to commit."""
+    places = Places(base, None, ids if isinstance(ids, pa.Array) else pa.array(ids, pa.utf8()))
+    return _stage_places(places, None) if len(places.ids) else None
+
+
+def stage_overwrite(
+    base: TableHandle,
+    schema: pa.Schema,
+    rows: pa.Table | pa.RecordBatchReader | None = None,
+    *,
+    fragments: Iterable[str] = (),
+) -> Staged:
+    """Replace the whole content and schema by rows, or by fragments written elsewhere; neither means truncate."""
+    with translated(base.address.uri):
+        written = parse_fragments(fragments)
+        if rows is not None:
+            written = write_data(rows, schema, base.address, mode="overwrite")
+        transaction = Transaction(read_version=base.version, operation=LanceOperation.Overwrite(schema, written))
+    return Staged(base.address, base.version, transaction, base.dataset, inserted=row_total(written))
+
+
+def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | None = None) -> Staged:
+    """Add fragments; with `over`, as many of their rows as it has found, numbered like those, take their places.
+
+    The caller has proved the ids of all other rows unique and absent from base.
+    """
+    return _stage_change(base, fragments, over, 0 if over is None else len(over.ids))
+
+
+def stage_carried(base: TableHandle, fragments: Iterable[FragmentMetadata]) -> Staged:
+    """Add fragments under the row ids they name. Nobody builds on an unpublished base; the slot tells if one did."""
+    transaction = Transaction(read_version=base.version, operation=LanceOperation.Append(list(fragments)))
+    return Staged(base.address, base.version, transaction, base.dataset)
+
+
+def stage_dates(base: TableHandle, step: Date) -> Staged:
+    """State in which versions the rows of fragments were created that `stage_carried` has added."""
+    with translated(base.address.uri):
+        transaction = change_rows(base, dated(base, step))
+    return Staged(base.address, base.version, transaction, base.dataset)
+
+
+def stage_restore(base: TableHandle, version: int) -> Staged:
+    """Make an older version's content the newest again; lance lands a stale one too, so check `Landed.exact`."""
+    transaction = Transaction(read_version=base.version, operation=LanceOperation.Restore(version=version))
+    return Staged(base.address, base.version, transaction, base.dataset)
+
+
+def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
+    """Build indexes, or further segments of them, as one transaction; no specs at all make an empty version."""
+    with translated(base.address.uri):
+        built = [segment for spec in specs for segment in index_segments.built(base.dataset, spec)]
+        removed = segments_named(base.dataset, {spec.name for spec in specs if spec.fragments is None})
+        transaction = Transaction(read_version=base.version, operation=LanceOperation.CreateIndex(built, removed))
+    return Staged(base.address, base.version, transaction, base.dataset)
+
+
+def stage_barrier(base: TableHandle) -> Staged:
+    """The same content once more; nothing that was staged on an earlier version can be committed after it."""
+    with translated(base.address.uri):
+        return Staged(base.address, base.version, repeat(base), base.dataset, properties={EFFECT: BARRIER})
+
+
+def build_segment(base: TableHandle, spec: IndexSpec) -> Any:
+    """Build one index over the fragments of a spec, for `join_segments` on this version; runs on any worker."""
+    with translated(base.address.uri):
+        return index_segments.built_here(base.dataset, spec)
+
+
+def join_segments(base: TableHandle, spec: IndexSpec, parts: Sequence[Any]) -> IndexSpec:
+    """The spec with what `build_segment` has built of it in parts, for `stage_index` on this version."""
+    with translated(base.address.uri):
+        return replace(spec, segments=index_segments.joined(base.address, base.dataset, spec, parts))
+
+
+def write_fragments(
+    target: Address | TableHandle,
+    rows: pa.Table | pa.RecordBatchReader,
+    schema: pa.Schema,
+    *,
+    mode: Literal["append", "overwrite"] = "append",
+) -> list[str]:
+    """Write data files for a later `stage_append` or `stage_overwrite`, described as JSON; runs on any worker.
+
+    An open table as the target spares lance from looking for its newest version, which means listing them all.
+    """
+    with translated(address_of(target).uri):
+        return [json.dumps(fragment.to_json()) for fragment in write_data(rows, schema, target, mode=mode)]
+
+
+# --- committing --------------------------------------------------------------------------------------
+
+
+def commit(staged: Staged) -> CommitOutcome:
+    """Commit one staged transaction exactly once; never repeat a call, lance would apply it again."""
+    staged.transaction.uuid = staged.uuid
+    staged.transaction.transaction_properties = dict(staged.properties)
+    hit("table_commit.pre")
+    started = time.monotonic()
+    try:
+        dataset = LanceDataset.commit(
+            staged.target,
+            staged.transaction,
+            storage_options=staged.address.root.storage_options,
+            enable_stable_row_ids=True if staged.base_version == 0 else None,
+            max_retries=0,
+        )
+        hit("table_commit.ack_lost")
+    except Exception as error:
+        return _failed_commit(staged, error)
+    finally:
+        slept(staged.address, started)
+    return Landed(dataset.version, _is_exact(staged, dataset), TableHandle(staged.address, dataset))
+
+
+def locate(address: Address, uuid: str, *, after: int) -> int | None:
+    """The version above `after` at which a transaction landed, or None when no version up to the newest has it."""
+    return open_table(address, control=True).find_transaction(uuid, after=after)
+
+
+def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = True) -> CommitOutcome:
+    """Insert rows by key in one step with lance's key filter: of two concurrent inserts of one key one is refused.
+
+    `Landed.exact` says that nothing else landed between base and this commit. Only for datasets whose key column
+    carries the primary-key annotation and no index; never for graph tables. A commit that took so long that versions
+    since its base may have been removed is Unknown: it can have landed among them, where nobody will ever read it.
+    """
+    started = time.monotonic()
+    try:
+        # A private dataset object: lance moves it to the committed version in place.
+        dataset = _reopen(base)
+        builder = dataset.merge_insert(key).when_not_matched_insert_all()
+        if update:
+            builder = builder.when_matched_update_all()
+        builder.conflict_retries(0).use_index(False).execute(rows)
+    except Exception as error:
+        if is_conflict(error):
+            return Refused(brief(error))
+        return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
+    if slept(base.address, started):
+        return Unknown(StorageError(f"{base.address.uri}: a commit took too long to be believed", kind="Unknown"))
+    return Landed(dataset.version, dataset.version == base.version + 1, TableHandle(base.address, dataset))
+
+
+def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
+    """Rewrite small fragments into larger ones, content unchanged, and return the newest version.
+
+    `tiered` leaves a fragment alone while it outweighs all smaller ones together, so that frequent calls rewrite
+    each row only a logarithmic number of times. Lance 14 breaks the indexes that a ref inherits from its parent when
+    it compacts them, so such a ref is left as it is until its indexes have been built on the ref itself.
+    """
+    if base.address.ref is not None and any(index.inherited for index in base.indices()):
+        return base
+    with translated(base.address.uri):
+        dataset = _reopen(base)
+        excluded = dominant_fragments(dataset) if tiered else []
+        dataset.optimize.compact_files(excluded_fragment_ids=excluded)
+    return open_table(base.address, control=True)
+
+
+def can_compact(base: TableHandle) -> bool:
+    """Whether `compact` would rewrite anything: adjacent small fragments, or ones with many deleted rows."""
+    with translated(base.address.uri):
+        return bool(Compaction.plan(base.dataset, {}).num_tasks())
+
+
+def preserves_content(address: Address, info: TransactionInfo) -> bool:
+    """Whether a version certainly holds the same rows and schema as the version before it."""
+    if info.never_changes_rows or not info.is_unmapped:
+        return info.never_changes_rows
+    return same_content(*(open_table(address, version).dataset for version in (info.version - 1, info.version)))
+
+
+# --- inside ------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _table_session() -> Any:
+    return _SESSION(index_cache_size_bytes=_TABLE_INDEX_CACHE, metadata_cache_size_bytes=_TABLE_METADATA_CACHE)
+
+
+@lru_cache(maxsize=1)
+def _control_session() -> Any:
+    # Mutable tips are read through a session that remembers nothing.
+    return _SESSION(index_cache_size_bytes=0, metadata_cache_size_bytes=0)
+
+
+def _opened(address: Address, version: int | None, *, shared: bool) -> TableHandle:
+    return TableHandle(address, _open(address, version, _table_session() if shared else _control_session()))
+
+
+def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
+    # Rows all over a large file are read in fewer and larger pieces than lance would by itself: a third less work.
+    block = _BLOCK_BYTES if address.root.is_local else None
+    options = address.root.storage_options
+    return lance.dataset(address.uri, version, block_size=block, storage_options=options, session=session)
+
+
+def _reopen(base: TableHandle) -> LanceDataset:
+    return _open(base.address, base.version, base.dataset.session())
+
+
+def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
+    """Put rows in the place of those found; what was found and has no successor is removed."""
+    written, row_ids = [], np.zeros(0, np.uint64)
+    if rows is not None and rows.num_rows:
+        rows, row_ids = places.replaced_first(rows)
+        written = numbered(write_fragments(places.base, rows, places.base.schema), row_ids)
+    staged = _stage_change(places.base, written, places, len(row_ids))
+    staged.created = places.created(row_ids) if len(row_ids) else None
+    return staged
+
+
+def _stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
+    with translated(base.address.uri):
+        created = parse_fragments(fragments)
+        shrunk, emptied = ([], []) if over is None else over.withdrawn()
+    counts = row_total(created) - replaced, replaced, 0 if over is None else len(over.ids) - replaced
+    transaction = change_rows(base, shrunk, emptied, created)
+    return Staged(base.address, base.version, transaction, base.dataset, *counts)
+
+
+def _failed_commit(staged: Staged, error: Exception) -> CommitOutcome:
+    if is_conflict(error):
+        return Refused(brief(error))
+    if staged.base_version == 0 and kind_of(error) == "NotFound" and dataset_exists(staged.address):
+        return Refused("the dataset exists already")  # lance looks for version 0 of a dataset that has been created
+    return Unknown(error if isinstance(error, OmnigraphError) else translate(error, staged.address.uri))
+
+
+def _is_exact(staged: Staged, dataset: LanceDataset) -> bool:
+    handle = TableHandle(staged.address, dataset)
+    return handle.version == staged.slot == handle.find_transaction(staged.uuid, after=staged.base_version)

@@ -1,0 +1,160 @@
+"""The commit graph of one manifest branch, kept as Arrow and decoded only as far as a caller looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import Corrupt
+from omnigraph.storage.manifest.row_codec import parse_commit
+from omnigraph.storage.manifest.rows import CommitRow
+
+LINEAGE_SCHEMA = pa.schema(
+    [
+        pa.field("commit_id", pa.utf8()),
+        pa.field("manifest_version", pa.uint64()),
+        pa.field("branch", pa.utf8()),
+        pa.field("metadata", pa.utf8()),
+    ]
+)
+_MAX_CHUNKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCommit:
+    """One commit as callers see it; `manifest_version` is the version that really introduced it."""
+
+    graph_commit_id: str
+    manifest_branch: str | None
+    manifest_version: int
+    parent_commit_id: str | None
+    merged_parent_commit_id: str | None
+    actor_id: str | None
+    created_at: int
+
+    @property
+    def lineage_key(self) -> tuple[int, int, str]:
+        """The total order of one branch's commits."""
+        return self.manifest_version, self.created_at, self.graph_commit_id
+
+    def document(self) -> dict[str, Any]:
+        """The commit as JSON spells it everywhere; the branch of main is null."""
+        return {
+            "graph_commit_id": self.graph_commit_id,
+            "graph_branch": self.manifest_branch,
+            "graph_manifest_version": self.manifest_version,
+            "parent_commit_id": self.parent_commit_id,
+            "merged_parent_commit_id": self.merged_parent_commit_id,
+            "actor_id": self.actor_id,
+            "created_at": self.created_at,
+        }
+
+
+class Lineage:
+    """Every commit of a manifest branch; immutable, cheap to extend, read and decoded only when it is looked at."""
+
+    __slots__ = ("_load", "_size", "_table")
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table: pa.Table | None = table
+        self._load: Callable[[], pa.Table] | None = None
+        self._size = int(table.num_rows)
+
+    @classmethod
+    def deferred(cls, size: int, load: Callable[[], pa.Table]) -> Lineage:
+        """A lineage of `size` commits that `load` reads when somebody first looks at one."""
+        lineage = cls(LINEAGE_SCHEMA.empty_table())
+        lineage._table, lineage._load, lineage._size = None, load, size
+        return lineage
+
+    @property
+    def table(self) -> pa.Table:
+        """One row per commit, in the columns of LINEAGE_SCHEMA."""
+        load, table = self._load, self._table  # in this order: another thread clears `_load` last
+        if table is None:
+            assert load is not None
+            table = load()  # threads that meet here read the same immutable rows twice
+            if table.num_rows != self._size:
+                raise Corrupt(f"manifest corrupt: {table.num_rows} commits where a scan has found {self._size}")
+            self._table = table
+            self._load = None
+        return table
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, commit_id: str) -> bool:
+        return self._find(commit_id) >= 0
+
+    def get(self, commit_id: str) -> GraphCommit | None:
+        """One commit, or None when this branch does not know it."""
+        position = self._find(commit_id)
+        return None if position < 0 else self._decode(position)
+
+    def beginning(self, text: str) -> list[str]:
+        """The ids that begin with a text."""
+        ids = self.table["commit_id"]
+        found: list[str] = ids.filter(pc.starts_with(ids, text)).to_pylist()
+        return found
+
+    def newest_first(self, limit: int | None = None) -> Iterator[GraphCommit]:
+        """Commits from the newest to the oldest by lineage key; decodes only what is consumed."""
+        return islice(self._descending(), limit)
+
+    def latest(self) -> GraphCommit | None:
+        """The maximum by lineage key: the head of a branch that has not committed yet."""
+        return next(self.newest_first(1), None)
+
+    def oldest(self) -> GraphCommit | None:
+        """The commit with which the graph began."""
+        if not len(self):
+            return None
+        first = pc.min(self.table["manifest_version"])
+        return self._decode(int(pc.index(self.table["manifest_version"], first).as_py()))
+
+    def first_parents(self, commit_id: str) -> Iterator[GraphCommit]:
+        """The commit, its parent, the parent's parent, …; ends at genesis or where the branch's knowledge ends."""
+        columns = [self.table[name].to_pylist() for name in LINEAGE_SCHEMA.names]
+        positions = {name: at for at, name in enumerate(columns[0])}
+        current: str | None = commit_id
+        while current is not None and (position := positions.get(current)) is not None:
+            commit = graph_commit(parse_commit(*(column[position] for column in columns)))
+            yield commit
+            current = commit.parent_commit_id
+
+    def extended(self, rows: pa.Table) -> Lineage:
+        """This lineage with more commits at the end; shares all existing memory."""
+        table = pa.concat_tables([self.table, rows])
+        # One chunk per commit would make every later kernel call slower; merging now and then keeps it flat.
+        return Lineage(table.combine_chunks() if table.column(0).num_chunks > _MAX_CHUNKS else table)
+
+    def _find(self, commit_id: str) -> int:
+        return int(pc.index(self.table["commit_id"], pa.scalar(commit_id, pa.utf8())).as_py())
+
+    def _descending(self) -> Iterator[GraphCommit]:
+        order = pc.sort_indices(self.table["manifest_version"], sort_keys=[("", "descending")])
+        decoded = (self._decode(position.as_py()) for position in order)
+        # Normally one commit per manifest version; a tie is resolved by the rest of the lineage key.
+        for _, group in groupby(decoded, key=lambda commit: commit.manifest_version):
+            yield from sorted(group, key=lambda commit: commit.lineage_key, reverse=True)
+
+    def _decode(self, position: int) -> GraphCommit:
+        return graph_commit(parse_commit(*(self.table[name][position].as_py() for name in LINEAGE_SCHEMA.names)))
+
+
+def graph_commit(row: CommitRow) -> GraphCommit:
+    """The public value of a commit row."""
+    return GraphCommit(
+        graph_commit_id=row.commit_id,
+        manifest_branch=row.branch,
+        manifest_version=row.manifest_version,
+        parent_commit_id=row.parent_commit_id,
+        merged_parent_commit_id=row.merged_parent_commit_id,
+        actor_id=row.actor_id,
+        created_at=row.created_at,
+    )

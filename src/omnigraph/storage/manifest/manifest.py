@@ -1,0 +1,259 @@
+"""The manifest dataset: load the state of a branch fresh, publish rows into it, keep it small.
+
+`load` always asks storage which version is newest; only the decoding of an exact version is remembered, because
+the content of an exact version never changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, ReadSetChanged, StorageError
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.refs import Identifier, Ref, read_ref
+from omnigraph.storage.lance.tables import CommitOutcome, Landed, Staged, TableHandle
+from omnigraph.storage.manifest.decode import Decision, ManifestState, decode_state, fold
+from omnigraph.storage.manifest.row_codec import encode_rows
+from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
+from omnigraph.storage.manifest.scan import scan_manifest
+from omnigraph.storage.manifest.stamp import check_stamp
+from omnigraph.storage.manifest.tips import forget_tips, open_tip
+from omnigraph.storage.manifest.trimmed import forget_scanned, rebuild_state
+
+__all__ = [
+    "CACHED_STATES", "Decision", "Loaded", "ManifestState", "advance", "cached_states", "carry_over",
+    "compact_manifest", "compaction_due", "decode_state", "fold", "forget_decoded", "load", "load_version", "newest",
+    "peek", "publish_rows", "refresh", "refs", "stage_genesis",
+]  # fmt: skip
+
+_log = logging.getLogger("omnigraph.storage")
+
+CACHED_STATES = 64
+_CACHED_BYTES = 256 << 20
+_BYTES_PER_COMMIT = 256  # what a commit takes once its lineage has been read
+_IDENTIFIER_ATTEMPTS = 8
+_TRIMMED_ATTEMPTS = 8
+_COMPACT_AT_FRAGMENTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A manifest branch at one version: the dataset to publish on and what it says."""
+
+    handle: TableHandle
+    state: ManifestState
+
+
+def load(root: Root, branch: str | None = None, *, allow_sealed: bool = False) -> Loaded:
+    """The newest state of a branch, read fresh; BranchNotFound when it is gone or sealed.
+
+    `allow_sealed` is for the one who deletes the branch and has to finish.
+    """
+    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+        handle, identifier = _open_newest(root, branch)
+        check_stamp(handle.schema, root.uri)
+        try:
+            loaded = Loaded(handle, _state_of(handle, branch, identifier))
+            break
+        except StorageError as error:
+            # A cleanup lets go of every version but the newest, and it need not be ours any more when it does.
+            if error.kind != "NotFound" or not remaining:
+                raise
+    _check_incarnation(loaded.state, allow_sealed=allow_sealed)
+    return loaded
+
+
+def refresh(loaded: Loaded) -> Loaded:
+    """The same when its branch is still at that version and incarnation, else the newest state; for use within seconds.
+
+    A probe costs much less than a load: a version file holds the row ids and versions of the whole dataset.
+    """
+    address, state = loaded.handle.address, loaded.state
+    if loaded.handle.latest_version() != state.version:
+        return load(address.root, state.branch)
+    if state.branch is not None:
+        ref = read_ref(address.trunk, state.branch)
+        if ref is None or ref.identifier != state.identifier:
+            return load(address.root, state.branch)
+    return loaded
+
+
+def peek(root: Root, branch: str) -> Loaded | None:
+    """The newest state in a branch's tree, be it sealed or left without a ref; None when there is no readable tree."""
+    ref = refs(root).get(branch)
+    try:
+        handle = tables.open_table(root.manifest(branch), control=True)
+    except StorageError as error:
+        if error.kind == "NotFound":
+            return None
+        raise
+    return Loaded(handle, _state_of(handle, branch, ref.identifier if ref is not None else ()))
+
+
+def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
+    """The state of one older version; versions below a branch's fork are found on its parent."""
+    known = refs(root) if branch is not None else {}
+    name = branch
+    while name is not None:
+        if name not in known:
+            raise BranchNotFound(name)
+        if version >= known[name].parent_version:
+            break
+        name = known[name].parent
+    identifier: Identifier = known[name].identifier if name is not None else ()
+    try:
+        handle = tables.open_table(root.manifest(name), version, control=True)
+    except HistoricalVersionReclaimed:
+        return rebuild_state(root.manifest(name), name, version, identifier)
+    check_stamp(handle.schema, root.uri)
+    return _state_of(handle, name, identifier)
+
+
+def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:
+    """The newest version of a branch's manifest and its incarnation: the probe before a warm read."""
+    handle, identifier = _open_newest(root, branch)
+    return handle.version, identifier
+
+
+def refs(root: Root) -> dict[str, Ref]:
+    """Every ref of the manifest dataset, the schema lock included."""
+    return tables.list_refs(open_tip(root.manifest()))  # lance reads them from files of their own, whatever the version
+
+
+def publish_rows(loaded: Loaded, rows: Sequence[ManifestRow]) -> CommitOutcome:
+    """Insert or update rows by object_id in one step; Refused means that somebody touched the same ids first."""
+    return tables.merge_rows(loaded.handle, encode_rows(rows), key="object_id")
+
+
+def advance(loaded: Loaded, rows: Iterable[ManifestRow], landed: Landed) -> ManifestState:
+    """The state that a publish produced: folded when nothing else landed in between, rescanned otherwise."""
+    state = loaded.state
+    if landed.exact:
+        folded = fold(state, rows, landed.version)
+        _remember(_key(landed.handle, state.branch, state.identifier), folded)
+        return folded
+    return _state_of(landed.handle, state.branch, state.identifier)
+
+
+def stage_genesis(root: Root, rows: Sequence[ManifestRow]) -> Staged:
+    """The creation of the manifest dataset with its first rows and its stamp, as one commit."""
+    return tables.stage_create(root.manifest(), MANIFEST_SCHEMA, encode_rows(rows))
+
+
+def compaction_due(handle: TableHandle) -> bool:
+    """Whether the manifest has enough fragments that rewriting them pays; costs nothing."""
+    return handle.fragment_count() >= _COMPACT_AT_FRAGMENTS
+
+
+def compact_manifest(
+    root: Root, branch: str | None = None, *, state: ManifestState | None = None, whole: bool = False
+) -> bool:
+    """Merge the manifest's small fragments in place; False when a concurrent publish won, which is harmless.
+
+    `state` is what the newest version was known to say; it then needs no decoding again after the compaction. `whole`
+    also rewrites what is too large to be rewritten often.
+    """
+    handle = tables.open_table(root.manifest(branch), control=True)
+    try:
+        compacted = tables.compact(handle, tiered=not whole)
+        if state is not None and state.version == handle.version:
+            carry_over(state, compacted)
+    except StorageError as error:
+        _log.debug("the manifest was not compacted: %s", error)
+        return False
+    return True
+
+
+def carry_over(state: ManifestState, compacted: TableHandle) -> None:
+    """Remember that a later version says the same, if only maintenance separates the two."""
+    for version in range(state.version + 1, compacted.version + 1):
+        info = compacted.transaction(version)
+        if info is None or not tables.preserves_content(compacted.address, info):
+            return  # somebody published in between
+    snapshot = replace(state.snapshot, manifest_version=compacted.version)
+    same = replace(state, version=compacted.version, snapshot=snapshot)
+    _remember(_key(compacted, state.branch, state.identifier), same)
+
+
+def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifier]:
+    address = root.manifest(branch)
+    if branch is None:
+        return open_tip(address), ()
+    for _ in range(_IDENTIFIER_ATTEMPTS):
+        before = read_ref(address.trunk, branch)
+        if before is None:
+            raise BranchNotFound(branch)
+        handle = open_tip(address)
+        after = read_ref(address.trunk, branch)
+        if after is not None and after.identifier == before.identifier:
+            return handle, before.identifier
+    raise ReadSetChanged(f"branch_identifier:{branch}")
+
+
+def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -> ManifestState:
+    key = _key(handle, branch, identifier)
+    state = _recall(key)
+    if state is None:
+        state = decode_state(scan_manifest(handle), branch=branch, version=handle.version, identifier=identifier)
+        _remember(key, state)
+    return state
+
+
+def _check_incarnation(state: ManifestState, *, allow_sealed: bool) -> None:
+    row = state.branch_row
+    if row is None or state.branch is None:
+        return
+    if row.sealed is not None and not allow_sealed:
+        raise BranchNotFound(state.branch)
+    if row.identifier != state.identifier:
+        raise Corrupt(f"branch manifest incarnation mismatch on '{state.branch}'")
+
+
+# --- decoded versions ----------------------------------------------------------------------------
+
+_StateKey = tuple[str, str | None, Identifier, int, str]
+_states: OrderedDict[_StateKey, ManifestState] = OrderedDict()
+_sizes: dict[_StateKey, int] = {}
+_states_lock = threading.Lock()
+
+
+def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _StateKey:
+    # The stamp tells a graph from another one that was deleted and created again at the same path.
+    return handle.address.uri, branch, identifier, handle.version, handle.stamp
+
+
+def forget_decoded() -> None:
+    """Drop every decoded version; only costs time. For tests and for measuring."""
+    forget_tips()
+    with _states_lock:
+        _states.clear()
+        _sizes.clear()
+    forget_scanned()
+
+
+def cached_states() -> int:
+    """How many decoded versions are remembered."""
+    return len(_states)
+
+
+def _recall(key: _StateKey) -> ManifestState | None:
+    with _states_lock:
+        state = _states.get(key)
+        if state is not None:
+            _states.move_to_end(key)
+        return state
+
+
+def _remember(key: _StateKey, state: ManifestState) -> None:
+    with _states_lock:
+        _states[key] = state
+        _states.move_to_end(key)
+        # Folded states share most of their memory; counting it for each of them only evicts a little early.
+        _sizes[key] = len(state.lineage) * _BYTES_PER_COMMIT + state.aborts.nbytes
+        while len(_states) > CACHED_STATES or (len(_states) > 1 and sum(_sizes.values()) > _CACHED_BYTES):
+            _sizes.pop(_states.popitem(last=False)[0])

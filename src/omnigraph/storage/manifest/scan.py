@@ -1,0 +1,82 @@
+"""One manifest version, read as far as it is looked at.
+
+Nearly every row of a long history is a commit or an old version, and most bytes of both are metadata that opening a
+graph never reads. So id, type and version of every row are scanned at once, whole rows are fetched only for the few
+that decide the state, and commits only when somebody asks for history. An exact version never changes, so what is
+fetched later belongs to the same moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import Corrupt, StorageError
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.handle import TableHandle
+
+CREATED_AT = "_row_created_at_version"
+SCAN_COLUMNS = (
+    "object_id",
+    "object_type",
+    "location",
+    "metadata",
+    "table_key",
+    "table_version",
+    "table_branch",
+    "row_count",
+    CREATED_AT,
+)
+COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
+_IS_COMMIT = "object_type = 'graph_commit'"
+_KEY_COLUMNS = ("object_id", "object_type", "table_version")
+_TRIMMED_ATTEMPTS = 8
+_ROW_COLUMNS = tuple(name for name in SCAN_COLUMNS if name != CREATED_AT)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The rows of one manifest version: id, type and version of all, and the rest on demand."""
+
+    keys: pa.Table
+    rows_at: Callable[[pa.Array], pa.Table]
+    commits: Callable[[], pa.Table]
+
+
+def scan_manifest(handle: TableHandle) -> Scan:
+    """What one version of a manifest holds."""
+    if not handle.address.root.is_local:
+        # Every further look is a round trip there, which costs more than the bytes it saves.
+        return scan_of(handle.scan(SCAN_COLUMNS))
+    keys = handle.scan(_KEY_COLUMNS)
+    return Scan(keys, lambda positions: _rows_at(handle, keys, positions), lambda: _commits(handle))
+
+
+def scan_of(table: pa.Table) -> Scan:
+    """The same view of rows that are in memory already."""
+    commits = table.select(list(COMMIT_COLUMNS)).filter(pc.equal(table["object_type"], "graph_commit"))
+    return Scan(table.select(list(_KEY_COLUMNS)), table.take, lambda: commits)
+
+
+def _rows_at(handle: TableHandle, keys: pa.Table, positions: pa.Array) -> pa.Table:
+    rows = handle.take_positions(positions, _ROW_COLUMNS)
+    if rows["object_id"].combine_chunks() != keys["object_id"].take(positions).combine_chunks():
+        raise Corrupt("manifest corrupt: rows are not where the scan found them")
+    return rows
+
+
+def _commits(handle: TableHandle) -> pa.Table:
+    at, wanted = handle, _IS_COMMIT
+    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+        try:
+            return at.scan(COMMIT_COLUMNS, wanted)
+        except StorageError as error:
+            if error.kind != "NotFound" or not remaining:
+                raise
+        # The version was trimmed since it was opened; commits are never changed, so the newest one has them all.
+        at = tables.open_table(handle.address, control=True)
+        wanted = f"{_IS_COMMIT} AND {CREATED_AT} <= {handle.version}"
+    raise AssertionError("the last attempt returns or raises")

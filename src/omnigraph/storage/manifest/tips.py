@@ -1,0 +1,60 @@
+"""The newest version of a manifest, opened again only when its version file is another one than last time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from omnigraph.errors import Corrupt
+from omnigraph.storage.base.layout import Address
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.handle import TableHandle
+from omnigraph.storage.lance.version_files import FileIdentity, hinted_version, newest_local_file
+
+_KEPT = 64
+
+_tips: OrderedDict[str, tuple[FileIdentity, TableHandle]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def open_tip(address: Address) -> TableHandle:
+    """The newest version of a manifest; refused when a newer one is known to have been there.
+
+    Storage is asked every time which file is newest. Opening that file costs a millisecond, asking some microseconds;
+    a version file never changes, so the same file means the same content. On an object store it is always opened.
+    """
+    found = newest_local_file(address.uri) if address.root.is_local else None
+    if found is None:
+        return _opened(address)
+    with _lock:
+        known = _tips.get(address.uri)
+        if known is not None and known[0] == found:
+            _tips.move_to_end(address.uri)
+            return known[1]
+    handle = _opened(address)
+    if handle.version == found.version:
+        _keep(address.uri, found, handle)
+    return handle
+
+
+def forget_tips() -> None:
+    """Drop every open tip; only costs time."""
+    with _lock:
+        _tips.clear()
+
+
+def _keep(uri: str, found: FileIdentity, handle: TableHandle) -> None:
+    with _lock:
+        _tips[uri] = (found, handle)
+        _tips.move_to_end(uri)
+        while len(_tips) > _KEPT:
+            _tips.popitem(last=False)
+
+
+def _opened(address: Address) -> TableHandle:
+    """Opened now; an older manifest looks perfectly sound, and the next writer would undo what the lost one had."""
+    known = hinted_version(address.uri) if address.root.is_local else None  # before opening: only later ones may come
+    handle = tables.open_table(address, control=True)
+    if known is not None and known > handle.version:
+        raise Corrupt(f"{address.uri}: version {known} is missing; restore its file in _versions from a backup")
+    return handle

@@ -1,0 +1,281 @@
+"""One attempt at a commit: stage, arm, commit the tables in their exact slots, publish, retire.
+
+Whatever goes wrong, the attempt ends decided: published, aborted, withdrawn without effect, or (when storage does
+not answer) released for others to resolve.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from omnigraph.errors import BranchNotFound, OmnigraphError, OperationAborted, ReadSetChanged, RecoveryRequired
+from omnigraph.ids import new_ulid, now_micros
+from omnigraph.storage.base import lease
+from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.base.lease import Heartbeat
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.manifest import Loaded
+from omnigraph.storage.manifest.rows import VersionRow
+from omnigraph.storage.protocol import fence, fold, recovery, sidecar
+from omnigraph.storage.protocol.barrier import older_writer
+from omnigraph.storage.protocol.capture import Txn, require_token
+from omnigraph.storage.protocol.fence import Abort
+from omnigraph.storage.protocol.forks import create_fork
+from omnigraph.storage.protocol.plan import PlannedTable, Planner, owned
+from omnigraph.storage.protocol.publication import Publication, Published
+from omnigraph.storage.protocol.sidecar import Sidecar
+from omnigraph.storage.protocol.table_steps import plant, stage_step
+from omnigraph.storage.protocol.writeset import Create, WriteSet
+
+_log = logging.getLogger(__name__)
+
+
+Publish = Callable[[Store, Publication, Loaded], Published]
+"""The publication door, handed in by the commit protocol: nothing else may open it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a control operation adds to an attempt: its own id, and work around the moment of publication."""
+
+    operation_id: str | None = None
+    gated: bool = False  # the caller holds the branch gate already, because it comes before graph control
+    after_arm: Callable[[], None] = lambda: None
+    after_table: Callable[[], None] = lambda: None
+    before_publish: Callable[[], None] = lambda: None
+    after_publish: Callable[[], None] = lambda: None
+
+
+class Attempt:
+    """A single try to publish one write set on one captured state; used once."""
+
+    def __init__(self, store: Store, txn: Txn, write: WriteSet, hooks: Hooks, publish: Publish) -> None:
+        self.store = store
+        self.txn = txn
+        self.write = write
+        self.hooks = hooks
+        self.operation_id = hooks.operation_id or new_ulid()
+        self._intent: Sidecar | None = None
+        self._leased_at = 0.0
+        self._heartbeat: Heartbeat | None = None
+        self._publish = publish
+        self._captured = txn.loaded
+        self._handles: list[TableHandle] = []
+        self._armed = False
+        self._effects = False  # a table may have moved, so the operation needs a decision before it is left
+        self._published: Published | None = None
+
+    def run(self) -> Published | None:
+        """Publish, or raise with the operation decided; None when no step would change anything."""
+        with lease.active(self.operation_id):
+            try:
+                return self._run()
+            except BaseException as error:
+                landed = self._give_up(error)
+                if landed is None or not isinstance(error, Exception):
+                    raise
+                return landed
+            finally:
+                if self._heartbeat is not None:
+                    self._heartbeat.stop()
+
+    def _run(self) -> Published | None:
+        planner = Planner(self.store, self.txn, self.operation_id, self._recover)
+        planned = planner.plan(self.write)
+        if not planned and self.write.delta.is_empty and not self.write.lineage_only:
+            return None
+        intent = self._intent = self._describe(planned)
+        if planned or self.write.writer_kind in ("SchemaApply", "BranchMerge"):
+            self._arm(intent)
+        versions = self._effect(planned)
+        self._check_lease()
+        self.hooks.before_publish()
+        self._effects = True  # from here on only a scan of the manifest can tell what happened
+        publication = recovery.publication_of(intent, versions)
+        published = self._published = self._confirmed(self._publish(self.store, publication, self._captured))
+        self.hooks.after_publish()
+        self._retire()
+        fold.after_commit(self.store, published, self._handles)
+        return published
+
+    def _describe(self, planned: list[PlannedTable]) -> Sidecar:
+        self._leased_at = time.monotonic()
+        return Sidecar(
+            operation_id=self.operation_id,
+            branch=self.txn.branch,
+            actor_id=self.write.actor_id,
+            writer_kind=self.write.writer_kind,
+            lease=lease.fresh_lease(self.store.settings.lease_ttl_ms),
+            authority=self.txn.token,
+            rollback_commit_id=new_ulid(),
+            merged_parent_commit_id=self.write.merged_parent,
+            created_at=now_micros(),
+            tables=tuple(table.plan for table in planned),
+            delta=self.write.delta,
+        )
+
+    # --- arming --------------------------------------------------------------------------------
+
+    def _arm(self, intent: Sidecar) -> None:
+        self._armed = True  # before the write: a failed put may still have created the file
+        sidecar.arm(self.store.objects, intent)
+        ttl = self.store.settings.lease_ttl_ms
+        self._heartbeat = Heartbeat(self._beat, ttl_ms=ttl, since=self._leased_at).start()
+        older = older_writer(self.store, intent)
+        if older is not None:
+            raise RecoveryRequired(older, "it was armed first and is still at work")
+        # Whoever arms after this sees our sidecar; whoever published before this has moved the head.
+        self._captured = manifest.refresh(self.txn.loaded)
+        require_token(self._captured.state, self.txn.token)
+        self.hooks.after_arm()
+
+    def _beat(self) -> None:
+        assert self._intent is not None
+        self._intent = sidecar.with_lease(self._intent, self._intent.lease.renewed())
+        sidecar.renew(self.store.objects, self._intent)
+
+    def _check_lease(self) -> None:
+        if self._heartbeat is not None and self._heartbeat.lapsed():
+            raise ReadSetChanged(f"lease:{self.operation_id}", expected="held", actual="lapsed")
+
+    # --- effects -------------------------------------------------------------------------------
+
+    def _effect(self, planned: list[PlannedTable]) -> tuple[VersionRow, ...]:
+        hit("mutation.post_sidecar_pre_fork")
+        # Everything that can fail without effect (forking, staging on the forks) comes before the first commit.
+        first = [table.first or self._stage(table, 0, _rooted(table)) for table in planned]
+        hit("mutation.post_fork_pre_commit")
+        for table, staged in zip(planned, first, strict=True):
+            self._handles.append(self._commit_table(table, staged))
+        hit("mutation.post_effects_pre_publish")
+        pairs = zip(planned, self._handles, strict=True)
+        return tuple(recovery.version_row(self.store, table.plan.table_key, handle) for table, handle in pairs)
+
+    def _commit_table(self, table: PlannedTable, first: Staged) -> TableHandle:
+        handle = self._commit_exactly(table, first)
+        hit("mutation.post_table_commit")
+        self.hooks.after_table()
+        for position in range(1, len(table.steps)):
+            if self.write.writer_kind == "BranchMerge":
+                hit("branch_merge.between_chunks")
+            handle = self._commit_exactly(table, self._stage(table, position, handle))
+            hit("mutation.post_table_commit")
+        return handle
+
+    def _stage(self, table: PlannedTable, position: int, handle: TableHandle) -> Staged:
+        step, plan = table.steps[position], table.plan
+        staged = stage_step(handle, plan.table_key, step, pin=plan.expected_version)
+        if staged is None:
+            raise ReadSetChanged(f"table:{plan.table_key}", expected="rows to delete", actual="none")
+        return owned(staged, plan, position, operation_id=self.operation_id, branch=self.txn.branch)
+
+    def _commit_exactly(self, table: PlannedTable, staged: Staged) -> TableHandle:
+        self._check_lease()
+        outcome = tables.commit(staged)
+        member = f"table:{table.plan.table_key}"
+        if isinstance(outcome, Refused):
+            raise ReadSetChanged(member, expected=staged.slot, actual=outcome.reason)
+        self._effects = True
+        if isinstance(outcome, Landed):
+            if outcome.exact:
+                return outcome.handle
+            raise ReadSetChanged(member, expected=staged.slot, actual=outcome.version)
+        found = tables.locate(staged.address, staged.uuid, after=staged.base_version)
+        if found != staged.slot:
+            raise ReadSetChanged(member, expected=staged.slot, actual=found) from outcome.cause
+        return tables.open_table(staged.address, found)
+
+    def _confirmed(self, published: Published) -> Published:
+        """What was published, looked at once more if this process may have slept while it was.
+
+        Lance compares a commit with the versions since its base that still exist. After a long sleep they may have been
+        trimmed, and a commit that was given up by others meanwhile may seem to land where nobody will ever read it.
+        """
+        if self._heartbeat is None or not self._heartbeat.lapsed():
+            return published
+        state = manifest.load(self.store.root, self.txn.branch).state
+        if state.decision(self.operation_id) != "published":
+            raise ReadSetChanged(f"lease:{self.operation_id}", expected="held", actual="lapsed")
+        return published
+
+    # --- endings -------------------------------------------------------------------------------
+
+    def _retire(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        if not self._armed:
+            return
+        try:
+            sidecar.remove(self.store.objects, self.operation_id)
+            self._armed = False
+        except OmnigraphError as error:
+            # The write is durable; the next writer finds the decision and removes the file.
+            _log.warning("sidecar of %s could not be deleted: %s", self.operation_id, error)
+
+    def _give_up(self, error: BaseException) -> Published | None:
+        """Decide the operation; the commit when it turns out to have been published after all."""
+        if self._published is not None:
+            _log.warning("commit %s is durable, but finishing it failed: %s", self.operation_id, error)
+            self._release()
+            return self._published
+        if not self._armed and not self._effects:
+            return None
+        try:
+            if self._effects and not isinstance(error, OperationAborted):
+                self._published = self._settle(error)
+            if self._published is not None:
+                self.hooks.after_publish()
+            elif self._given_up_by_others(error):
+                return None  # the sidecar stays: it is how a recovery that died halfway is finished by the next one
+            self._retire()
+        except OmnigraphError as trouble:
+            self._release()
+            if self._published is None:
+                raise RecoveryRequired(self.operation_id, f"it could not be decided ({trouble})") from error
+        return self._published
+
+    def _given_up_by_others(self, error: BaseException) -> bool:
+        """Whether a recovery took this process for dead; it owes history a commit and the audit a row."""
+        slept = self._heartbeat is not None and self._heartbeat.lapsed()
+        if not (slept or isinstance(error, OperationAborted)):
+            return False
+        try:
+            state = manifest.load(self.store.root, self.txn.branch).state
+        except BranchNotFound:
+            return True
+        marker = state.abort_row(self.operation_id)
+        begun = self._intent is not None and self._intent.rollback_commit_id in state.lineage
+        return begun or (marker is not None and marker.aborted_by == "recovery")
+
+    def _settle(self, error: BaseException) -> Published | None:
+        abort = Abort(self.write.writer_kind, "writer", f"{type(error).__name__}: {error}")
+        if fence.settle(self.store, self.txn.branch, self.operation_id, abort) == "aborted":
+            return None
+        state = manifest.load(self.store.root, self.txn.branch).state
+        commit = state.lineage.get(self.operation_id)
+        return None if commit is None else Published(commit, state)
+
+    def _release(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        if self._armed and self._intent is not None:
+            with suppress(OmnigraphError):
+                sidecar.renew(self.store.objects, sidecar.with_lease(self._intent, self._intent.lease.released()))
+
+    def _recover(self, operation_id: str) -> None:
+        recovery.recover(self.store, operation_id, gated=False)
+
+
+def _rooted(table: PlannedTable) -> TableHandle:
+    """The lineage that a table's first step is staged on, made now that the intent is durable."""
+    step = table.steps[0]
+    if isinstance(step, Create) and step.seed is not None:
+        return plant(table.address, step.seed)
+    return create_fork(table.plan, table.address)

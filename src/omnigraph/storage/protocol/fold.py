@@ -1,0 +1,41 @@
+"""Light maintenance: commits stay fast and small because writers fold and trim what commits leave behind.
+
+Everything here preserves content, so the next writer builds on it, an interruption leaves nothing to recover, and a
+failure is not worth more than a log line.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.compact import mark
+from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol.publication import Published
+from omnigraph.storage.protocol.trim import trim_manifest
+
+_log = logging.getLogger(__name__)
+
+
+def after_commit(store: Store, published: Published, written: Iterable[TableHandle]) -> None:
+    """Compact and trim the manifest, and compact the tables just written, past their thresholds; never raises."""
+    settings = store.settings
+    try:
+        if 0 < settings.manifest_compact_fragments <= published.fragments:
+            manifest.compact_manifest(store.root, published.state.branch, state=published.state)
+            if keep := settings.manifest_keep_versions:
+                trim_manifest(store.root, published.state.branch, keep=keep, at_least=keep, state=published.state)
+        for handle in written:
+            if 0 < settings.table_compact_fragments <= handle.fragment_count():
+                _compact_table(handle)
+    except Exception as error:
+        _log.info("compaction after commit %s was left out: %s", published.commit.graph_commit_id, error)
+
+
+def _compact_table(handle: TableHandle) -> None:
+    compacted = tables.compact(handle, tiered=True)
+    if compacted.version != handle.version:
+        mark(compacted)

@@ -1,0 +1,178 @@
+"""The one publication door: graph content, schema and table pointers become visible here and nowhere else."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable
+
+from omnigraph.errors import (
+    BadRequest,
+    Corrupt,
+    ExpectedVersionMismatch,
+    OperationAborted,
+    ReadSetChanged,
+    RowLevelCasContention,
+    StorageError,
+)
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Unknown
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.manifest import Loaded, ManifestState
+from omnigraph.storage.manifest.rows import (
+    CommitRow,
+    ControlRow,
+    HeadRow,
+    ManifestRow,
+    TableRow,
+    TombstoneRow,
+    VersionRow,
+)
+from omnigraph.storage.protocol.capture import branch_row_of, require_token
+from omnigraph.storage.protocol.publication import Publication, Published
+from omnigraph.storage.protocol.writeset import Rename
+
+_JITTER_SECONDS = (0.005, 0.050)
+
+
+def publish(store: Store, publication: Publication, captured: Loaded | None = None) -> Published:
+    """Make a commit visible exactly once, or raise without effect.
+
+    The first attempt may run on a state captured earlier: whatever has moved since conflicts on the head row, the
+    branch row or the decision row, and the next attempt then starts from a fresh scan.
+    """
+    loaded = captured
+    outcome: CommitOutcome | None = None
+    for _ in range(store.settings.publisher_retry_budget + 1):
+        if loaded is None and (loaded := _load(store, publication.branch)) is None:
+            continue
+        done = _already_decided(loaded.state, publication)
+        if done is not None:
+            return done
+        rows = rows_of(store, loaded.state, publication)
+        outcome = _attempt(loaded, rows)
+        if isinstance(outcome, Landed):
+            failpoints.hit("publish.after_commit")
+            state = manifest.advance(loaded, rows, outcome)
+            return _published(state, publication, fragments=outcome.handle.fragment_count())
+        loaded = None
+        if isinstance(outcome, Refused):
+            _pause()
+    # The last attempt may have been the unknown one that landed.
+    done = _already_decided(manifest.load(store.root, publication.branch).state, publication)
+    if done is not None:
+        return done
+    if isinstance(outcome, Unknown):
+        raise outcome.cause
+    raise RowLevelCasContention(store.settings.publisher_retry_budget + 1)
+
+
+def _load(store: Store, branch: str | None) -> Loaded | None:
+    try:
+        failpoints.hit("publish.load_state_contention")
+    except StorageError:
+        _pause()
+        return None
+    return manifest.load(store.root, branch)
+
+
+def _attempt(loaded: Loaded, rows: list[ManifestRow]) -> CommitOutcome:
+    failpoints.hit("publish.pre_commit")
+    outcome = manifest.publish_rows(loaded, rows)
+    try:
+        failpoints.hit("publish.ack_lost")
+    except StorageError as error:
+        return Unknown(error)
+    return outcome
+
+
+def _already_decided(state: ManifestState, publication: Publication) -> Published | None:
+    match state.decision(publication.commit_id):
+        case "published":
+            return _published(state, publication)
+        case "aborted":
+            raise OperationAborted(publication.commit_id)
+        case None:
+            return None
+
+
+def _published(state: ManifestState, publication: Publication, *, fragments: int = 0) -> Published:
+    commit = state.lineage.get(publication.commit_id)
+    if commit is None:
+        raise Corrupt(f"commit {publication.commit_id} was published but its row is gone")
+    return Published(commit, state, fragments)
+
+
+def rows_of(store: Store, state: ManifestState, publication: Publication) -> list[ManifestRow]:
+    """The rows of a publication on this state, after checking that the state still allows it."""
+    if publication.token is not None:
+        require_token(state, publication.token)
+    for table_key, expected in publication.expected.items():
+        actual = state.current_version(table_key)
+        if actual != expected:
+            raise ExpectedVersionMismatch(table_key, expected=expected, actual=actual)
+    delta = publication.delta
+    rows: list[ManifestRow] = [*delta.registrations, *delta.tombstones]
+    claimed = {row.table_key for row in publication.versions}
+    for rename in delta.renames:
+        rows += _rename(state, rename, moves_version=rename.target not in claimed)
+    rows += _moving(state, [*publication.versions, *delta.pointers])
+    if delta.target_schema is not None:
+        rows += [delta.target_schema, _held_control(state, publication.commit_id)]
+    registered = branch_row_of(store, state)
+    if registered is not None:
+        rows.append(registered)  # unchanged, so that a publish and a seal of the branch conflict
+    rows += _lineage(state, publication)
+    manifest.fold(state, rows, state.version + 1)  # refuses a state that could not be read back
+    return rows
+
+
+def _rename(state: ManifestState, rename: Rename, *, moves_version: bool) -> Iterable[ManifestRow]:
+    entry = state.snapshot.entry(rename.source)
+    yield TombstoneRow(rename.source, entry.version)
+    yield TableRow(rename.target, entry.location, entry.identity, renamed_from=rename.source)
+    if moves_version:
+        yield VersionRow(rename.target, entry.version, entry.ref, entry.row_count, entry.evidence)
+
+
+def _moving(state: ManifestState, versions: list[VersionRow]) -> list[VersionRow]:
+    """Versions that change something; a version that is published already, identically, needs no row."""
+    repeated = [key for key, count in Counter(row.table_key for row in versions).items() if count > 1]
+    if repeated:
+        raise BadRequest(f"two versions of '{repeated[0]}' in one commit")
+    moving = [row for row in versions if state.published.get(row.table_key) != row]
+    for row in moving:
+        known = state.published.get(row.table_key)
+        floor = max(known.version if known is not None else 0, state.tombstones.get(row.table_key, 0))
+        if row.version <= floor:
+            # The greatest version wins when a snapshot is read back, so a smaller one would silently be lost.
+            raise ExpectedVersionMismatch(row.table_key, expected=row.version - 1, actual=floor)
+    return moving
+
+
+def _held_control(state: ManifestState, operation_id: str) -> ControlRow:
+    control = state.control
+    if control is None or control.holder is None or control.holder.operation_id != operation_id:
+        holder = control.holder.operation_id if control is not None and control.holder is not None else None
+        raise ReadSetChanged("graph_control", expected=operation_id, actual=holder)
+    return control
+
+
+def _lineage(state: ManifestState, publication: Publication) -> Iterable[ManifestRow]:
+    parent = state.effective_head
+    yield CommitRow(
+        commit_id=publication.commit_id,
+        manifest_version=state.version + 1,
+        branch=publication.branch,
+        created_at=publication.created_at,
+        parent_commit_id=parent,
+        merged_parent_commit_id=publication.merged_parent,
+        actor_id=publication.actor_id,
+    )
+    yield HeadRow(publication.branch, publication.commit_id, parent)
+
+
+def _pause() -> None:
+    time.sleep(random.uniform(*_JITTER_SECONDS))

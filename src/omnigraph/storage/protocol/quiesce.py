@@ -1,0 +1,40 @@
+"""The clean state that maintenance asks for: no operation unresolved, none at work."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from omnigraph.errors import RecoveryRequired
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol import sidecar
+from omnigraph.storage.protocol.capture import control_is_held
+
+_POLL_SECONDS = (0.005, 0.040)
+
+
+def require_clean(store: Store, what: str) -> None:
+    """Return when no sidecar is left; operations at work are waited for, abandoned ones are refused at once."""
+    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
+    while (found := _unresolved(store)) is not None:
+        operation_id, live = found
+        if not live or time.monotonic() > deadline:
+            raise RecoveryRequired(operation_id, f"{what} needs a clean recovery state")
+        time.sleep(random.uniform(*_POLL_SECONDS))
+    _refuse_schema_apply(store, what)
+
+
+def _unresolved(store: Store) -> tuple[str, bool] | None:
+    for operation_id in sidecar.pending(store.objects):
+        intent = sidecar.load(store.objects, operation_id)
+        if intent is not None:
+            return operation_id, sidecar.is_live(intent, skew_ms=store.settings.lease_skew_ms)
+    return None
+
+
+def _refuse_schema_apply(store: Store, what: str) -> None:
+    control = manifest.load(store.root).state.control
+    holder = None if control is None else control.holder
+    if holder is not None and holder.kind == "schema_apply" and control_is_held(store, holder):
+        raise RecoveryRequired(holder.operation_id, f"{what} waits for a schema apply in progress")

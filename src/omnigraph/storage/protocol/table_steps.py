@@ -1,0 +1,115 @@
+"""Steps to transactions: stage one step of a write set on an exact version of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import BadRequest, KeyConflict
+from omnigraph.storage.base.layout import Address
+from omnigraph.storage.lance import parts, tables
+from omnigraph.storage.lance.patch import Places, numbered
+from omnigraph.storage.lance.staged import Carry, Date
+from omnigraph.storage.lance.tables import Staged, TableHandle
+from omnigraph.storage.protocol.writeset import (
+    AppendFragments,
+    AppendParts,
+    BuildIndexes,
+    Create,
+    Delete,
+    KnownUpdate,
+    Overwrite,
+    OverwriteFragments,
+    OverwriteParts,
+    Patch,
+    ReplaceParts,
+    RestorePin,
+    Seed,
+    Step,
+    StrictInsert,
+    Upsert,
+)
+
+
+def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> Staged | None:
+    """The step as an uncommitted transaction on `base`; None when it would change nothing."""
+    match step:
+        case StrictInsert(rows):
+            return _stage_insert(base, table_key, rows)
+        case Upsert(rows):
+            return tables.stage_upsert(base, last_per_id(rows))
+        case Patch(rows, deleted, known):
+            return tables.stage_upsert(base, rows, deleted, known)
+        case KnownUpdate(rows):
+            return tables.stage_update(base, last_per_id(rows))
+        case Delete(ids):
+            return tables.stage_delete(base, ids)
+        case Overwrite(rows):
+            return tables.stage_overwrite(base, rows.schema, rows)
+        case AppendFragments(fragments):
+            return tables.stage_append(base, fragments)
+        case OverwriteFragments(schema, fragments):
+            return tables.stage_overwrite(base, schema, fragments=fragments)
+        case AppendParts(locations):
+            return tables.stage_append(base, parts.adopt(base, locations))
+        case ReplaceParts(replacing, fresh):
+            return _stage_replacement(base, replacing, fresh)
+        case OverwriteParts(schema, locations):
+            return tables.stage_overwrite(base, schema, fragments=parts.adopt(base, locations, renumber=False))
+        case RestorePin():
+            return tables.stage_restore(base, pin)
+        case BuildIndexes(specs):
+            return tables.stage_index(base, specs)
+        case Carry(carried):
+            return tables.stage_carried(base, carried)
+        case Date():
+            return tables.stage_dates(base, step)
+        case Create(schema, seed) if seed is not None:
+            return tables.stage_overwrite(base, schema)
+        case Create():
+            raise BadRequest(f"'{table_key}' exists already; only the first step of a new table creates it")
+
+
+def stage_first(address: Address, step: Create) -> Staged:
+    """The creation of a table's dataset."""
+    return tables.stage_create(address, step.schema)
+
+
+def plant(address: Address, seed: Seed) -> TableHandle:
+    """A new dataset that stands at its seed's version number; the creating step replaces everything in it."""
+    source = tables.open_table(address.root.table(seed.location, seed.ref), seed.version)
+    return tables.clone(source, address)
+
+
+def last_per_id(rows: pa.Table) -> pa.Table:
+    """The last row of each id, in input order; lance would insert every duplicate of a new id."""
+    ids = rows["id"].combine_chunks() if isinstance(rows["id"], pa.ChunkedArray) else rows["id"]
+    if pc.count_distinct(ids).as_py() == len(ids):
+        return rows
+    codes = pc.dictionary_encode(ids).indices.to_numpy(zero_copy_only=False)
+    last = np.empty(int(codes.max()) + 1, dtype=np.int64)
+    last[codes] = np.arange(len(codes))  # the last assignment of a code wins
+    return rows.take(pa.array(np.sort(last)))
+
+
+def _stage_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Staged:
+    ids = rows["id"]
+    if pc.count_distinct(ids).as_py() != len(ids):
+        counts = pc.value_counts(ids)
+        repeated = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
+        raise KeyConflict(table_key, repeated[0].as_py())
+    try:
+        return tables.stage_insert(base, rows)
+    except KeyConflict as error:
+        raise KeyConflict(table_key, error.entity_id) from error
+
+
+def _stage_replacement(base: TableHandle, replacing: Sequence[str], fresh: Sequence[str]) -> Staged:
+    """Only ids come here: the rows stay in the files that workers have written."""
+    ids = parts.ids_of(base.address.root, replacing)
+    places = Places(base, ids).complete(ids)
+    successors = numbered(parts.adopt(base, replacing), places.replaced_first(ids)[1])
+    return tables.stage_append(base, [*successors, *parts.adopt(base, fresh)], places)

@@ -1,0 +1,248 @@
+"""The value every write becomes: what changes, table by table, and what the manifest says about it afterwards.
+
+Mutations, loads, merges, schema changes and maintenance all hand a `WriteSet` to the one commit protocol; none of
+them commits anything itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from omnigraph.errors import BadRequest
+from omnigraph.storage.lance.staged import Carry, Date, IndexSpec
+from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
+
+WriterKind = Literal["Mutation", "Load", "SchemaApply", "BranchMerge", "EnsureIndices", "Optimize"]
+
+
+@dataclass(frozen=True, slots=True)
+class StrictInsert:
+    """Add rows whose ids must not exist yet."""
+
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """Add rows, replacing whole rows of the same id; within the batch the last row of an id wins."""
+
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Add or replace whole rows by id and remove others, all in one version; every id is named once.
+
+    `known` has the `id` and `_rowid` of exactly those of them that are there, when the writer has found out already.
+    """
+
+    rows: pa.Table
+    deleted: pa.Array
+    known: pa.Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownUpdate:
+    """Replace whole rows whose ids must all exist."""
+
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove the rows with these ids."""
+
+    ids: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Replace the whole table, and its schema, by these rows."""
+
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class AppendFragments:
+    """Add data files that executors have written; the caller has proved the ids new and distinct."""
+
+    fragments: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OverwriteFragments:
+    """Replace the whole table by data files that executors have written."""
+
+    schema: pa.Schema
+    fragments: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendParts:
+    """Add scratch parts that executors have written; the caller has proved the ids new and distinct."""
+
+    locations: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceParts:
+    """Put scratch parts in the place of rows with the same ids, and add others; all of it makes one version.
+
+    Every id of `replacing` exists; the caller has proved those of `fresh` new, and all of them distinct.
+    """
+
+    replacing: tuple[str, ...]
+    fresh: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OverwriteParts:
+    """Replace the whole table by scratch parts that executors have written."""
+
+    schema: pa.Schema
+    locations: tuple[str, ...]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePin:
+    """Commit the published content once more, so that the published version grows (rename back and forth)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A published version whose number a new dataset continues."""
+
+    location: str
+    ref: str | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """An empty table with this schema; the first step of a new type, whether or not a dropped one left its dataset.
+
+    Versions of a key only grow. A name that was hidden at some version, and whose old dataset now belongs to a renamed
+    type, gets a new dataset that starts above that version: it continues the numbers of its `seed`.
+    """
+
+    schema: pa.Schema
+    seed: Seed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildIndexes:
+    """Build these indexes over the rows as they are; all of them make one version."""
+
+    specs: tuple[IndexSpec, ...]
+
+
+Step = (
+    StrictInsert
+    | Upsert
+    | Patch
+    | KnownUpdate
+    | Delete
+    | Overwrite
+    | AppendFragments
+    | OverwriteFragments
+    | AppendParts
+    | ReplaceParts
+    | OverwriteParts
+    | RestorePin
+    | Create
+    | BuildIndexes
+    | Carry
+    | Date
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrite:
+    """The ordered steps for one table; each becomes one dataset version.
+
+    `location` and `expected` are set only for tables the snapshot does not show: where the dataset is (to be) and
+    the version the manifest must report for the key (0 when never registered, the tombstone when dropped).
+    """
+
+    table_key: str
+    steps: tuple[Step, ...]
+    location: str | None = None
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A type keeps its dataset and identity under another key."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestDelta:
+    """Manifest changes beyond the versions that table steps produce."""
+
+    pointers: tuple[VersionRow, ...] = ()
+    registrations: tuple[TableRow, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    tombstones: tuple[TombstoneRow, ...] = ()
+    target_schema: SchemaRow | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.pointers or self.registrations or self.renames or self.tombstones or self.target_schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteSet:
+    """One graph commit to be: all of it becomes visible together, or nothing does.
+
+    `reprepare` says that a moved head may be answered by preparing again (inserts and upserts); otherwise the caller
+    is told that what it read has changed. `lineage_only` keeps a commit that changes no content (an empty load).
+    """
+
+    writer_kind: WriterKind
+    tables: tuple[TableWrite, ...] = ()
+    delta: ManifestDelta = field(default_factory=ManifestDelta)
+    actor_id: str | None = None
+    merged_parent: str | None = None
+    reprepare: bool = False
+    lineage_only: bool = False
+
+    def __post_init__(self) -> None:
+        keys = [table.table_key for table in self.tables]
+        if len(set(keys)) != len(keys):
+            raise BadRequest("a write set names one table twice")
+        trimmed = (TableWrite(t.table_key, tuple(filter(_acts, t.steps)), t.location, t.expected) for t in self.tables)
+        kept = sorted((table for table in trimmed if table.steps), key=lambda table: table.table_key)
+        object.__setattr__(self, "tables", tuple(kept))
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether there is anything to publish."""
+        return bool(self.tables) or not self.delta.is_empty or self.lineage_only
+
+
+def _acts(step: Step) -> bool:
+    """A step without rows leaves its table alone, except where emptiness is the content."""
+    match step:
+        case StrictInsert(rows) | Upsert(rows) | KnownUpdate(rows):
+            return bool(rows.num_rows)
+        case Patch(rows, deleted):
+            return bool(rows.num_rows or len(deleted))
+        case Delete(ids):
+            return len(ids) > 0
+        case AppendFragments(fragments):
+            return bool(fragments)
+        case AppendParts(locations):
+            return bool(locations)
+        case _:
+            return True
