@@ -16,7 +16,7 @@ from omnigraph.cluster.declaration.providers import check_providers, provider_ad
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
 from omnigraph.cluster.state.digests import config_digest, graph_digest, provider_digest
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 
@@ -155,9 +155,16 @@ class _Assembly:
     def _check_pipelines(self) -> None:
         if self.config.pipelines is None:
             return
-        from omnigraph.cluster.declaration.pipelines import check_pipelines
-
         try:
-            check_pipelines(self.config.pipelines, self.declared.directory, frozenset(self.config.graphs))
+            _check_pipelines(self.config.pipelines, self.declared.directory, frozenset(self.config.graphs))
         except OmnigraphError as error:
             self.declared.found.error("invalid_pipeline", "pipelines", f"{error.message} ({FILE_NAME})")
+
+
+def _check_pipelines(declared: Mapping[str, Any], directory: Path, graphs: frozenset[str]) -> None:
+    """Refuse a pipeline that cannot run: of the wrong shape, or for a graph that is not declared."""
+    from omnigraph.pipeline.runs.declared import parse_pipelines
+
+    for name, pipeline in parse_pipelines(declared, directory).items():
+        if pipeline.graph not in graphs:
+            raise BadRequest(f"pipelines.{name}.graph: no graph '{pipeline.graph}' is declared in '{directory}'")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
 
+from omnigraph.compiler.catalog.migrate import Plan
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.diagnostics import CompileError
+from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.compiler.source import Source
 from omnigraph.engine.schema.apply import apply_schema as apply
 from omnigraph.engine.schema.apply import plan_schema
 from omnigraph.engine.values.result import MutationResult
 from omnigraph.engine.write.mutate import MutationCall, run_mutation
+from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer, compact
 from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_branch, precondition, refuse_precondition
@@ -18,7 +24,6 @@ from omnigraph.server.http.models import ChangeRequest, SchemaApplyRequest
 from omnigraph.server.http.outputs import change_output
 from omnigraph.server.http.refusal import refuse
 from omnigraph.server.routes.reads import Asked
-from omnigraph.server.stored_checks import require_queries_fit
 
 
 async def mutate(exchange: Exchange) -> Response:
@@ -68,9 +73,20 @@ async def apply_schema(exchange: Exchange) -> Response:
     def run() -> dict[str, Any]:
         core.require_writable()
         core.require_allowed(exchange.actor, Action.SCHEMA_APPLY, target=MAIN)
-        require_queries_fit(served.queries, plan_schema(core, desired, allow_data_loss=body.allow_data_loss))
+        _require_queries_fit(served.queries, plan_schema(core, desired, allow_data_loss=body.allow_data_loss))
         return apply(core, desired, allow_data_loss=body.allow_data_loss, actor=exchange.actor).to_json()
 
     served.cut.require_free()
     with exchange.admit(len(body.schema_source.encode())):
         return answer({"uri": served.uri, **await exchange.write(run)})
+
+
+def _require_queries_fit(queries: Mapping[str, StoredQuery], plan: Plan) -> None:
+    """Refuse a plan that would break a stored query; an unsupported plan is refused for its own reasons."""
+    if not plan.supported or not plan.steps:
+        return
+    for query in queries.values():
+        try:
+            compile_query(query.source, plan.target.catalog, query.name)
+        except CompileError as error:
+            raise BadRequest(f"the stored query '{query.name}' would no longer compile: {error.summary}") from error
