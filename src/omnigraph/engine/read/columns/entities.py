@@ -155,6 +155,10 @@ class Entities:
         """Whether the stored columns are exactly those of the catalog; not so at a view from before a schema change."""
         return self._layout.as_named
 
+    def property_id(self, name: str) -> str:
+        """The identity of a property, which a rename keeps; empty for a column that is none."""
+        return str(self._info.property_ids.get(name, ""))
+
     @property
     def content_key(self) -> Hashable:
         """Names this table's exact content within its graph; branches that share it share the name."""
@@ -270,18 +274,18 @@ class Entities:
         self.bytes_read += page.nbytes
 
     def _hold(self, names: list[str], table: pa.Table) -> Rows:
-        rows, table = _ascending(table)
         self.count_read(table)
+        rows, table = _ascending(table)
         index = RowIndex(rows)
         for name in names:
-            self._held.setdefault(name, []).append(Held(index, self._column(name, table)))
+            self._held.setdefault(name, []).append(Held(index, self._column(name, table, len(rows))))
         return rows
 
-    def _column(self, name: str, table: pa.Table) -> pa.Array:
+    def _column(self, name: str, table: pa.Table, length: int) -> pa.Array:
         """A column under its current name and type; null where it did not exist yet."""
         kind, stored = self._layout.types[name], self._layout.stored[name]
         if stored is None:
-            return pa.nulls(table.num_rows, kind)
+            return pa.nulls(length, kind)  # a table without a stored column does not know how many rows it has
         column = one_chunk(table[stored])
         return column if self.as_named or column.type == kind else column.cast(kind)
 
@@ -364,7 +368,7 @@ class Entities:
 
 
 def _ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
-    """A scanned table without its `_rowid` column, and those row ids; both in ascending order of row id."""
+    """The row ids of a scanned table and its other columns, if any; both in ascending order of row id."""
     rows = row_ids(table[ROW_ID])
     table = table.drop_columns([ROW_ID])
     if len(rows) > 1 and bool((rows[1:] < rows[:-1]).any()):

@@ -17,7 +17,6 @@ from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.search.segment import Segment
-from omnigraph.engine.values.arrow import PROPERTY_ID
 from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
 
 # Below this many rows analysing a column takes less time than looking for files.
@@ -56,10 +55,8 @@ class TextColumn:
 
     @cached_property
     def identity(self) -> str:
-        """Tells a property from a later one of the same name."""
-        stored = self.table.handle.schema.field(self.name).metadata if self.table.as_named else None
-        named: bytes = (stored or {}).get(PROPERTY_ID.encode(), b"")
-        return named.decode()
+        """Tells a property from another one of the same name: a later one, or that of another schema."""
+        return self.table.property_id(self.name)
 
     @property
     def is_large(self) -> bool:
