@@ -211,9 +211,8 @@ class _Evaluation:
             if result:
                 return -result if key.descending else result
         for column in self.read.columns:
-            united = isinstance(column.expr, ir.Node) and column.expr.fields is not None
             listed = any(isinstance(row[column.name], list | tuple) for row in (left, right))
-            if not column.is_aggregate and not listed and not united:
+            if not column.is_aggregate and not listed:
                 result = compare_total(left[column.name], right[column.name])
                 if result:
                     return result

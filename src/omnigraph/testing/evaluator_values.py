@@ -17,11 +17,11 @@ Assignment: TypeAlias = dict[str, Entity | None]
 
 
 def compare_total(left: Any, right: Any) -> int:
-    """-1, 0 or 1; null is smallest, text goes by bytes, a node by its id."""
+    """-1, 0 or 1; null is smallest, text goes by bytes, a node by its id and then by the name of its type."""
     if left is None or right is None:
         return (left is not None) - (right is not None)
     if isinstance(left, dict):
-        left, right = left["id"], right["id"]
+        left, right = ((node["id"].encode(), node.get("@type") or node.get("_table", "")) for node in (left, right))
     if isinstance(left, str):
         left, right = left.encode(), right.encode()
     return int(left > right) - int(left < right)

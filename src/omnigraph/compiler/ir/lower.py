@@ -168,6 +168,4 @@ def _reuse_score(expr: ir.Expr, rank: ir.RankCall | None) -> ir.Expr:
 
 def _has_order(column: Column) -> bool:
     kind = column.expr.type
-    if isinstance(kind, ir.NodeObject):
-        return kind.fields is None  # nodes of different types may share an id
-    return not (kind.list or kind.is_vector)
+    return isinstance(kind, ir.NodeObject) or not (kind.list or kind.is_vector)

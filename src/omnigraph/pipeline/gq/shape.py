@@ -40,8 +40,9 @@ class Shaper:
                 rows = self._fused(rows, [key.expr for key in keys])
                 rows, columns = self.low.computed(rows, [key.expr for key in keys])
                 first = [
-                    Order(rows.id(key.expr.var) if isinstance(key.expr, ir.Node) else column, key.descending)
+                    Order(each, key.descending)
                     for column, key in zip(columns, keys, strict=True)
+                    for each in _ordered_by(rows, key.expr, column)
                 ]
                 rest = [Order(column) for var in ties for column in rows.ties(var)]
                 return replace(rows, order=(*first, *rest, *rows.order))
@@ -145,6 +146,16 @@ class Shaper:
 
 
 _LARGEST = 2**31 - 1  # what Spark takes as a number of rows
+
+
+def _ordered_by(rows: Rows, expr: ir.Expr, column: str) -> list[str]:
+    """The columns behind a sort key: a node goes by its id, and where there are several types, by the type as well."""
+    if isinstance(expr, ir.Node):
+        return rows.ties(expr.var)
+    output = rows.outputs[expr.name] if isinstance(expr, ir.Column) else column
+    if isinstance(output, str):
+        return [column]
+    return [output.columns[name] for name in ("id", TYPE) if name in output.columns]
 
 
 def _key(output: Output) -> str:

@@ -344,6 +344,32 @@ def test_a_union_behaves_like_one_type(places: og.Graph, body: str, expected: li
     assert rows(places, body) == expected
 
 
+@pytest.mark.parametrize("direction", ["", " desc"])
+def test_groups_of_a_union_break_ties_by_the_node_then_by_its_type(places: og.Graph, direction: str) -> None:
+    returned = f"{{ $x as place, $x.height as height, count(*) as n }} order {{ n{direction} }} limit 4"
+    text = f"query q() {{ match {{ $x: Place }} return {returned} }}"
+    found = [(row["place"]["id"], row["place"]["@type"], row["height"]) for row in places.query(text)]
+    assert found == [("a", "Peak", 3000), ("b", "Peak", 2500), ("l", "Lake", 1500), ("same", "Lake", 900)]
+    ids = [(row["place"], row["height"]) for row in places.query(text, node_ids=True)]
+    assert ids == [("a", 3000), ("b", 2500), ("l", 1500), ("same", 900)]
+
+
+@pytest.mark.parametrize("grouped", ["", ", count(*) as n"])
+@pytest.mark.parametrize("node_ids", [False, True])
+def test_nodes_of_a_union_order_by_id_then_by_type(places: og.Graph, grouped: str, node_ids: bool) -> None:
+    returned = f"{{ $x as place, $x.height as height{grouped} }} order {{ place %s, height }}"
+    text = f"query q() {{ match {{ $x: Place }} return {returned} }}"
+    up = places.query(text % "", node_ids=node_ids)
+    assert [row["height"] for row in up] == [3000, 2500, 1500, 900, None]
+    down = places.query(text % "desc", node_ids=node_ids)
+    assert [row["height"] for row in down] == [None, 900, 1500, 2500, 3000]
+
+
+def test_distinct_ids_of_a_union_are_those_of_distinct_nodes(places: og.Graph) -> None:
+    text = "query q() { match { $x: Place } return distinct { $x as place } }"
+    assert len(places.query(text, node_ids=True).rows()) == len(places.query(text).rows()) == 5
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -75,6 +75,10 @@ def dense_ranks(column: pa.Array, *, descending: bool = False) -> tuple[Ranks, i
     """0, 1, 2 … by value, equal for equal values; null ranks lowest, or last when descending."""
     if pa.types.is_null(column.type) or not len(column):
         return np.zeros(len(column), np.int64), min(len(column), 1)
+    if pa.types.is_struct(column.type) and column.type.get_field_index(TYPE) >= 0:
+        # Nodes of several types: by id, and between equal ids by the name of the type.
+        by_id, by_type = (dense_ranks(column.field(name), descending=descending) for name in ("id", TYPE))
+        return combine(*by_id, *by_type)
     placed = ("", "descending", "at_end") if descending else ("", "ascending", "at_start")
     ranks: Ranks = pc.rank(_sortable(column), sort_keys=[placed], tiebreaker="dense").to_numpy().astype(np.int64) - 1
     return ranks, int(ranks.max()) + 1
@@ -114,13 +118,18 @@ def _sortable(column: pa.Array) -> pa.Array:
 def _levels(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str]) -> Iterator[_Level]:
     for key in keys:
         if isinstance(key.expr, ir.Node):
-            yield _Level(_tie(run, frame, key.expr.var), key.descending)
+            yield from _node_levels(run, frame, key.expr.var, descending=key.descending)
         else:
             yield _Level(_key(run, frame, key.expr), key.descending)
     for var in ties:
-        yield _Level(_tie(run, frame, var))
-        if is_union(frame.bound[var].table_key):
-            yield _Level(_tie(run, frame, var, TYPE))
+        yield from _node_levels(run, frame, var)
+
+
+def _node_levels(run: Run, frame: Frame, var: str, *, descending: bool = False) -> Iterator[_Level]:
+    """By id, and where nodes are of several types, by the name of the type."""
+    yield _Level(_tie(run, frame, var), descending)
+    if is_union(frame.bound[var].table_key):
+        yield _Level(_tie(run, frame, var, TYPE), descending)
 
 
 def _key(run: Run, frame: Frame, expr: ir.Expr) -> Callable[[Rows], tuple[pa.Array, Rows]]:

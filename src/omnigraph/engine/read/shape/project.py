@@ -84,7 +84,9 @@ def _objects(run: Run, frame: Frame, expr: ir.Node) -> pa.Array:
     bound = frame.bound[expr.var]
     columns = run.columns(bound.table_key)
     if run.node_ids:
-        return columns.values("id", bound.rows)
+        if expr.fields is None:
+            return columns.values("id", bound.rows)
+        kind = _NAMED  # until rows are ordered and told apart: one id may belong to nodes of two types
     parts = [
         _type_names(columns, bound) if field.name == TYPE else columns.values(field.name, bound.rows) for field in kind
     ]
@@ -100,5 +102,10 @@ def _type_names(columns: Columns, bound: Bound) -> pa.Array:
     return pc.if_else(pa.array(bound.rows >= 0), name, pa.scalar(None, pa.utf8()))
 
 
+_NAMED = pa.struct([("id", pa.utf8()), (TYPE, pa.utf8())])
+
+
 def _as_promised(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_struct(column.type) and pa.types.is_string(kind):
+        column = column.field("id")
     return column if column.type.equals(kind) else column.cast(kind)
