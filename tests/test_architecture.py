@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -102,3 +105,26 @@ def test_a_broken_contract_is_reported(tmp_path: Path, module: str, offence: str
 
     assert outcome.returncode == 1, outcome.stdout + outcome.stderr
     assert any(contract in line and "BROKEN" in line for line in outcome.stdout.splitlines()), outcome.stdout
+
+
+def test_the_picture_of_the_layers_is_the_one_of_the_contracts() -> None:
+    made = runpy.run_path(str(REPOSITORY / "tools" / "layers.py"))["current"]()
+    assert (REPOSITORY / "docs" / "layers.svg").read_text(encoding="utf-8") == made, "run `python tools/layers.py`"
+
+
+def test_every_file_named_by_the_architecture_page_exists() -> None:
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_*]+\.py)`", page)) - {"tests/test_architecture.py", "tools/layers.py"}
+    missing = [name for name in sorted(named) if not list((REPOSITORY / "src" / "omnigraph").glob(name))]
+    assert named
+    assert not missing
+
+
+def test_every_package_is_on_the_architecture_page_and_says_what_it_owns() -> None:
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    source = REPOSITORY / "src" / "omnigraph"
+    for package in sorted(path for path in source.iterdir() if (path / "__init__.py").exists()):
+        assert f"`{package.name}" in page, package.name
+    for sign in source.rglob("__init__.py"):
+        docstring = ast.get_docstring(ast.parse(sign.read_text(encoding="utf-8")))
+        assert docstring, f"{sign} does not say what lives there"

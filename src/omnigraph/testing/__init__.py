@@ -1,0 +1,4 @@
+"""Models, strategies and invariants that tests compare the engine with.
+
+Nothing outside tests imports this package.
+"""
