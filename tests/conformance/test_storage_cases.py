@@ -410,7 +410,7 @@ def restamp(root: Root, **metadata: str) -> None:
     [
         pytest.param("3", "older release.*export it with that release, then init and load here", id="S19"),
         pytest.param("5", "newer release.*upgrade omnigraph before opening this graph", id="S20"),
-        pytest.param(None, "no internal-schema stamp.*only if you know that init never completed", id="S21-missing"),
+        pytest.param(None, "no internal-schema stamp.*Restore the graph from a backup", id="S21-missing"),
         pytest.param("x", "unreadable format stamp 'x'", id="S21-unparsable"),
     ],
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+_SPLIT_WRITES = (
+    "Split it into two queries; run both inside `transaction()`, or on a branch that is merged afterwards, to make "
+    "them arrive together."
+)
 CODES: dict[str, tuple[str, str]] = {
     # Schema text.
     "S000": ("The schema text does not follow the grammar.", "Look at the caret; the message says what was expected."),
@@ -78,7 +82,10 @@ CODES: dict[str, tuple[str, str]] = {
     "T25": ("There is no such column.", "Return it, or order by a property."),
     "T26": ("Two columns have the same name.", "Name one of them with as."),
     "T27": ("An expression stands where only a literal, parameter or property can.", "Move it."),
-    "T28": ("A mutation mixes inserts or updates with deletes.", "Split it into two queries."),
+    "T28": (
+        "A mutation mixes inserts or updates with deletes.",
+        _SPLIT_WRITES,
+    ),
     "T29": ("A key cannot be updated.", "Delete the node and insert another."),
     "T30": ("A variable is unknown or bound to another type.", "Bind it, or use another name."),
     "T31": ("A name is reserved or taken twice.", "Rename it."),
@@ -118,7 +125,10 @@ CODES: dict[str, tuple[str, str]] = {
     "W018": ("A field is reserved.", "Leave it out."),
     "W019": ("A record is not in the right form.", "Look at the line; the message says what is wrong."),
     "W021": ("A key cannot change.", "Delete the node and insert another."),
-    "W022": ("A mutation both writes and deletes.", "Split it into two queries."),
+    "W022": (
+        "A mutation both writes and deletes.",
+        _SPLIT_WRITES,
+    ),
     "W023": ("A match gives one node two values, or one key two rows.", "Match so that only one remains."),
     # Advice: nothing fails.
     "L101": ("A @card without bounds has no effect.", "Remove it or give it bounds."),

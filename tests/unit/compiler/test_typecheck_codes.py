@@ -281,6 +281,12 @@ def test_the_code_and_the_place_are_reported(code: str, text: str) -> None:
     assert str(error).startswith(f"type error: {code}: ")
 
 
+def test_a_mixed_mutation_is_told_how_to_write_both_at_once() -> None:
+    with pytest.raises(TypeCheckError, match=r"transaction\(\).*branch") as caught:
+        compile_query(w('insert Hut { code: "a" name: "b" } delete Hut where code = "a"'), catalog())
+    assert caught.value.code == "T28"
+
+
 def test_every_code_has_at_least_two_cases() -> None:
     counted = {f"T{number}": sum(code == f"T{number}" for code, _, _ in CASES) for number in range(1, 35)}
 

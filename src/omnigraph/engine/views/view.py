@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.values.arrow import PROPERTY_ID, TableType, property_names, row_schema
 from omnigraph.engine.views.recent import Recent
-from omnigraph.errors import NotFound
+from omnigraph.errors import NotFound, OmnigraphError
+from omnigraph.storage.base.errors import Missing
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.tables import TableHandle, open_table
@@ -46,7 +47,7 @@ class OpenTables:
             if known is not None:
                 self._open.move_to_end(key)
                 return known
-        opened = open_table(entry.address(self.root), entry.version)
+        opened = open_table(entry.address(self.root), entry.version, missing=_when_missing(self.root, entry))
         with self._lock:
             self._open[key] = opened
             while len(self._open) > _OPEN_TABLES:
@@ -59,6 +60,18 @@ class OpenTables:
         self.facts.clear()
         with self._lock:
             self._open.clear()
+
+
+def _when_missing(root: Root, entry: TableEntry) -> Missing:
+    """How to explain that a file of this entry's version is not there; asked only after a read has failed."""
+
+    def explained(error: OmnigraphError) -> OmnigraphError:
+        from omnigraph.storage.base.store import store_for
+        from omnigraph.storage.maintenance.missing import explain_missing  # reads that succeed never need it
+
+        return explain_missing(store_for(root), entry, error)
+
+    return explained
 
 
 @dataclass(frozen=True, slots=True)

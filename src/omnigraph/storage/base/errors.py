@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, StorageError
+from omnigraph.errors import Corrupt, HistoricalVersionReclaimed, OmnigraphError, StorageError
 
 Kind = Literal["Transient", "Configuration", "NotFound", "Precondition", "Permanent", "Unknown"]
+Missing: TypeAlias = Callable[[OmnigraphError], OmnigraphError]
+"""What a missing file means to whoever reads: damage, or that a cleanup has removed what it belonged to."""
 
 # Lance raises these for everything (Arrow's errors are among them); only the words tell the cases apart.
 _LANCE_RAISES = (OSError, ValueError, RuntimeError, NotImplementedError)
@@ -23,6 +25,22 @@ _KIND_BY_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("Transient", ("timed out", "connection", "connect error", "dns error", "reset by peer", "slow down")),
     ("Transient", ("error sending request", "internal server error", "service unavailable", "temporarily")),
 )
+# What lance says about a file that is too short, or whose content makes no sense.
+_DAMAGE_WORDS = (
+    "corrupt file",
+    "file size is too small",
+    "sufficient data",
+    "invalid range",
+    "failed to fill whole buffer",
+    "unknown cookie value",
+    "failed to decode",
+    "does not contain correct footer",
+    "invalid seek",
+    "missing its encoding",
+    "magic",
+)
+_INTERRUPT_WORD = "KeyboardInterrupt"
+_PANIC = "PanicException"  # a BaseException of a module that cannot be imported
 _KIND_BY_CLASS: tuple[tuple[type[BaseException], Kind], ...] = (
     (FileNotFoundError, "NotFound"),
     (PermissionError, "Configuration"),
@@ -46,19 +64,50 @@ _KIND_BY_ERRNO: dict[int, Kind] = {
 
 
 @contextmanager
-def translated(what: str, *, version: int | None = None) -> Iterator[None]:
-    """Turn any lance failure inside the block into our tree; an explicit version that is missing was reclaimed."""
+def translated(what: str, *, version: int | None = None, missing: Missing | None = None) -> Iterator[None]:
+    """Turn any lance failure inside the block into our tree; an explicit version that is missing was reclaimed.
+
+    `missing` decides instead what a file means that is not there. An interrupt stays one.
+    """
     try:
         yield
-    except _LANCE_RAISES as error:
-        raise translate(error, what, version=version) from error
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        found = translate(error, what, version=version)
+        if missing is not None and is_missing(found):
+            found = missing(found)
+        raise found from error
 
 
-def translate(error: Exception, what: str, *, version: int | None = None) -> OmnigraphError:
+def is_failure(error: BaseException) -> bool:
+    """Whether lance raised this for a failure of its own; raises KeyboardInterrupt where lance reports one as such."""
+    if type(error).__name__ == _PANIC:
+        return True
+    if not isinstance(error, _LANCE_RAISES):
+        return False
+    # A scan that is interrupted ends with an Arrow error whose text names the interrupt.
+    if _INTERRUPT_WORD in str(error):
+        raise KeyboardInterrupt from error
+    return True
+
+
+def is_missing(error: OmnigraphError) -> bool:
+    """Whether a failure says that a file, or a version, is not there."""
+    return isinstance(error, HistoricalVersionReclaimed) or (
+        isinstance(error, StorageError) and error.kind == "NotFound"
+    )
+
+
+def translate(error: BaseException, what: str, *, version: int | None = None) -> OmnigraphError:
     """The error of our tree for one lance failure."""
+    if type(error).__name__ == _PANIC:
+        return Corrupt(f"{what}: a stored file is damaged ({brief(error)})")
     kind = kind_of(error)
     if kind == "NotFound" and version is not None:
         return HistoricalVersionReclaimed(version, table=what)
+    if kind == "Unknown" and any(word in str(error).lower() for word in _DAMAGE_WORDS):
+        return Corrupt(f"{what}: a stored file is damaged ({brief(error)})")
     return StorageError(f"{what}: {brief(error)}", kind=kind)
 
 
@@ -90,5 +139,5 @@ def lacks_version_file(error: StorageError) -> bool:
 def brief(error: BaseException) -> str:
     """What an exception says, in one line."""
     # Lance appends its Rust source positions after ", /home/runner/"; they help nobody who reads the message.
-    text = str(error).strip().split(", /home/runner/", 1)[0]
+    text = str(error).strip().split(", /home/runner/", 1)[0].split(", /rustc/", 1)[0]
     return text.splitlines()[0] if text else type(error).__name__

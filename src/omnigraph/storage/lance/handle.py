@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.base.errors import kind_of, translate, translated
+from omnigraph.storage.base.errors import Missing, is_failure, kind_of, translate, translated
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, blob_columns, read_cells
 from omnigraph.storage.lance.transaction_log import TransactionInfo, describe_transaction
@@ -57,10 +57,11 @@ class TableHandle:
     `_row_last_updated_at_version`; name them in `columns`.
     """
 
-    __slots__ = ("_schema", "_stamp", "address", "dataset", "version")
+    __slots__ = ("_schema", "_stamp", "address", "dataset", "missing", "version")
 
-    def __init__(self, address: Address, dataset: Any) -> None:
+    def __init__(self, address: Address, dataset: Any, missing: Missing | None = None) -> None:
         self.address = address
+        self.missing = missing  # says what it means when a file of this version is not there
         self.version: int = dataset.version
         self.dataset = dataset  # lance.LanceDataset; only storage modules look inside
         self._schema: pa.Schema | None = None
@@ -74,14 +75,16 @@ class TableHandle:
     @property
     def schema(self) -> pa.Schema:
         if self._schema is None:
-            self._schema = self.dataset.schema
+            with self._translated():
+                self._schema = self.dataset.schema
         return self._schema
 
     @property
     def stamp(self) -> str:
         """Identifies the content of this version across a deleted and re-created dataset of the same path."""
         if self._stamp is None:
-            self._stamp = str(self.dataset.get_version()["timestamp"])
+            with self._translated():
+                self._stamp = str(self.dataset.get_version()["timestamp"])
         return self._stamp
 
     def fragment_count(self) -> int:
@@ -219,7 +222,9 @@ class TableHandle:
                 raise
             # pylance 14 cannot build the Python value of a compaction that remapped an index; it is still a Rewrite.
             return TransactionInfo(number, number - 1, uuid="", operation="Rewrite")
-        except (OSError, ValueError, RuntimeError) as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             if kind_of(error) == "NotFound":
                 return None
             raise translate(error, self.address.uri) from error
@@ -295,7 +300,7 @@ class TableHandle:
         return self.dataset.scanner(columns=columns, filter=filter, **options)
 
     def _translated(self) -> Any:
-        return translated(self.address.uri)
+        return translated(self.address.uri, missing=self.missing)
 
 
 def in_list(column: str, values: Iterable[str]) -> str:

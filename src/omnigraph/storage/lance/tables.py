@@ -28,7 +28,16 @@ from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction
 
 from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
-from omnigraph.storage.base.errors import brief, is_conflict, kind_of, lacks_version_file, translate, translated
+from omnigraph.storage.base.errors import (
+    Missing,
+    brief,
+    is_conflict,
+    is_failure,
+    kind_of,
+    lacks_version_file,
+    translate,
+    translated,
+)
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance import index_segments
@@ -48,7 +57,7 @@ from omnigraph.storage.lance.transactions import (
     segments_named,
     write_data,
 )
-from omnigraph.storage.lance.version_files import newest_local_version, slept
+from omnigraph.storage.lance.version_files import newest_local_version, refuse_truncated, slept
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
@@ -71,17 +80,25 @@ _OVERTAKEN_ATTEMPTS = 8
 
 
 def open_table(
-    address: Address, version: int | None = None, *, control: bool = False, at_least: int = 0
+    address: Address,
+    version: int | None = None,
+    *,
+    control: bool = False,
+    at_least: int = 0,
+    missing: Missing | None = None,
 ) -> TableHandle:
     """The dataset lineage at a version (None: the newest); `control` bypasses every cache for mutable tips.
 
-    An explicit version that is gone raises HistoricalVersionReclaimed; a missing dataset raises StorageError(NotFound).
+    An explicit version that is gone raises HistoricalVersionReclaimed, or what `missing` makes of that and of every
+    file that reads of the version find missing later; a missing dataset raises StorageError(NotFound).
     `at_least` is a version that must have been there: the newest is looked for in the listing if it seems to be older.
     """
     if version is not None:
-        with translated(address.uri, version=version):
+        with translated(address.uri, version=version, missing=missing):
             # An exact local version is immutable and cached under its file's identity, so control reads may share it.
-            return _opened(address, version, shared=not control or address.root.is_local)
+            handle = _opened(address, version, shared=not control or address.root.is_local)
+        handle.missing = missing
+        return handle
     for remaining in reversed(range(_OVERTAKEN_ATTEMPTS)):
         newest = newest_local_version(address.uri, at_least=at_least) if address.root.is_local else None
         try:
@@ -279,7 +296,9 @@ def commit(staged: Staged) -> CommitOutcome:
             max_retries=0,
         )
         hit("table_commit.ack_lost")
-    except Exception as error:
+    except BaseException as error:
+        if not (is_failure(error) or isinstance(error, Exception)):
+            raise
         return _failed_commit(staged, error)
     finally:
         slept(staged.address, started)
@@ -306,7 +325,9 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         if update:
             builder = builder.when_matched_update_all()
         builder.conflict_retries(0).use_index(False).execute(rows)
-    except Exception as error:
+    except BaseException as error:
+        if not (is_failure(error) or isinstance(error, Exception)):
+            raise
         if is_conflict(error):
             return Refused(brief(error))
         return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
@@ -359,6 +380,8 @@ def _control_session() -> Any:
 
 
 def _opened(address: Address, version: int | None, *, shared: bool) -> TableHandle:
+    if version is not None and address.root.is_local:
+        refuse_truncated(address.uri, version)  # lance panics, and prints where in its source
     return TableHandle(address, _open(address, version, _table_session() if shared else _control_session()))
 
 
@@ -393,7 +416,7 @@ def _stage_change(base: TableHandle, fragments: Iterable[str], over: Places | No
     return Staged(base.address, base.version, transaction, base.dataset, *counts)
 
 
-def _failed_commit(staged: Staged, error: Exception) -> CommitOutcome:
+def _failed_commit(staged: Staged, error: BaseException) -> CommitOutcome:
     if is_conflict(error):
         return Refused(brief(error))
     if staged.base_version == 0 and kind_of(error) == "NotFound" and dataset_exists(staged.address):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from omnigraph.errors import StorageError
+from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import ObjectInfo, Objects
 from omnigraph.storage.lance.evidence import VersionEvidence
@@ -19,6 +19,7 @@ from omnigraph.storage.lance.evidence import VersionEvidence
 _MAX_VERSION = (1 << 64) - 1
 _HINT = "latest_version_hint.json"
 _LONGEST_HINT = 4_096
+_MAGIC = b"LANC"  # the last bytes of every version file
 # Lance writes the hint milliseconds after the version it names. One that came later may be the work of a process that
 # slept in between, while newer versions landed and those right above the named one were removed.
 _LATE_HINT_NS = 500_000_000
@@ -34,6 +35,17 @@ def version_evidence(objects: Objects, address: Address, version: int) -> Versio
     """What identifies a version's file: its store path, size and, on object stores, its e-tag."""
     scheme, path, info = _version_file(objects, address, version)
     return VersionEvidence(_store_path(address, path), info.size, info.e_tag, scheme)
+
+
+def has_version_file(objects: Objects, address: Address, version: int) -> bool:
+    """Whether the file of a version is there."""
+    try:
+        _version_file(objects, address, version)
+    except StorageError as error:
+        if error.kind != "NotFound":
+            raise
+        return False
+    return True
 
 
 def version_modified_at(objects: Objects, address: Address, version: int) -> float:
@@ -90,6 +102,22 @@ def newest_local_version(directory: str, *, at_least: int = 0) -> int | None:
             return None
         _seen[place] = newest
     return newest
+
+
+def refuse_truncated(directory: str, version: int) -> None:
+    """Raise Corrupt when the file of a version does not end as every version file does; one that is absent passes."""
+    path = f"{directory}/_versions/{_v2_name(version)}"
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        size = os.lseek(file, 0, os.SEEK_END)
+        os.lseek(file, max(size - len(_MAGIC), 0), os.SEEK_SET)
+        if os.read(file, len(_MAGIC)) != _MAGIC:
+            raise Corrupt(f"{path} is damaged: it ends after {size} bytes; restore it from a backup")
+    finally:
+        os.close(file)
 
 
 def hinted_version(directory: str) -> int | None:

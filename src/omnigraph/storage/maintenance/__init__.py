@@ -1,4 +1,4 @@
-"""What cleanup and repair need to know of storage: retention, drift, orphaned refs, stray files, scratch of loads.
+"""What cleanup and repair need to know of storage: retention, missing files, drift, orphaned refs, stray files, loads.
 
 Uses the protocol, and is not used by it.
 """

@@ -62,8 +62,12 @@ def load(root: Root, branch: str | None = None, *, allow_sealed: bool = False) -
             break
         except StorageError as error:
             # A cleanup lets go of every version but the newest, and it need not be ours any more when it does.
-            if error.kind != "NotFound" or not remaining:
+            if error.kind != "NotFound":
                 raise
+            if not remaining:
+                raise Corrupt(
+                    f"{error.message}; the newest manifest needs this file, restore it from a backup"
+                ) from error
     _check_incarnation(loaded.state, allow_sealed=allow_sealed)
     return loaded
 
@@ -111,7 +115,12 @@ def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
     except HistoricalVersionReclaimed:
         return rebuild_state(root.manifest(name), name, version, identifier)
     check_stamp(handle.schema, root.uri)
-    return _state_of(handle, name, identifier)
+    try:
+        return _state_of(handle, name, identifier)
+    except StorageError as error:
+        if error.kind != "NotFound":
+            raise
+        return rebuild_state(root.manifest(name), name, version, identifier)  # trimmed since it was opened
 
 
 def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:

@@ -18,8 +18,8 @@ def check_stamp(schema: pa.Schema, uri: str) -> None:
     raw = (schema.metadata or {}).get(STAMP_KEY.encode())
     if raw is None:
         raise FormatRefused(
-            f"'{uri}' has no internal-schema stamp: its initialization was interrupted or damaged; "
-            "delete the root only if you know that init never completed",
+            f"'{uri}' has no internal-schema stamp, so its format is unknown: its manifest is damaged, or another "
+            "program wrote it; nothing was changed. Restore the graph from a backup, or open it with that program",
             found=None,
         )
     text = raw.decode(errors="replace")

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import HistoricalVersionReclaimed, StorageError
+from omnigraph.errors import Corrupt, HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import existing_versions
@@ -68,6 +68,8 @@ def _known_after(address: Address, version: int) -> pa.Table:
     for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
         newest = tables.open_table(address, control=True)
         later = next((number for number in existing_versions(newest) if number > version), None)
+        if newest.version == version:
+            raise Corrupt(f"{address.uri}: a file of the newest version {version} is missing; restore it from a backup")
         if later is None:
             break
         try:

@@ -28,6 +28,10 @@ from omnigraph.compiler.query.touched import Touched, reads_of, writes_of
 from omnigraph.compiler.source import Span
 
 _ENDPOINTS = ("from", "to")
+_TOGETHER = (
+    "split it into two queries; to make them arrive together, run both inside transaction(), "
+    "or on a branch that is merged afterwards"
+)
 
 
 def check_statements(statements: Sequence[ast.Statement], scope: Scope) -> tuple[PlainWrite | Driven, ...]:
@@ -38,7 +42,7 @@ def check_statements(statements: Sequence[ast.Statement], scope: Scope) -> tuple
     for statement in statements:
         if _deletes(statement) != deletes:
             message = "a query either inserts and updates, or deletes, not both"
-            raise scope.error("T28", message, statement.span, "split it into two queries")
+            raise scope.error("T28", message, statement.span, _TOGETHER)
         if isinstance(statement, ast.ForEach):
             driven = _driven(statement, Scope(scope.catalog, scope.source, scope.params))
             _refuse_reading_writes(statement, driven, written, scope)
