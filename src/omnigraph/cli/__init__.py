@@ -1,1 +1,4 @@
-"""The command line: one table of commands, a parser that reads it, and one module per group of verbs."""
+"""The command line: one table of commands, a parser that reads it, and one module per group of verbs.
+
+Calls the SDK or a server; holds no logic of the engine.
+"""

@@ -1,4 +1,7 @@
-"""The compiled schema: catalogs, accepted schemas and migration plans."""
+"""The compiled schema: catalogs, accepted schemas and migration plans.
+
+Knows nothing of tables or data.
+"""
 
 from __future__ import annotations
 
