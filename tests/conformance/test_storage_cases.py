@@ -756,7 +756,7 @@ def test_a_pinned_version_without_its_file_was_reclaimed(case: str, graph: Root)
     address = entry_of(graph, PERSON).address(graph)
     publish(graph, [write_table(address, people(ana=1))])
     entry = entry_of(graph, PERSON)
-    os.unlink(entry.evidence.manifest_path)
+    os.unlink(graph.child(entry.evidence.manifest_path))
     with pytest.raises(HistoricalVersionReclaimed) as caught:
         tables.open_table(entry.address(graph), entry.version)
     assert caught.value.version == entry.version

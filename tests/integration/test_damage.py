@@ -158,7 +158,7 @@ def missing(file: Path) -> Iterator[None]:
 @pytest.mark.parametrize("case", ["S42"])
 def test_a_pinned_version_without_its_file_is_named_and_its_table_cannot_be_written(ledger: Ledger, case: str) -> None:
     entry = ledger.open().snapshot().entries["node:Person"]
-    with missing(Path(entry.evidence.manifest_path)):
+    with missing(Path(ledger.place, entry.evidence.manifest_path)):
         graph = ledger.open()
         # Issue 13, item 9: the contract says reclaimed, but no cleanup removes what a head shows.
         with pytest.raises(Corrupt, match=f"version {entry.version} of 'node:Person' is damaged: its version file"):

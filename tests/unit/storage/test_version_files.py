@@ -82,8 +82,8 @@ def test_a_missing_dataset_has_no_newest_version(tmp_path: Path) -> None:
 
 def test_evidence_names_the_version_file(address: Address) -> None:
     evidence = version_evidence(open_objects(address.root), address, 3)
-    assert evidence.manifest_path == f"{address.uri}/_versions/18446744073709551612.manifest"
-    assert evidence.manifest_size == Path(evidence.manifest_path).stat().st_size
+    assert evidence.manifest_path == f"{address.path}/_versions/18446744073709551612.manifest"
+    assert evidence.manifest_size == Path(address.root.uri, evidence.manifest_path).stat().st_size
     assert (evidence.e_tag, evidence.naming_scheme) == (None, "V2")
     with pytest.raises(StorageError, match="version 42 has no version file"):
         version_evidence(open_objects(address.root), address, 42)

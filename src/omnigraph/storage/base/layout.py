@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ _AWS_OPTIONS = {
     "AWS_SESSION_TOKEN": "aws_session_token",
 }
 _TABLE_DIRS = {"node": "nodes", "edge": "edges"}
+_LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,15 @@ def table_location(table_key: str, *, taken: Mapping[str, str] | None = None, in
     if (taken or {}).get(location, table_key) != table_key:
         return f"{location}-{incarnation:016x}"
     return location
+
+
+def is_table_location(location: str) -> bool:
+    """Whether a root-relative path is one that `table_location` gives.
+
+    >>> is_table_location("nodes/40d76f1f51639ec0"), is_table_location("__manifest")
+    (True, False)
+    """
+    return _LOCATION.fullmatch(location) is not None
 
 
 def split_key(table_key: str) -> tuple[str, str]:

@@ -40,6 +40,7 @@ from omnigraph.storage.base.errors import (
 )
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import Address
+from omnigraph.storage.bases import misplaced, relocated
 from omnigraph.storage.lance import index_segments
 from omnigraph.storage.lance.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
@@ -302,7 +303,7 @@ def commit(staged: Staged) -> CommitOutcome:
         return _failed_commit(staged, error)
     finally:
         slept(staged.address, started)
-    return Landed(dataset.version, _is_exact(staged, dataset), TableHandle(staged.address, dataset))
+    return Landed(dataset.version, _is_exact(staged, dataset), _landed(staged.address, dataset))
 
 
 def locate(address: Address, uuid: str, *, after: int) -> int | None:
@@ -333,7 +334,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
     if slept(base.address, started):
         return Unknown(StorageError(f"{base.address.uri}: a commit took too long to be believed", kind="Unknown"))
-    return Landed(dataset.version, dataset.version == base.version + 1, TableHandle(base.address, dataset))
+    return Landed(dataset.version, dataset.version == base.version + 1, _landed(base.address, dataset))
 
 
 def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
@@ -389,7 +390,27 @@ def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
     # Rows all over a large file are read in fewer and larger pieces than lance would by itself: a third less work.
     block = _BLOCK_BYTES if address.root.is_local else None
     options = address.root.storage_options
-    return lance.dataset(address.uri, version, block_size=block, storage_options=options, session=session)
+    opened = lance.dataset(address.uri, version, block_size=block, storage_options=options, session=session)
+    return _at_home(address, opened)
+
+
+def _landed(address: Address, dataset: LanceDataset) -> TableHandle:
+    # A commit that was rebased carries on the bases of a version that another host has written.
+    return TableHandle(address, _at_home(address, dataset))
+
+
+def _at_home(address: Address, dataset: LanceDataset) -> LanceDataset:
+    """The dataset with every file looked for below this root, wherever the graph was when the version was written."""
+    moved = misplaced(address, dataset)
+    if not moved:
+        return dataset
+    return LanceDataset(
+        address.uri,
+        block_size=_BLOCK_BYTES if address.root.is_local else None,
+        serialized_manifest=relocated(dataset._ds.serialized_manifest(), moved),
+        storage_options=address.root.storage_options,
+        session=dataset.session(),
+    )
 
 
 def _reopen(base: TableHandle) -> LanceDataset:

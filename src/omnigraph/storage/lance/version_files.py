@@ -32,9 +32,9 @@ _seen_lock = threading.Lock()
 
 
 def version_evidence(objects: Objects, address: Address, version: int) -> VersionEvidence:
-    """What identifies a version's file: its store path, size and, on object stores, its e-tag."""
+    """What identifies a version's file: its path below the root, size and, on object stores, its e-tag."""
     scheme, path, info = _version_file(objects, address, version)
-    return VersionEvidence(_store_path(address, path), info.size, info.e_tag, scheme)
+    return VersionEvidence(path, info.size, info.e_tag, scheme)
 
 
 def has_version_file(objects: Objects, address: Address, version: int) -> bool:
@@ -194,10 +194,3 @@ def _stat(path: str) -> os.stat_result | None:
 
 def _v2_name(version: int) -> str:
     return f"{_MAX_VERSION - version:020d}.manifest"
-
-
-def _store_path(address: Address, path: str) -> str:
-    if address.root.is_local:
-        return f"{address.root.uri}/{path}"
-    _, _, prefix = address.root.uri.removeprefix("s3://").partition("/")
-    return f"{prefix}/{path}".lstrip("/")

@@ -1,0 +1,101 @@
+"""Bases of a version: the directories of other lineages that it shows files of, found below the root it was opened at.
+
+Lance writes them into version files as absolute paths. A graph that was moved, copied or mounted elsewhere would look
+for its own files where it once was, so what is written is never followed: a base names a table of this graph and a ref
+of it, and that is where it is. Nothing is rewritten for it: a version that is committed here says where it is by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from omnigraph.errors import Corrupt
+from omnigraph.storage.base.layout import Address, is_table_location
+
+_BASE_PATHS = 18  # in lance's Manifest message
+_BASE_ID, _BASE_PATH = 1, 4  # in its BasePath message
+_VARINT, _EIGHT_BYTES, _DELIMITED, _FOUR_BYTES = 0, 1, 2, 5
+
+
+def misplaced(address: Address, dataset: Any) -> dict[int, str]:
+    """The bases of an open dataset that are not where it says, by their number, with the place where they are."""
+    stored = dataset._ds.base_paths()
+    found = {}
+    for number, base in stored.items():
+        place = _place(address, str(base.path), base.name)
+        if place != base.path:
+            found[number] = place
+    return found
+
+
+def relocated(manifest: bytes, places: Mapping[int, str]) -> bytes:
+    """A serialized lance manifest whose bases of these numbers are at other places."""
+    return b"".join(
+        _delimited(_BASE_PATHS, _moved(value, places)) if field == _BASE_PATHS else raw
+        for field, value, raw in _fields(manifest)
+    )
+
+
+def _place(address: Address, stored: str, ref: str | None) -> str:
+    """Where a base is: the same table and ref below this root."""
+    inside = "" if ref is None else f"/tree/{ref}"
+    # A ref shows files of its own table; only a table that took the place of a former one was made from another.
+    another = "/".join(stored.removesuffix(inside).rsplit("/", 2)[1:])
+    for location in (address.location, another):
+        if stored.endswith(f"/{location}{inside}") and (location == address.location or is_table_location(location)):
+            return f"{address.root.uri}/{location}{inside}"
+    raise Corrupt(f"{address.uri}: a version refers to files in '{stored}', which is no table of this graph")
+
+
+def _moved(base: bytes, places: Mapping[int, str]) -> bytes:
+    number = next((int.from_bytes(value) for field, value, _ in _fields(base) if field == _BASE_ID), 0)
+    place = places.get(number)
+    if place is None:
+        return base
+    kept = b"".join(raw for field, _, raw in _fields(base) if field != _BASE_PATH)
+    return kept + _delimited(_BASE_PATH, place.encode())
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Number, value and whole encoding of each field of a protobuf message; a number's value as big-endian bytes."""
+    at = 0
+    while at < len(message):
+        start = at
+        key, at = _varint(message, at)
+        match key & 7:
+            case 0:
+                number, at = _varint(message, at)
+                value = number.to_bytes(10)
+            case 2:
+                size, at = _varint(message, at)
+                value, at = message[at : at + size], at + size
+            case 1 | 5 as kind:
+                size = 8 if kind == _EIGHT_BYTES else 4
+                value, at = message[at : at + size], at + size
+            case kind:
+                raise Corrupt(f"a version file has a field of the unknown wire type {kind}")
+        yield key >> 3, value, message[start:at]
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = message[at]
+        number |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return number, at
+
+
+def _delimited(field: int, value: bytes) -> bytes:
+    return _encoded(field << 3 | _DELIMITED) + _encoded(len(value)) + value
+
+
+def _encoded(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)

@@ -1,0 +1,149 @@
+"""A graph with everything that refers to files, what every place of it shows, and work that touches all of it.
+
+The trials of moved, copied and synchronized graphs share it: `build` makes the graph, `observed` reads it everywhere,
+`work` writes, merges, indexes and compacts on every branch.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import omnigraph as og
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
+from omnigraph.testing.invariants import violations
+from omnigraph.testing.observe import image_of
+
+SETTINGS = og.Settings(lease_ttl_ms=600, lease_skew_ms=0, retire_grace_ms=0, mark_wait_ms=0)
+SCHEMA = """
+node Doc {
+  name: String @key
+  age: I32? @index
+  body: String? @index
+  spot: Vector(2)? @index
+  file: Blob?
+}
+edge Cites: Doc -> Doc { weight: F64? }
+"""
+NAMES = ("review", "team/deep", "idle")
+_ADD = """
+query add($name: String, $age: I32?, $body: String?, $spot: Vector(2)?, $file: Blob?) {
+  insert Doc { name: $name, age: $age, body: $body, spot: $spot, file: $file }
+}
+"""
+_CITE = "query cite($a: String, $b: String) { insert Cites { from: $a, to: $b, weight: 1.0 } }"
+_AGE = "query age($name: String, $age: I32) { update Doc set { age: $age } where name = $name }"
+_DROP = "query drop($name: String) { delete Doc where name = $name }"
+_READS = {
+    "two hops": 'query q() { match { $a: Doc { name: "d00" } $a cites{1,2} $b } return { $b.name as name } }',
+    "text": 'query q() { match { $d: Doc search($d.body, "lantern") } return { $d.name as name } }',
+    "point": "query q() { match { $d: Doc { age: 3 } } return { $d.name as name } }",
+    "near": "query q() { match { $d: Doc } return { $d.name as name } order { nearest($d.spot, [3.0, 0.0]) } limit 2 }",
+}
+
+
+def build(place: str) -> og.Graph:
+    """Main, a branch, a branch of that branch and one that never wrote; rows replaced and removed on each."""
+    graph = og.init(place, SCHEMA, settings=SETTINGS)
+    for number in range(8):
+        add(graph, f"d{number:02}", number)
+    for number in range(7):
+        graph.mutate(_CITE, params={"a": f"d{number:02}", "b": f"d{number + 1:02}"})
+    graph.optimize()  # indexes that branches inherit
+    graph.mutate(_DROP, params={"name": "d07"})  # a deletion file that branches inherit
+    graph.tags.create("start")
+    graph.branches.create("review")
+    graph.branches.create("idle")
+    review = graph.branch("review")
+    add(review, "r00", 20)
+    review.mutate(_AGE, params={"name": "d01", "age": 101})
+    review.mutate(_DROP, params={"name": "d06"})
+    review.branches.create("team/deep")
+    deep = graph.branch("team/deep")
+    add(deep, "t00", 30)
+    deep.mutate(_DROP, params={"name": "d05"})
+    graph.mutate(_AGE, params={"name": "d02", "age": 202})
+    graph.branches.merge("team/deep", into="review")
+    return graph
+
+
+def add(graph: og.Graph, name: str, age: int) -> None:
+    """One more document, with a value in every kind of column."""
+    values = {"body": f"a lantern for {name}", "spot": [float(age), 0.0], "file": f"bytes of {name}".encode()}
+    graph.mutate(_ADD, params={"name": name, "age": age, **values})
+
+
+def opened(place: str, *, read_only: bool = False) -> og.Graph:
+    """The graph as another process would find it: nothing that this one remembers helps."""
+    manifest.forget_decoded()
+    tables.forget_cached()
+    return og.open(place, read_only=read_only, settings=SETTINGS)
+
+
+def observed(graph: og.Graph) -> dict[str, Any]:
+    """Every branch with every row, blob and answer, and every commit of each as its time saw it."""
+    found: dict[str, Any] = {}
+    for name in graph.branches.list():
+        branch = graph.branch(name)
+        found[name] = {
+            "rows": image_of(branch.view()),
+            "answers": {title: sorted(row["name"] for row in branch.query(text)) for title, text in _READS.items()},
+            "blobs": {key: _blob(branch, key) for key in image_of(branch.view())["node:Doc"]},
+            "export": _export(branch),
+            "past": {each.graph_commit_id: image_of(graph.at(each).view()) for each in branch.commits.list()},
+        }
+    found["tags"] = {tag.name: image_of(graph.at(tag.graph_commit_id).view()) for tag in graph.tags.list()}
+    found["diff"] = [str(each) for each in graph.diff("main", "review")]
+    return found
+
+
+def work(graph: og.Graph, word: str) -> None:
+    """Write, branch, merge, index and compact on every lineage, so that each gets versions made at this place."""
+    for number, name in enumerate(("main", *NAMES)):
+        branch = graph.branch(name)
+        add(branch, f"{word}-{number}", 300 + number)
+        branch.mutate(_AGE, params={"name": "d03", "age": 400})
+        branch.mutate(_DROP, params={"name": "d04"})
+    graph.branches.create(f"{word}-new", from_="team/deep")
+    add(graph.branch(f"{word}-new"), f"{word}-newest", 500)
+    graph.branches.merge("review", into="main")
+    graph.branches.merge("main", into="idle")
+    graph.optimize()
+    assert violations(graph._core.store) == []
+
+
+def compact_branches(graph: og.Graph) -> None:
+    """Build the indexes of every branch on its own refs, then compact what the branch has, its manifest included."""
+    root = graph._core.store.root
+    for name in NAMES:
+        if name in graph.branches.list():
+            graph.branch(name).ensure_indices()
+            compacted = tables.compact(tables.open_table(root.manifest(name), control=True))
+            assert compacted.fragment_count() == 1
+
+
+def thin_out(graph: og.Graph) -> None:
+    """Delete a branch, then remove every version that nothing needs; no table may fail to be cleaned."""
+    graph.branches.delete("idle")
+    report = graph.cleanup(keep=1, confirm=True)
+    assert [each.error for each in report.datasets if each.error] == []
+    assert violations(graph._core.store) == []
+
+
+def heads(graph: og.Graph) -> dict[str, Any]:
+    """What every branch shows now; cleanup may remove the rest."""
+    return {
+        name: {"rows": image_of(graph.branch(name).view()), "export": _export(graph.branch(name))}
+        for name in graph.branches.list()
+    }
+
+
+def _blob(graph: og.Graph, key: str) -> bytes:
+    return graph.blob("Doc", key, "file").read()
+
+
+def _export(graph: og.Graph) -> bytes:
+    target = io.BytesIO()
+    graph.export(target)
+    return target.getvalue()
