@@ -16,7 +16,11 @@ from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of
 
 SETTINGS = og.Settings(lease_ttl_ms=600, lease_skew_ms=0, retire_grace_ms=0, mark_wait_ms=0)
+# The name of a former table is given to another one, whose first version is made from that table.
+_BEFORE = ["node Note { text: String @key }", 'node Memo @rename_from("Note") { text: String @key }']
 SCHEMA = """
+node Memo { text: String @key }
+node Note { text: String @key }
 node Doc {
   name: String @key
   age: I32? @index
@@ -26,6 +30,7 @@ node Doc {
 }
 edge Cites: Doc -> Doc { weight: F64? }
 """
+_EARLIER = 4  # commits under a former schema
 NAMES = ("review", "team/deep", "idle")
 _ADD = """
 query add($name: String, $age: I32?, $body: String?, $spot: Vector(2)?, $file: Blob?) {
@@ -45,7 +50,11 @@ _READS = {
 
 def build(place: str) -> og.Graph:
     """Main, a branch, a branch of that branch and one that never wrote; rows replaced and removed on each."""
-    graph = og.init(place, SCHEMA, settings=SETTINGS)
+    graph = og.init(place, _BEFORE[0], settings=SETTINGS)
+    graph.mutate('query q() { insert Note { text: "old" } }')
+    for text in (_BEFORE[1], SCHEMA):
+        graph.schema.apply(text)
+    graph.mutate('query q() { insert Note { text: "new" } }')
     for number in range(8):
         add(graph, f"d{number:02}", number)
     for number in range(7):
@@ -91,7 +100,9 @@ def observed(graph: og.Graph) -> dict[str, Any]:
             "answers": {title: sorted(row["name"] for row in branch.query(text)) for title, text in _READS.items()},
             "blobs": {key: _blob(branch, key) for key in image_of(branch.view())["node:Doc"]},
             "export": _export(branch),
-            "past": {each.graph_commit_id: image_of(graph.at(each).view()) for each in branch.commits.list()},
+            "past": {
+                each.graph_commit_id: image_of(graph.at(each).view()) for each in branch.commits.list()[:-_EARLIER]
+            },
         }
     found["tags"] = {tag.name: image_of(graph.at(tag.graph_commit_id).view()) for tag in graph.tags.list()}
     found["diff"] = [str(each) for each in graph.diff("main", "review")]
@@ -105,6 +116,7 @@ def work(graph: og.Graph, word: str) -> None:
         add(branch, f"{word}-{number}", 300 + number)
         branch.mutate(_AGE, params={"name": "d03", "age": 400})
         branch.mutate(_DROP, params={"name": "d04"})
+        branch.mutate("query q($t: String) { insert Note { text: $t } insert Memo { text: $t } }", params={"t": word})
     graph.branches.create(f"{word}-new", from_="team/deep")
     add(graph.branch(f"{word}-new"), f"{word}-newest", 500)
     graph.branches.merge("review", into="main")

@@ -17,6 +17,8 @@ from lance import LanceDataset, LanceOperation, Transaction
 from lance.commit import CommitConflictError
 from lance.fragment import write_fragments
 
+from omnigraph.storage.lance.bases import relocated
+
 KEY = {"lance-schema:unenforced-primary-key": "true"}
 SCHEMA = pa.schema([pa.field("id", pa.utf8(), False, metadata=KEY), pa.field("x", pa.int64())], metadata={"stamp": "4"})
 VERSIONS = ["id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
@@ -436,6 +438,31 @@ def test_an_index_transaction_may_be_empty_and_carries_properties(tmp_path: Path
     assert (marked.version, marked.count_rows()) == (2, 1)
     assert isinstance(found.operation, LanceOperation.CreateIndex)
     assert found.transaction_properties == {"omnigraph.effect": "maintain"}
+
+
+def test_a_fork_stores_absolute_bases_that_a_serialized_manifest_replaces(tmp_path: Path) -> None:
+    """What `storage/lance/bases.py` rests on: the name of a base is the ref it was forked from, and lance follows paths
+    of the manifest that a dataset was opened with, also when it commits on top of it.
+    """
+    trunk = create(tmp_path / "one", rows(a=1, b=2))
+    trunk.delete("id = 'b'")
+    trunk.create_branch("side", (None, 2))
+    lance.write_dataset(rows(c=3), str(tmp_path / "one/tree/side"), mode="append")
+    trunk.create_branch("deep", ("side", 3))
+    found = lance.dataset(str(tmp_path / "one/tree/deep"))._ds.base_paths()
+    assert {number: (base.name, str(base.path), base.is_dataset_root) for number, base in found.items()} == {
+        0: (None, str(tmp_path / "one"), True),
+        1: ("side", str(tmp_path / "one/tree/side"), True),
+    }
+    (tmp_path / "one").rename(tmp_path / "two")
+    stale = lance.dataset(str(tmp_path / "two/tree/deep"))
+    with pytest.raises(ValueError, match="Not found"):
+        ids(stale)
+    moved = {number: str(base.path).replace("/one", "/two") for number, base in found.items()}
+    opened = LanceDataset(stale.uri, serialized_manifest=relocated(stale._ds.serialized_manifest(), moved))
+    assert ids(opened) == ["a", "c"]
+    after = commit(opened, write_fragments(rows(d=4), opened, mode="append", return_transaction=True))
+    assert ids(lance.dataset(after.uri)) == ["a", "c", "d"]
 
 
 @pytest.mark.parametrize("kind", ["BTREE", "INVERTED", "IVF_FLAT"])

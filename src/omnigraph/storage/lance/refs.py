@@ -1,4 +1,4 @@
-"""Refs of one dataset: lance branches as values, their creation and their removal, and copies by reference."""
+"""Refs of one dataset: lance branches as values, their creation and their removal."""
 
 from __future__ import annotations
 
@@ -64,14 +64,6 @@ def create_ref(trunk: TableHandle, name: str, *, source: str | None, version: in
     """Fork a ref from an exact version; any failure is a StorageError whose outcome the caller re-reads."""
     with translated(f"{trunk.address.uri}: create ref '{name}'"):
         trunk.dataset.create_branch(name, (source, version))
-
-
-def clone(source: TableHandle, address: Address) -> TableHandle:
-    """A new dataset at `address` with the content and the version number of `source`, by reference."""
-    place = (source.address.ref, source.version)
-    with translated(address.uri):
-        copied = source.dataset.shallow_clone(address.uri, place, storage_options=address.root.storage_options)
-    return TableHandle(address, copied)
 
 
 def delete_ref(trunk: TableHandle, name: str) -> None:

@@ -40,13 +40,13 @@ from omnigraph.storage.base.errors import (
 )
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import Address
-from omnigraph.storage.bases import misplaced, relocated
 from omnigraph.storage.lance import index_segments
+from omnigraph.storage.lance.bases import misplaced, relocated
 from omnigraph.storage.lance.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
 from omnigraph.storage.lance.patch import Places, numbered
-from omnigraph.storage.lance.refs import Identifier, Ref, clone, create_ref, delete_ref, list_refs
+from omnigraph.storage.lance.refs import Identifier, Ref, create_ref, delete_ref, list_refs
 from omnigraph.storage.lance.replace_large import dated
 from omnigraph.storage.lance.staged import CommitOutcome, Date, IndexSpec, Landed, Refused, Staged, Unknown
 from omnigraph.storage.lance.transaction_log import BARRIER, BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, TransactionInfo
@@ -149,6 +149,14 @@ def blob_field(name: str, *, nullable: bool = True, metadata: Mapping[str, str] 
 def blob_array(values: Sequence[bytes | str | None]) -> Any:
     """Values of a blob column: bytes are stored, a str is the URI of an external object."""
     return lance.blob_array(list(values))
+
+
+def clone(source: TableHandle, address: Address) -> TableHandle:
+    """A new dataset at `address` with the content and the version number of `source`, by reference."""
+    place = (source.address.ref, source.version)
+    with translated(address.uri):
+        copied = source.dataset.shallow_clone(address.uri, place, storage_options=address.root.storage_options)
+    return _landed(address, copied)
 
 
 # --- staging -----------------------------------------------------------------------------------------
@@ -391,15 +399,16 @@ def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
     block = _BLOCK_BYTES if address.root.is_local else None
     options = address.root.storage_options
     opened = lance.dataset(address.uri, version, block_size=block, storage_options=options, session=session)
-    return _at_home(address, opened)
+    return _below_root(address, opened)
 
 
 def _landed(address: Address, dataset: LanceDataset) -> TableHandle:
-    # A commit that was rebased carries on the bases of a version that another host has written.
-    return TableHandle(address, _at_home(address, dataset))
+    # Lance takes the bases of a restored, cloned or rebased version as they are in its file.
+    with translated(address.uri):
+        return TableHandle(address, _below_root(address, dataset))
 
 
-def _at_home(address: Address, dataset: LanceDataset) -> LanceDataset:
+def _below_root(address: Address, dataset: LanceDataset) -> LanceDataset:
     """The dataset with every file looked for below this root, wherever the graph was when the version was written."""
     moved = misplaced(address, dataset)
     if not moved:

@@ -1,8 +1,8 @@
 """Bases of a version: the directories of other lineages that it shows files of, found below the root it was opened at.
 
-Lance writes them into version files as absolute paths. A graph that was moved, copied or mounted elsewhere would look
-for its own files where it once was, so what is written is never followed: a base names a table of this graph and a ref
-of it, and that is where it is. Nothing is rewritten for it: a version that is committed here says where it is by itself.
+Lance writes bases into version files as absolute paths. A graph that was moved, copied or mounted elsewhere would look
+for its own files in the former place, so these paths are never followed: a base names a table of this graph and a ref
+of it, and both are below the root. No file is rewritten for this; versions committed later have the right paths.
 """
 
 from __future__ import annotations
@@ -15,18 +15,15 @@ from omnigraph.storage.base.layout import Address, is_table_location
 
 _BASE_PATHS = 18  # in lance's Manifest message
 _BASE_ID, _BASE_PATH = 1, 4  # in its BasePath message
-_VARINT, _EIGHT_BYTES, _DELIMITED, _FOUR_BYTES = 0, 1, 2, 5
+_DELIMITED = 2
+_FIXED_BYTES = {1: 8, 5: 4}
 
 
 def misplaced(address: Address, dataset: Any) -> dict[int, str]:
-    """The bases of an open dataset that are not where it says, by their number, with the place where they are."""
+    """The bases of an open dataset that are not where its version says, by number, with the path where they are."""
     stored = dataset._ds.base_paths()
-    found = {}
-    for number, base in stored.items():
-        place = _place(address, str(base.path), base.name)
-        if place != base.path:
-            found[number] = place
-    return found
+    places = {number: _place(address, str(base.path), base.name) for number, base in stored.items()}
+    return {number: place for number, place in places.items() if place != stored[number].path}
 
 
 def relocated(manifest: bytes, places: Mapping[int, str]) -> bytes:
@@ -45,7 +42,7 @@ def _place(address: Address, stored: str, ref: str | None) -> str:
     for location in (address.location, another):
         if stored.endswith(f"/{location}{inside}") and (location == address.location or is_table_location(location)):
             return f"{address.root.uri}/{location}{inside}"
-    raise Corrupt(f"{address.uri}: a version refers to files in '{stored}', which is no table of this graph")
+    raise Corrupt(f"{address.uri}: a version refers to files in '{stored}', which is not a table of this graph")
 
 
 def _moved(base: bytes, places: Mapping[int, str]) -> bytes:
@@ -64,15 +61,14 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         start = at
         key, at = _varint(message, at)
         match key & 7:
-            case 0:
+            case 0:  # varint
                 number, at = _varint(message, at)
                 value = number.to_bytes(10)
-            case 2:
+            case 2:  # length-delimited
                 size, at = _varint(message, at)
                 value, at = message[at : at + size], at + size
-            case 1 | 5 as kind:
-                size = 8 if kind == _EIGHT_BYTES else 4
-                value, at = message[at : at + size], at + size
+            case kind if kind in _FIXED_BYTES:
+                value, at = message[at : at + _FIXED_BYTES[kind]], at + _FIXED_BYTES[kind]
             case kind:
                 raise Corrupt(f"a version file has a field of the unknown wire type {kind}")
         yield key >> 3, value, message[start:at]
