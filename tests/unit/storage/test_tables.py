@@ -213,7 +213,7 @@ def test_a_dataset_is_created_once(tmp_path: Path) -> None:
 FULL_DISK = """
 import resource, signal, sys
 from omnigraph.errors import StorageError
-from omnigraph.storage import tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import people
 base = tables.open_table(normalize_root(sys.argv[1]).table("nodes/x"))
