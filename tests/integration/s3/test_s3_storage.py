@@ -95,7 +95,7 @@ except OmnigraphError as error:
 
 COMMIT_RACER = """
 import sys
-from omnigraph.storage import tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import entry_of, people, publish
 root, name = normalize_root(sys.argv[1]), sys.argv[2]

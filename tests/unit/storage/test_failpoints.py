@@ -81,7 +81,7 @@ def test_a_bad_spec_is_refused(spec: str) -> None:
 
 
 def test_the_environment_kills_a_child_at_the_hook() -> None:
-    code = "from omnigraph.storage import failpoints as f; print('before', flush=True); f.hit('publish.pre_commit'); print('after')"
+    code = "from omnigraph.storage.base import failpoints as f; print('before', flush=True); f.hit('publish.pre_commit'); print('after')"
     environment = os.environ | {failpoints.ENVIRONMENT: "publish.pre_commit=kill"}
     child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert (child.returncode, child.stdout) == (-signal.SIGKILL, "before\n")
