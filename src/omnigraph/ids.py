@@ -34,7 +34,7 @@ class UlidMinter:
         return [_encode_ulid(first + step) for step in range(count)]
 
     def reserve(self, count: int) -> int:
-        """The first of `count` consecutive 128-bit ULID values that nobody else in this process gets."""
+        """The first of `count` consecutive 128-bit ULID values that no other caller in this process gets."""
         milliseconds = time.time_ns() // 1_000_000
         with self._lock:
             fresh = (milliseconds << _RANDOM_BITS) | int.from_bytes(os.urandom(10), "big")

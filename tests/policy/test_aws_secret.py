@@ -95,7 +95,7 @@ def test_the_region_of_an_arn_comes_first(amazon: Amazon) -> None:
         ),
         pytest.param("denied", {}, r"AccessDeniedException \(status 403\)", id="403"),
         pytest.param("missing", {}, "'missing' cannot be read: ResourceNotFoundException", id="missing"),
-        pytest.param("binary", {}, "holds no text", id="binary"),
+        pytest.param("binary", {}, "contains no text", id="binary"),
         pytest.param("broken", {}, "not valid JSON", id="no table"),
         pytest.param("array", {}, "expected a JSON object", id="no object"),
         pytest.param("garbled", {}, "did not answer a JSON object", id="no answer"),
@@ -103,7 +103,7 @@ def test_the_region_of_an_arn_comes_first(amazon: Amazon) -> None:
         pytest.param(
             "tokens", {"AWS_ENDPOINT_URL_SECRETS_MANAGER": "http://127.0.0.1:1"}, "cannot be reached", id="off"
         ),
-        pytest.param("tokens", {"AWS_ENDPOINT_URL_SECRETS_MANAGER": "http://[x"}, "is no address", id="no address"),
+        pytest.param("tokens", {"AWS_ENDPOINT_URL_SECRETS_MANAGER": "http://[x"}, "is not an address", id="no address"),
         pytest.param("tokens", {"AWS_REGION": " "}, "no AWS region", id="no region"),
     ],
 )

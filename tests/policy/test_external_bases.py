@@ -51,7 +51,7 @@ def test_a_uri_below_a_base_has_one_spelling(given: str, stored: str) -> None:
         ("https://bucket/docs/2024/a", "neither an s3:// nor a file:/// URI"),
         ("s3:///docs/2024/a", "neither an s3:// nor a file:/// URI"),
         ("docs/2024/a", "neither an s3:// nor a file:/// URI"),
-        ("s3://[bucket/docs/2024/a", "it is no URI"),
+        ("s3://[bucket/docs/2024/a", "it is not a URI"),
         ("", "neither an s3:// nor a file:/// URI"),
     ],
 )

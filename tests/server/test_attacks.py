@@ -304,7 +304,7 @@ def test_whoever_may_not_read_learns_nothing_by_another_way(guarded_server: Serv
         doors = [
             api.query(COUNT),
             api.query('query q() { match { not { $p: Person { name: "Alice" } } } return { 1 as n } }'),
-            api.query("this is no query"),
+            api.query("this is not a query"),
             api.query(COUNT, snapshot=head),
             api.get("/snapshot"),
             api.get("/schema"),

@@ -142,7 +142,7 @@ def test_whoever_exports_in_a_process_excludes_the_others(tmp_path: Path) -> Non
         with served.cut.held(), pytest.raises(ResourceLimitExceeded, match="stream_export_slots"):
             graph.export(io.BytesIO())
         part = Visibility(frozenset({"Document"}), frozenset())
-        reloaded = ServedGraph("default", open_graph(graph.uri)).seen_with(part)
+        reloaded = ServedGraph("default", open_graph(graph.uri)).with_visibility(part)
         with served.cut.held(), pytest.raises(ResourceLimitExceeded):
             reloaded.cut.take()
         assert graph.export(io.BytesIO()) == 0

@@ -67,7 +67,7 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _complete(words: Sequence[str]) -> int:
-    """What a shell may offer for the last word; never an error, for nobody would see it."""
+    """What a shell may offer for the last word; never an error, because it would not be seen."""
     from omnigraph.cli.table.complete import candidates
 
     output.write("".join(f"{word}\n" for word in candidates(words)))

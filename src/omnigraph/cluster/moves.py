@@ -83,7 +83,7 @@ class Moves:
         self._landed(sidecar, live)
 
     def _require_vacant(self, graph_id: str) -> None:
-        """A root with anything in it may be somebody's; an empty directory is nobody's."""
+        """A root with anything in it may belong to somebody; an empty directory does not."""
         if self.session.place.objects.exists(graph_name(graph_id)):
             uri = self.session.place.graph_uri(graph_id)
             raise Conflict(f"'{uri}' is not empty; `cluster refresh` adopts a graph, anything else has to be removed")
@@ -134,7 +134,7 @@ class Moves:
             if live_state(graph, None) == before:
                 self._drop(sidecar)
         except OmnigraphError:
-            return  # nobody knows what happened; the next sweep finds out
+            return  # unknown what happened; the next sweep finds out
 
     def _schema_failed(self, change: Change, error: OmnigraphError) -> None:
         self.session.found.error("schema_apply_failed", change.resource, error.message)

@@ -92,7 +92,7 @@ class Session:
             raise Stopped
 
     def is_dirty(self) -> bool:
-        """Whether the ledger differs from what was read; the revision alone is no difference."""
+        """Whether the ledger differs from what was read; the revision alone is not a difference."""
         return self.before is None or replace(self.ledger, revision=self.before.revision) != self.before
 
     def write(self) -> bool:

@@ -46,7 +46,7 @@ class DateTime:
 
 
 class BadTemporal(ValueError):
-    """A text is no Date or no DateTime, or a number lies outside what one can store; the message says why."""
+    """A text is not a Date or not a DateTime, or a number lies outside what one can store; the message says why."""
 
 
 def parse_date(text: str) -> Date:

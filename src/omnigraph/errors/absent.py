@@ -58,7 +58,7 @@ class AmbiguousCommit(CommitNotFound):
 
 
 class QueryNotFound(NotFound):
-    """The file holds no query of this name (R001)."""
+    """The file contains no query of this name (R001)."""
 
     code = "R001"
 

@@ -51,7 +51,7 @@ def classify(*, tokens: bool, policy: bool, unauthenticated: bool) -> State | Re
 def authorize(state: State, actor: str | None, engine: PolicyEngine | None, request: PolicyRequest) -> PolicyDecision:
     """The decision for one scope; `engine` is None when no bundle is bound to it.
 
-    Raises Unauthenticated when a policy must decide about nobody, PolicyFailed when it cannot decide.
+    Raises Unauthenticated when a policy must decide without an actor, PolicyFailed when it cannot decide.
     """
     if engine is None:
         decision = _without_policy(actor, request)

@@ -49,7 +49,7 @@ class CompiledPolicy:
             "context": dict(context),
         }
         answer = cedarpy.is_authorized(request, self._policies, self._entities, _schema())
-        # An error beside a deny means that some policy could not be looked at, not that nobody allows it.
+        # An error beside a deny means that some policy could not be looked at, not that no rule allows it.
         if answer.diagnostics.errors or answer.decision is cedarpy.Decision.NoDecision:
             raise PolicyFailed("; ".join(map(str, answer.diagnostics.errors)) or "no decision")
         return bool(answer.allowed), sorted(self._rules[reason] for reason in answer.diagnostics.reasons)

@@ -11,7 +11,7 @@ from omnigraph.policy.visibility import Visibility, visibility_of
 if TYPE_CHECKING:
     from omnigraph.policy.bundle import Bundle
 
-# Whoever may not see everything must not learn it by what a write does or refuses to do.
+# An actor who may not see everything must not learn it by what a write does or refuses to do.
 _REVEALING = frozenset({Action.CHANGE, Action.SCHEMA_APPLY, Action.BRANCH_MERGE, Action.ADMIN})
 _REMEMBERED = 1_024
 

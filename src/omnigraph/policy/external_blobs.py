@@ -170,7 +170,7 @@ def _split(text: str) -> SplitResult:
     try:
         return urlsplit(text)
     except ValueError:
-        raise BadRequest(f"'{text}' is no URI") from None
+        raise BadRequest(f"'{text}' is not a URI") from None
 
 
 def _s3(text: str) -> str:
@@ -191,7 +191,7 @@ def _file(text: str) -> str:
         raise BadRequest(f"'{text}' must have three slashes: file:///directory")
     directory = "/" + unquote(_segments(text, parts.path))
     if not os.path.isdir(directory):
-        raise BadRequest(f"'{text}' is no directory")
+        raise BadRequest(f"'{text}' is not a directory")
     return f"file://{quote(os.path.realpath(directory).rstrip('/'), safe='/')}/"
 
 

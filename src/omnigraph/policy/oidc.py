@@ -100,7 +100,7 @@ class OidcVerifier:
         if found is None and name is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         if found is None and self._may_refresh():
-            # The provider may have rotated its keys. This request is refused; nobody waits for a slow provider.
+            # The provider may have rotated its keys. This request is refused; no request waits for a slow provider.
             threading.Thread(target=self.refresh, name="oidc-keys", daemon=True).start()
         return found
 
@@ -163,7 +163,7 @@ def _load_keys(place: str) -> dict[str | None, Any]:
         key.key_id: key for key in keys if key.algorithm_name in _ALGORITHMS and key.public_key_use in (None, "sig")
     }
     if not usable:
-        raise StartRefused(f"{JWKS}: '{place}' holds no key for signatures that can be checked")
+        raise StartRefused(f"{JWKS}: '{place}' contains no key for signatures that can be checked")
     return usable
 
 

@@ -24,7 +24,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class YamlRejected(Exception):
-    """The text is no YAML that we accept; callers say which file it was. `path` is spelled as diagnostics spell it."""
+    """The text is not YAML that we accept; callers say which file it was. `path` is spelled as diagnostics spell it."""
 
     def __init__(self, reason: str, *, path: str = "", duplicate: bool = False) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)
@@ -126,7 +126,7 @@ def _text(text: str, path: str) -> str:
         # JSON is YAML, but escapes one character beyond the basic plane as two halves.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise YamlRejected("half of a surrogate pair is no character", path=path) from None
+        raise YamlRejected("an unpaired surrogate is not a character", path=path) from None
 
 
 def _float(text: str) -> float:

@@ -21,7 +21,7 @@ DEFAULT_ACTOR = "default"
 RESERVED_PREFIX = "omnigraph:"
 
 _Tokens = dict[str, tuple[str, ...]]
-# The one that comes and the one that goes; more would be tokens that nobody remembers to withdraw.
+# The one that comes and the one that goes; more would be tokens that are never withdrawn.
 _MOST_TOKENS = 2
 
 
@@ -48,7 +48,7 @@ class TokenTable:
     oidc: OidcVerifier | None = None
 
     def __len__(self) -> int:
-        """How many ways in there are; none means that nobody can be let in."""
+        """How many ways in there are; none means that no request can be let in."""
         return len(self.entries) + (self.oidc is not None)
 
     @property
@@ -91,13 +91,13 @@ def load_tokens(environ: Mapping[str, str]) -> TokenTable:
 def reload_tokens(environ: Mapping[str, str], current: TokenTable) -> TokenTable | None:
     """The table as its file, variables or secret hold it now, or None when nothing changed.
 
-    StartRefused when it is no table any more. The identity provider's keys have a rhythm of their own and are kept.
+    StartRefused when it is not a table any more. The identity provider's keys have a rhythm of their own and are kept.
     """
     entries = _configured(environ)
     if entries == current.entries:
         return None
     if not entries and current.oidc is None:
-        raise StartRefused("the token table is empty now; nobody could be let in any more")
+        raise StartRefused("the token table is empty now; no request could be let in any more")
     return replace(current, entries=entries)
 
 

@@ -34,7 +34,7 @@ class Caps:
 
 
 def caps_from(environ: Mapping[str, str]) -> Caps:
-    """The caps of the environment; a value that is no number is replaced by the default, with a warning."""
+    """The caps of the environment; a value that is not a number is replaced by the default, with a warning."""
     return Caps(
         _number(environ, INFLIGHT, _DEFAULT_INFLIGHT),
         _number(environ, BYTES, _DEFAULT_BYTES),
@@ -53,7 +53,7 @@ class Admission:
 
     @contextmanager
     def admit(self, actor: str | None, estimate: int) -> Iterator[None]:
-        """Hold a place for the block, or refuse with 429; nobody ever waits."""
+        """Hold a place for the block, or refuse with 429; requests never wait."""
         name = _name(actor)
         self._take(name, estimate)
         try:

@@ -106,7 +106,7 @@ class Server:
         exchange.deployment = self.deployment
         if exchange.deployment.requires_authentication:
             exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
-        exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).asked_by(exchange.sender)
+        exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).for_actor(exchange.sender)
 
     def _admit_sender(self, route: Route, exchange: Exchange) -> None:
         """Authentication comes before anything that could tell which graphs exist."""
@@ -117,7 +117,7 @@ class Server:
         elif route.authenticated:
             exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
         if route.has_graph:
-            exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).asked_by(exchange.sender)
+            exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).for_actor(exchange.sender)
             _LOG.info("graph routed", extra={"graph_id": exchange.graph.id, "request_id": exchange.request_id})
 
     def _note(self, request: Request, name: str, status: int, started: float, request_id: str) -> None:
@@ -159,7 +159,7 @@ def _ambiguous(request: Request) -> Refusal | None:
 
 
 def _refuse_foreign_name(request: Request, allowed: Collection[str]) -> None:
-    """Where nobody needs a token, 403 for what is sent to a name that any page could have given to this machine."""
+    """Where no token is needed, 403 for what is sent to a name that any page could have given to this machine."""
     host = request.headers.get("host")
     if not is_own(host, allowed):
         message = f"a server without tokens does not answer to the name '{host}'; add it to {ALLOWED} if it is yours"
@@ -167,7 +167,7 @@ def _refuse_foreign_name(request: Request, allowed: Collection[str]) -> None:
 
 
 def _refuse_foreign_page(request: Request, allowed: Sequence[str]) -> None:
-    """Where nobody needs a token, 403 for what a page of another site makes its visitor's browser send."""
+    """Where no token is needed, 403 for what a page of another site makes its visitor's browser send."""
     origin = request.headers.get("origin")
     if origin is None or request.method in ("GET", "HEAD") or origin in allowed or "*" in allowed:
         return

@@ -33,7 +33,7 @@ class Metrics:
             yield
 
     def observe(self, route: str, method: str, status: int, seconds: float) -> None:
-        """One answered request; a method nobody knows is not a label of its own."""
+        """One answered request; an unknown method is not a label of its own."""
         known = method if method in _METHODS else "other"
         self._requests.labels(route, known, str(status)).inc()
         self._seconds.labels(route, known).observe(seconds)

@@ -24,7 +24,7 @@ class Tracing:
 
     @contextmanager
     def request(self, method: str, route: str, headers: Mapping[str, str]) -> Iterator[Any]:
-        """A span for one request; None when nobody listens."""
+        """A span for one request; None when tracing is off."""
         if self._tracer is None:
             yield None
             return

@@ -29,7 +29,7 @@ class Pools:
     async def read(self, call: Callable[[threading.Event], _T], receive: Receive | None) -> _T:
         """Run a call that stops when its event is set, which happens as soon as the client disconnects.
 
-        Without `receive` nobody listens for that: a body that is still to be read must not be taken for noise.
+        Without `receive` that is not listened for: a body that is still to be read must not be taken for noise.
         """
         cancel = threading.Event()
         if receive is None:
@@ -38,7 +38,7 @@ class Pools:
             return await self._run(self._reads, partial(call, cancel))
 
     async def write(self, call: Callable[[], _T]) -> _T:
-        """Run a write to its end, whoever still listens."""
+        """Run a write to its end, even when the client has gone."""
         return await self._run(self._writes, call)
 
     def stream(self, call: Callable[[], _T]) -> asyncio.Future[_T]:

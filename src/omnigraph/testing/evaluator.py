@@ -21,11 +21,11 @@ from omnigraph.compiler.query.checked import (
     CheckedClause,
     CheckedRead,
     Column,
+    NotMatch,
+    OptionalMatch,
     PathVar,
-    Perhaps,
     Step,
     Where,
-    Without,
 )
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
@@ -85,10 +85,10 @@ class _Evaluation:
     def solutions(self, clauses: tuple[CheckedClause, ...], outer: Assignment) -> list[Assignment]:
         """Every extension of `outer` by the clauses' own variables that satisfies all of them."""
         # Optional blocks, and what may speak about their variables, stand behind everything else.
-        cut = next((at for at, clause in enumerate(clauses) if isinstance(clause, Perhaps)), len(clauses))
+        cut = next((at for at, clause in enumerate(clauses) if isinstance(clause, OptionalMatch)), len(clauses))
         found = self.plain_solutions(clauses[:cut], outer)
         for clause in clauses[cut:]:
-            if isinstance(clause, Perhaps):
+            if isinstance(clause, OptionalMatch):
                 found = [extended for row in found for extended in self.perhaps(clause, row)]
             else:
                 found = [row for row in found if self.satisfies(clause, row)]
@@ -110,7 +110,7 @@ class _Evaluation:
                     found.append(assignment)
         return found
 
-    def perhaps(self, block: Perhaps, row: Assignment) -> list[Assignment]:
+    def perhaps(self, block: OptionalMatch, row: Assignment) -> list[Assignment]:
         """The row with each solution of the block, or once with null for everything that the block binds."""
         nothing: Assignment = dict.fromkeys(block.binds)
         return self.solutions(block.clauses, row) or [{**row, **nothing}]
@@ -123,9 +123,9 @@ class _Evaluation:
                 return not never and self.linked(link, assignment)
             case Where(condition):
                 return self.values.truth(condition, assignment) is True
-            case Without(clauses):
+            case NotMatch(clauses):
                 return not self.solutions(clauses, assignment)
-            case Perhaps():
+            case OptionalMatch():
                 return True
 
     def linked(self, link: Link, assignment: Assignment) -> bool:

@@ -62,7 +62,7 @@ def _die() -> None:
 def watch(root: str, seen: str, stop: str) -> None:
     """Look at the graph until the file `stop` is there, and write down each state that differs from the one before.
 
-    One more look follows, so that whoever asks to stop is told the state of that moment. The last line counts looks.
+    One more look follows, so that the state of that moment is reported. The last line counts looks.
     """
     with og.open(root, read_only=True) as graph, open(seen, "w") as file:
         looks = 0

@@ -125,7 +125,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
 
 # Fields of `omnigraph.settings.Settings`, given as `og.open(…, settings=…)`.
 WRITE_PROTOCOL = {
-    "topology": "`multi_process`, or `single_process` where nobody else ever writes",
+    "topology": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",
     "lease_skew_ms": "how far the clocks of writers may differ",
     "writer_wait_ms": "how long a write waits for the one before it, or for a schema change",

@@ -63,9 +63,9 @@ def test_what_is_wrong_on_s3_is_named_with_its_place(place: str) -> None:
     with pytest.raises(ValueViolation) as refused:
         load(graph._core, LoadRequest(data=f"{place}/in", mode="append"), LocalTasks(), TINY)
     assert (refused.value.file, refused.value.line) == (f"{place}/in/a.jsonl", 19)
-    with pytest.raises(NotFound, match="holds no record files"):
+    with pytest.raises(NotFound, match="contains no record files"):
         list_files(f"{place}/nothing/*.jsonl")
-    with pytest.raises(NotFound, match="holds no record files"):
+    with pytest.raises(NotFound, match="contains no record files"):
         list_files(f"{place}/nothing.jsonl")
 
 

@@ -43,7 +43,7 @@ def test_references_travel_through_spark_unopened(tmp_path: Path, spark: Any) ->
 
     info = graph.view().catalog.nodes["Doc"]
     delta = spread_delta(before.table(info), graph.view().table(info), SparkTasks(spark), range_rows=2)
-    assert delta.ids.to_pylist() == ["k", "y"], "an equal reference is no change"
+    assert delta.ids.to_pylist() == ["k", "y"], "an equal reference is not a change"
 
     (shelf / "a").write_bytes(b"outside")
     copy = og.init(tmp_path / "copy", SCHEMA)

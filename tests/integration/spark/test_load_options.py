@@ -352,7 +352,7 @@ def test_a_repeated_key_in_text_is_named_with_its_lines(
 def test_missing_input_is_told(graph: og.Graph, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no file"):
         run(graph._core, request(str(tmp_path / "nothing.jsonl")))
-    with pytest.raises(NotFound, match="holds no record files"):
+    with pytest.raises(NotFound, match="contains no record files"):
         run(graph._core, request(str(tmp_path / "*.jsonl")))
     with pytest.raises(BadRequest, match="either data or a mapping"):
         graph.load()

@@ -228,7 +228,7 @@ HUT = ("nodes", 0)
         (_set(HUT, []), r"IR.nodes\[0\] is not an object"),
         (_set((*HUT, "properties", 0, "prop_type", "scalar"), "I16"), "which is not a type"),
         (_set((*HUT, "properties", 0, "prop_type", "nullable"), "yes"), "is not a boolean"),
-        (_set((*HUT, "constraints", 0, "kind"), "weird"), "which is no constraint"),
+        (_set((*HUT, "constraints", 0, "kind"), "weird"), "which is not a constraint"),
         (_set((*HUT, "constraints", 2, "min"), "low"), "min is not a number"),
         (_set((*HUT, "properties", 4, "annotations", 0, "kwargs"), []), "kwargs is not an object"),
         (_set(("edges", 0, "cardinality", "min"), -1), "cardinality.min is not an unsigned integer"),

@@ -230,7 +230,7 @@ def test_the_cache_stays_within_its_bound_and_a_broken_one_is_left_out(
     assert len(state.asked) == 60
     small.embed(texts[:1], 8, "document")
     assert len(state.asked) == 61
-    place.write_bytes(b"this is no database" * 100)
+    place.write_bytes(b"this is not a database" * 100)
     assert small.embed(["x"], 8, "document")[0] == pytest.approx(mock_vector("x", 8), abs=1e-6)
 
 

@@ -156,7 +156,7 @@ def test_a_contradiction_with_the_target_is_left_for_a_person(
         ({"checks": "no.gq"}, r"nightly\.checks: .* cannot be read"),
         ({"checks": 3}, r"nightly\.checks: a path, or a list"),
         ({"branch": "x/{day}"}, r"unknown placeholder '\{day\}' \(known: \{date\}"),
-        ({"branch": "x/{"}, r"nightly\.branch: .* is no template"),
+        ({"branch": "x/{"}, r"nightly\.branch: .* is not a template"),
         ({"branch": None}, r"nightly\.checks: needs a branch"),
         ({"branch": "main"}, r"cannot be merged into itself"),
         ({"mode": "replace"}, r"nightly\.mode: unknown load mode"),

@@ -246,8 +246,8 @@ def test_graphml_of_others_is_imported(tmp_path: Path) -> None:
     assert [each["data"]["age"] for each in found if "type" in each] == [3, 7]
     for text, told in (
         ("<graphml", "is not XML"),
-        ("<graphml><graph><edge source='x' target='y'/></graph></graphml>", "'x' as its source, which is no node"),
-        ("<graphml><graph/></graphml>", "hold no nodes"),
+        ("<graphml><graph><edge source='x' target='y'/></graph></graphml>", "'x' as its source, which is not a node"),
+        ("<graphml><graph/></graphml>", "contain no nodes"),
     ):
         (tmp_path / "bad.graphml").write_text(text)
         with pytest.raises(BadRequest, match=told):

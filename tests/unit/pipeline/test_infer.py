@@ -196,7 +196,7 @@ def test_what_cannot_be_inferred_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadRequest, match="at least one file"):
         og.infer()
     (tmp_path / "empty.csv").write_text("a,b\n")
-    with pytest.raises(BadRequest, match="holds no rows to learn from"):
+    with pytest.raises(BadRequest, match="contains no rows to learn from"):
         og.infer(tmp_path / "empty.csv")
     (tmp_path / "mixed").mkdir()
     (tmp_path / "mixed" / "a.csv").write_text("a\n1\n")

@@ -43,7 +43,7 @@ DIRECT = (
     Command(
         ("repair",),
         Capability.DIRECT,
-        "Show dataset versions that nobody published, or publish them",
+        "Show dataset versions that were not published, or publish them",
         "operate.maintenance.repair",
         DIRECT_SCOPE,
         (URI,),
@@ -105,7 +105,7 @@ DIRECT = (
             ),
             Option("--queries", "a file of queries to offer as stored queries", "FILE", repeats=True),
             Option("--workers", "processes that share the address", "N", number=True, default="1"),
-            Option("--unauthenticated", "ask nobody for a token"),
+            Option("--unauthenticated", "do not ask for a token"),
         ),
         notes="The graph has the id 'default'. A token is printed before the address; it opens everything. Export\n"
         "that line, then ask with `omnigraph query --server http://127.0.0.1:8080 --graph default …`.",

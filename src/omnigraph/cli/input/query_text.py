@@ -48,7 +48,7 @@ def _given(call: Call) -> str | Path | None:
 
 
 def declared_query(source: str | Path, name: str | None) -> Query | None:
-    """The query that will run, as it is written; None when that is unclear, which whoever runs it will explain."""
+    """The query that will run, as it is written; None when that is unclear, which is explained when it runs."""
     from omnigraph.compiler.query.parse import parse_queries
 
     try:
@@ -79,4 +79,4 @@ def _refuse_text(text: str) -> NoReturn:
     from omnigraph.compiler.query.parse import parse_queries
 
     parse_queries(text)
-    raise BadRequest("the query text holds no query")
+    raise BadRequest("the query text contains no query")

@@ -37,7 +37,7 @@ ids only.
 | 2 | the arguments make no sense |
 | 4 | `mutate --if-commit` found the branch at another commit; nothing was written |
 | 130 | interrupted |
-| 141 | whoever read the output has gone away |
+| 141 | the reader of the output has gone away |
 
 """
 _CONFIG = """\

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def note_commit(call: Call, commit: GraphCommit | None) -> None:
-    """Beside the result: which commit a write became, for whoever wants to look at it or take it back."""
+    """Beside the result: which commit a write became, to look at or to take back."""
     if commit is not None and not call.given("--quiet"):
         output.note(f"commit {commit.graph_commit_id}")
 

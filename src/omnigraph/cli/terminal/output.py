@@ -60,8 +60,8 @@ def finish() -> None:
 
 
 def abandon_stdout() -> None:
-    """Nobody reads stdout any more: let the interpreter flush into nothing at exit."""
+    """Stdout is not read any more: let the interpreter flush into nothing at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
-        return  # stdout is no real file, so nothing will be flushed into a closed pipe
+        return  # stdout is not a real file, so nothing will be flushed into a closed pipe

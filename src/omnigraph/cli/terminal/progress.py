@@ -97,13 +97,13 @@ class _Events:
     def __init__(self, label: str, total: int, unit: str) -> None:
         self.label, self.total, self.unit = label, total, unit
         self.done = 0
-        self._told = 0.0
+        self._drawn_at = 0.0
 
     def advance(self, amount: int) -> None:
         self.done += amount
         now = time.monotonic()
-        if now - self._told >= _REDRAW_SECONDS or self.done >= self.total:
-            self._told = now
+        if now - self._drawn_at >= _REDRAW_SECONDS or self.done >= self.total:
+            self._drawn_at = now
             event = {"progress": self.label, "done": self.done, "total": self.total, "unit": self.unit}
             output.note(output.compact(event))
 

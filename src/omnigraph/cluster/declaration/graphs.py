@@ -42,7 +42,7 @@ class Sources:
             except OSError as error:
                 self._read[place] = f"'{place}' cannot be read: {error.strerror}"
             except ValueError:
-                self._read[place] = "the path holds a character that no path can have"
+                self._read[place] = "the path contains a character that no path can have"
         return self._read[place]
 
 
@@ -164,7 +164,7 @@ class _Queries:
             self.found.error("query_dir_unreadable", self.path, f"'{path}': {error.strerror}")
             return []
         if not files:
-            self.found.warn("query_dir_empty", self.path, f"'{path}' holds no .gq file")
+            self.found.warn("query_dir_empty", self.path, f"'{path}' contains no .gq file")
         return files
 
     def _declarations(self, file: Path) -> Iterator[_Declaration]:

@@ -149,7 +149,7 @@ def _property_annotations(
 
 
 def _embedding(prop: PropertyShape, ids: Mapping[str, int]) -> list[Hashable]:
-    # By the id of the source property, so that renaming the source is no change.
+    # By the id of the source property, so that renaming the source is not a change.
     found = _named(prop.annotations, ("embed",))
     return [(ids.get(each.value or "", each.value), each.kwargs) for each in found]
 

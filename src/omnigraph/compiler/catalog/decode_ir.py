@@ -191,7 +191,7 @@ def _constraint(value: Any, path: str) -> Constraint:
             top = _object(value, path, ("kind", "property", "pattern"))
             return Check(_text(top["property"], f"{path}.property"), _text(top["pattern"], f"{path}.pattern"))
         case _:
-            return _fail(f"{path}.kind", f"is {kind!r}, which is no constraint")
+            return _fail(f"{path}.kind", f"is {kind!r}, which is not a constraint")
 
 
 def _columns(value: Any, path: str) -> tuple[str, ...]:

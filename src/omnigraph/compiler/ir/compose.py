@@ -97,7 +97,7 @@ class _Composer:
         return False
 
     def _scan(self) -> bool:
-        """Start another part of the pattern, first of all one that an equality ties to the rows at hand."""
+        """Start another part of the pattern, first of all one that an equality ties to the rows so far."""
         while self._starts:
             _, _, var = heappop(self._starts)
             if var not in self._frame:

@@ -40,11 +40,11 @@ from omnigraph.compiler.query.checked import (
     CheckedRead,
     Column,
     Driven,
+    NotMatch,
+    OptionalMatch,
     PathVar,
-    Perhaps,
     Step,
     Where,
-    Without,
 )
 
 
@@ -86,9 +86,9 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
                     ops.append(ShortestPath(link, path_var))
             case Where(condition):
                 ops.append(Filter(condition))
-            case Without(inner, reads):
+            case NotMatch(inner, reads):
                 ops.append(AntiJoin(_match(inner, frozenset(bound)), reads))
-            case Perhaps(inner, reads, binds):
+            case OptionalMatch(inner, reads, binds):
                 ops.append(LeftJoin(_match(inner, frozenset(bound)), reads, binds))
                 bound |= set(binds)
     return tuple(ops)

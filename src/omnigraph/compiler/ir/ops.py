@@ -140,7 +140,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Score the ranked variable over the rows at hand and drop rows without a score.
+    """Score the ranked variable over the rows so far and drop rows without a score.
 
     `arm` bounds what a nearest arm contributes to a fusion. `fetch`, if set, says that only so many of the best rows
     matter; rows that tie with the last of them stay, because the Sort that follows decides between those.
@@ -190,7 +190,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Group by the columns that are no aggregates; groups come in the order of their first row."""
+    """Group by the columns that are not aggregates; groups come in the order of their first row."""
 
     columns: tuple[Output, ...]
 

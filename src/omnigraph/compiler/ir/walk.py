@@ -21,7 +21,7 @@ def expressions(node: object) -> Iterator[object]:
 
 
 def rebuild(node: NodeT, change: Callable[[Any], Any]) -> NodeT:
-    """The node with `change` applied to each child; the very same object when nothing changed."""
+    """The node with `change` applied to each child; the same object when nothing changed."""
     updates: dict[str, Any] = {}
     for name in _names(type(node)):
         value = getattr(node, name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.query.check.clauses import used_variables
-from omnigraph.compiler.query.checked import Bind, Checked, CheckedMutation, CheckedRead, NodeVar, Step, Without
+from omnigraph.compiler.query.checked import Bind, Checked, CheckedMutation, CheckedRead, NodeVar, NotMatch, Step
 from omnigraph.compiler.types import union_members
 
 
@@ -40,7 +40,7 @@ def _unused_parameters(checked: Checked) -> Iterator[Advice]:
 def _cross_product(read: CheckedRead) -> Iterator[Advice]:
     groups: list[set[str]] = []
     for clause in read.clauses:
-        if isinstance(clause, Without):
+        if isinstance(clause, NotMatch):
             continue
         joined = set(used_variables(clause))
         if isinstance(clause, Step):

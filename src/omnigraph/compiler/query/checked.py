@@ -79,7 +79,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Without:
+class NotMatch:
     """A `not` block; `outer` are the variables of enclosing lists that it reads."""
 
     clauses: tuple[CheckedClause, ...]
@@ -87,7 +87,7 @@ class Without:
 
 
 @dataclass(frozen=True, slots=True)
-class Perhaps:
+class OptionalMatch:
     """An `optional` block: `outer` are the variables it reads, `binds` those that are null where it has no solution."""
 
     clauses: tuple[CheckedClause, ...]
@@ -95,7 +95,7 @@ class Perhaps:
     binds: tuple[str, ...]
 
 
-CheckedClause: TypeAlias = Bind | Step | Where | Without | Perhaps
+CheckedClause: TypeAlias = Bind | Step | Where | NotMatch | OptionalMatch
 
 
 # --- bodies ----------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def _edge_name(cur: QueryCursor) -> tuple[str, Span]:
 
 def _refuse_upper_edge(cur: QueryCursor) -> None:
     name = cur.text[:40]
-    # Edges are looked up without regard to case; `pATH` would be found but is no way to write one.
+    # Edges are looked up without regard to case; `pATH` would be found but is not a way to write one.
     lowered = name.lower() if name.isupper() else name[0].lower() + name[1:]
     cur.fail_at(
         cur.tokens.span(cur.index),

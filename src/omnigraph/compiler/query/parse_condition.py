@@ -11,7 +11,7 @@ from omnigraph.compiler.query.parse_expression import LITERAL_WORDS, QueryCursor
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 WORD_COMPARISONS = frozenset({"contains", "starts_with"})
 TEXT_PREDICATES = frozenset({"search", "fuzzy", "match_text"})
-# Names that are no operand where they were found, but the beginning of something misplaced.
+# Names that are not operands where they were found, but the beginning of something misplaced.
 _HINTS = {
     "where": "a filter stands directly in 'match', without 'where'",
     "not": "'not { … }' is a clause of its own; 'and' and 'or' join filters",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph.compiler.ir import ops
-from omnigraph.compiler.query.checked import Bind, CheckedClause, Perhaps, Step, Without
+from omnigraph.compiler.query.checked import Bind, CheckedClause, NotMatch, OptionalMatch, Step
 from omnigraph.compiler.types import union_members
 
 
@@ -35,7 +35,7 @@ def reads_of(clauses: tuple[CheckedClause, ...]) -> Iterator[Touched]:
                 for way in link.ways:
                     yield Touched("node", way.from_type)
                     yield Touched("node", way.to_type)
-            case Without(inner) | Perhaps(inner):
+            case NotMatch(inner) | OptionalMatch(inner):
                 yield from reads_of(inner)
             case _:
                 pass

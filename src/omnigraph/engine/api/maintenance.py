@@ -59,7 +59,7 @@ class Upkeep(Reader):
         return optimize(self._core, progress, runner)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
-        """Look at table versions of main that nobody published; `confirm` publishes verified ones, `force` all."""
+        """Look at table versions of main that were not published; `confirm` publishes verified ones, `force` all."""
         self._core.require_admin(self.actor)
         from omnigraph.engine.maintenance.optimize import require_main
         from omnigraph.engine.maintenance.repair import repair

@@ -20,7 +20,7 @@ _MERGE_ATTEMPTS = 8
 class Transaction(Graph):
     """A graph handle on a private branch; leaving the block merges it, an exception drops it.
 
-    Writes and reads inside see each other and nobody else sees them. What others commit meanwhile is merged with, and
+    Writes and reads inside see each other; others do not see them. What others commit meanwhile is merged with, and
     a contradiction raises MergeConflicts with nothing written. `result` is the merge.
     """
 
@@ -35,7 +35,7 @@ class Transaction(Graph):
         if self._entered:
             raise BadRequest("a transaction can be entered only once")
         self._entered = True
-        self._core.standing_for[self.branch_name] = self.target or "main"
+        self._core.policy_branch[self.branch_name] = self.target or "main"
         create_branch(self._core.store, self.branch_name, source=self.target or "main")
         return self
 
@@ -47,7 +47,7 @@ class Transaction(Graph):
                 self.result = self._merge()
         finally:
             self._drop()
-            self._core.standing_for.pop(self.branch_name, None)
+            self._core.policy_branch.pop(self.branch_name, None)
 
     def _merge(self) -> MergeResult:
         call = MergeCall(self._branch, self.target, self.options, self.actor)

@@ -72,4 +72,4 @@ class Watched:
         return data
 
     def close(self) -> None:
-        """Nothing: whoever opened the file closes it."""
+        """Nothing: the opener of the file closes it."""

@@ -25,12 +25,12 @@ _NOBODY = "no embedding provider is configured"
 class FillPlan:
     """Who embeds, decided before any row is read; fit to be sent to workers.
 
-    `rehearse` fills in vectors that mean nothing and asks nobody: for a dry run, and to decode an input once more.
+    `dry_run` fills in vectors that mean nothing and asks no provider: for a dry run, and to decode an input once more.
     """
 
     embedder: Embedder | None = None
     why: str | None = _NOBODY
-    rehearse: bool = False
+    dry_run: bool = False
 
     def filling(self) -> Filling:
         """The work of one decoding."""
@@ -38,7 +38,7 @@ class FillPlan:
 
     def rehearsed(self) -> FillPlan:
         """The same decisions without the cost."""
-        return replace(self, rehearse=True)
+        return replace(self, dry_run=True)
 
 
 def plan_filling(catalog: Catalog, embedder: Embedder | None = None, *, no_embed: bool = False) -> FillPlan:
@@ -71,7 +71,7 @@ class Filling:
         return columns
 
     def renewed(self, info: NodeType, target: str, columns: dict[str, pa.Array]) -> pa.Array:
-        """A target whose text was changed: the vector of the new text, or the old vector when nobody embeds."""
+        """A target whose text was changed: the vector of the new text, or the old vector without a provider."""
         return self._filled(info, target, columns, _has_text(columns[info.embeds[target].source]))
 
     def counts(self) -> EmbedCounts:
@@ -105,7 +105,7 @@ class Filling:
 
     def _vectors(self, embedder: Embedder, texts: pa.Array, dim: int) -> np.ndarray:
         """A vector per text; equal texts are asked about once."""
-        if self.plan.rehearse:
+        if self.plan.dry_run:
             return np.eye(1, dim, dtype=np.float32).repeat(len(texts), axis=0)
         encoded = texts.dictionary_encode()
         found = np.asarray(embedder.embed(encoded.dictionary.to_pylist(), dim, "document"), np.float32)

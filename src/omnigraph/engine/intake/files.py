@@ -42,7 +42,7 @@ def list_files(path: str | os.PathLike[str], suffixes: Sequence[str] = RECORD_SU
     except (OSError, ValueError) as error:  # a name that is too long, a NUL, a directory without permission
         raise _unreadable(text, error) from error
     if not found:
-        raise NotFound(f"'{text}' holds no record files ({', '.join(suffixes)})")
+        raise NotFound(f"'{text}' contains no record files ({', '.join(suffixes)})")
     return found
 
 

@@ -56,7 +56,7 @@ def decode_frame(
     Without a mapping every column must be a field of the type. With one, further columns are used when they are
     called like a field and ignored otherwise. Row numbers stand in for lines; a piece of a larger frame says which
     is its first, or on which ascending `lines` its rows begin, and `file` which file it was read from.
-    `mapping` is the file the mapping was read from. With `optional_ends`, a row that lacks one is no edge.
+    `mapping` is the file the mapping was read from. With `optional_ends`, a row that lacks one is not an edge.
     """
     info = named_type(catalog, type, edge, mapping)
     table = _selected(arrow_table(frame), info, columns, file=file, described_in=mapping)

@@ -91,7 +91,7 @@ class Described:
 
     @property
     def needs_spark(self) -> bool:
-        """Whether something in it is no plain file."""
+        """Whether something in it is not a plain file."""
         return any(not isinstance(self.sources[name], FileSource) for name, _ in self.entries)
 
     def inputs(self) -> Iterator[MappedFile | SparkInput]:

@@ -23,7 +23,7 @@ _MEMBERS = {"type": {"type", "data"}, "edge": {"edge", "from", "to", "data"}}
 
 
 class _Refused(Exception):
-    """A line that is no graph record."""
+    """A line that is not a graph record."""
 
     def __init__(self, code: str, message: str, *, table_key: str | None = None, name: str | None = None) -> None:
         super().__init__(message)

@@ -223,7 +223,7 @@ def are_cells(source: pa.DataType) -> bool:
 
 
 def _cell_value(cell: Mapping[str, Any] | None) -> Any:
-    """Bytes or their text, or a URI; a cell with both is no value and stays what it is, to be refused."""
+    """Bytes or their text, or a URI; a cell with both is not a value and stays what it is, to be refused."""
     given = [] if cell is None else [value for value in cell.values() if value is not None]
     return given[0] if len(given) == 1 else cell if given else None
 

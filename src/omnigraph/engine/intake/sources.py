@@ -32,7 +32,7 @@ def decoder_of(
             return _tables([(file, shape) for file in input_files(data, TABLE_SUFFIXES)])
         return lambda catalog, intake: decode_frame(data, catalog, type=type, edge=edge, columns=columns, intake=intake)
     if columns is not None:
-        raise BadRequest("columns= belongs to a frame; say type= or edge= as well")
+        raise BadRequest("columns= belongs to a frame; also pass type= or edge=")
     data = given(data)
     if is_paths(data):
         return _files(input_files(data))
@@ -75,12 +75,12 @@ def input_files(data: Any, suffixes: Sequence[str] = RECORD_SUFFIXES) -> list[In
 
 
 def _require_records(files: Sequence[InputFile]) -> None:
-    """A table among files of records would be refused at its first line, for a reason that helps nobody."""
+    """A table among files of records would be refused at its first line, for a misleading reason."""
     for file in files:
         if file.path.endswith((*TABLE_SUFFIXES, ".tsv")):
             raise BadRequest(
                 f"'{file.path}' is a table, and a table does not say of which type its rows are:"
-                " describe it in a mapping (`omnigraph infer` drafts one), or say type= or edge= in Python"
+                " describe it in a mapping (`omnigraph infer` drafts one), or pass type= or edge= in Python"
             )
 
 
@@ -113,7 +113,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise BadRequest("records hold half a surrogate pair, which is not a character") from error
+        raise BadRequest("records contain an unpaired surrogate, which is not a character") from error
 
 
 def _is_path(item: Any) -> bool:

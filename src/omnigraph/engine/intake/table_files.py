@@ -89,7 +89,7 @@ def _lance(path: str, columns: Columns) -> Iterator[pa.Table]:
     try:
         table = open_table(Address(normalize_root(parent or "."), name))
     except StorageError as error:
-        raise BadRequest(f"'{path}' is no Lance dataset: {error}") from error
+        raise BadRequest(f"'{path}' is not a Lance dataset: {error}") from error
     for batch in table.batches(columns.wanted(table.schema.names)):
         yield pa.Table.from_batches([batch])
 
@@ -152,7 +152,7 @@ def _names_of_objects(path: str) -> set[str]:
         try:
             row = json.loads(line)
         except ValueError:
-            continue  # the last of them is cut; of others, whoever reads the file will tell
+            continue  # the last of them is cut; others are reported when the file is read
         found |= {name for name, value in row.items() if isinstance(value, dict)} if isinstance(row, dict) else set()
     return found
 

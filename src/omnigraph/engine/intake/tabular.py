@@ -32,7 +32,7 @@ from omnigraph.errors import BadRequest
 class FrameShape:
     """What the rows of a columnar input are: a node type or an edge type, and which column is which field.
 
-    With `optional`, a row without one of its endpoints is no edge and is passed over. `mapping` is the file that says
+    With `optional`, a row without one of its endpoints is not an edge and is skipped. `mapping` is the file that says
     all this, where one does.
     """
 

@@ -49,7 +49,7 @@ def spreads(tables: OpenTables, runner: str, rows: int, spark: Any = None) -> bo
     if runner == "inline" or least is None or not installed or rows < least:
         return False
     return (
-        runner == "spark" or spark is not None or bool(import_module("omnigraph.pipeline.spark.session").is_at_hand())
+        runner == "spark" or spark is not None or bool(import_module("omnigraph.pipeline.spark.session").is_running())
     )
 
 

@@ -42,7 +42,7 @@ CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"
 DRIFT: Literal["drift_needs_repair"] = "drift_needs_repair"
 
 _FREE_ATTEMPTS = 2
-# A writer that began before the pause may still get in its way, once; after that many writers nobody is left.
+# A writer that began before the pause may still get in its way, once; after that many writers none is left.
 _PAUSED_ATTEMPTS = 8
 _MANIFEST_ATTEMPTS = 5
 _BACKOFF_SECONDS = (0.02, 0.2)

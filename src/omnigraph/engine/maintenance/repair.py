@@ -1,4 +1,4 @@
-"""`repair`: look at versions that nobody published, and publish those that are wanted."""
+"""`repair`: look at versions that were not published, and publish those that are wanted."""
 
 from __future__ import annotations
 

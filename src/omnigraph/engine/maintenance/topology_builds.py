@@ -67,7 +67,7 @@ def _in_pieces(core: Core, ends: Ends, *, spark: Any, on_spark: bool) -> Topolog
     with _workshop(core, spark, on_spark=on_spark) as (run, scratch):
         build_spread(ends, run, scratch)
     kept = ends.shelf.load("out")
-    # A place that cannot be written to is no error; then everything happens in memory, as it would for a query.
+    # A place that cannot be written to is not an error; then everything happens in memory, as it would for a query.
     return build_topology(ends) if kept is None else Topology({"out": kept}, ends.shelf)
 
 

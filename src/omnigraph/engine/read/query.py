@@ -68,7 +68,7 @@ def run_query(view: View, call: ReadCall) -> Result:
 def explain_query(view: View, call: ReadCall) -> Explanation:
     """The plan a read would run at one view; parameters are optional here."""
     compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
-    from omnigraph.engine.read.search.access_paths import search_paths  # nobody else asks
+    from omnigraph.engine.read.search.access_paths import search_paths  # the only user
 
     values = {} if call.params is None else compiled.bind(call.params)
     found = planned(view, compiled, values)

@@ -1,7 +1,7 @@
 """Schema change: plan it, then take the graph from the accepted schema to the next one in a single commit.
 
 A schema change is a write set like any other, published through the one commit protocol. What it adds is graph control
-(nobody else changes the schema or the set of branches meanwhile), a lock that other writers see, and the three schema
+(nothing else changes the schema or the set of branches meanwhile), a lock that other writers see, and the three schema
 files, which are staged before the publish and made live after it.
 """
 
@@ -103,7 +103,7 @@ class _Change:
 
     def run(self) -> Committed:
         store = self.core.store
-        # Gates come before control, as everywhere: whoever waits for control holds its gates already.
+        # Gates come before control, as everywhere: a writer that waits for control holds its gates already.
         with store.gates.branches([None]), hold_control(store, "schema_apply", operation_id=self.operation_id):
             schema_recovery.lock(store)
             hit("schema_apply.post_lock")

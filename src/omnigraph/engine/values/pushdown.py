@@ -1,6 +1,6 @@
 """The part of a condition that storage can answer exactly, as a filter text, and the part that is left.
 
-Only forms that keep the very same rows are translated; everything else stays behind for the evaluator. A filter and a
+Only forms that keep the same rows are translated; everything else stays behind for the evaluator. A filter and a
 condition agree on which rows are *kept*, which is all that matters below `and`, `or` and `NotTrue`.
 """
 

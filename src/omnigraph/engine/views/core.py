@@ -33,7 +33,7 @@ class Core:
     visibility: Visibility | None = None
     closed: bool = field(default=False)
     # Private branches of running transactions → the branch whose rights decide about writing to them.
-    standing_for: dict[str, str] = field(default_factory=dict)
+    policy_branch: dict[str, str] = field(default_factory=dict)
 
     def state(self, branch: str | None) -> ManifestState:
         """The newest state of a branch; storage is asked every time, decoding is remembered."""
@@ -50,7 +50,7 @@ class Core:
         view = View(state.snapshot, schema.catalog, state.effective_head, self.tables)
         return view if self.visibility is None else restricted(view, self.visibility)
 
-    def seen_with(self, visibility: Visibility | None) -> Core:
+    def with_visibility(self, visibility: Visibility | None) -> Core:
         """The same graph for a reader who may not see all of it."""
         return self if visibility == self.visibility else replace(self, visibility=visibility)
 
@@ -78,7 +78,7 @@ class Core:
         """Ask the policy of this graph, if it has one, before anything is read or written."""
         if self.policy is None:
             return
-        judged = branch if branch is None else self.standing_for.get(branch, branch)
+        judged = branch if branch is None else self.policy_branch.get(branch, branch)
         require_allowed(self.policy, actor, PolicyRequest(action, judged, target))
 
     def require_change(self, actor: str | None, branch: str | None) -> None:

@@ -15,7 +15,7 @@ from omnigraph.storage.base.store import Store
 _RESOURCE = "stream_export_slots"
 
 
-class Cut:
+class ExportLock:
     """Held by at most one export or baseline of a graph; a second one is refused, not made to wait."""
 
     def __init__(self) -> None:
@@ -45,14 +45,14 @@ class Cut:
             raise _taken()
 
 
-_cuts: dict[str, Cut] = {}
+_cuts: dict[str, ExportLock] = {}
 _cuts_lock = threading.Lock()
 
 
-def cut_of(store: Store) -> Cut:
+def cut_of(store: Store) -> ExportLock:
     """The cut of a graph, the same for every handle on it in this process."""
     with _cuts_lock:
-        return _cuts.setdefault(store.root.uri, Cut())
+        return _cuts.setdefault(store.root.uri, ExportLock())
 
 
 def _taken() -> ResourceLimitExceeded:

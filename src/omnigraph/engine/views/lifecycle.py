@@ -92,9 +92,11 @@ def read_source(given: StrPath) -> Source:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise NotFound(f"'{path}' is no file, and no schema or query text either") from None
+        raise NotFound(f"'{path}' is not a file, and not a schema or query text either") from None
     except OSError as error:
         raise BadRequest(f"'{path}' cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise BadRequest("this is no schema or query text, and holds a character that no path can have") from error
+        raise BadRequest(
+            "this is not a schema or query text, and contains a character that no path can have"
+        ) from error
     return to_source(data, code="S000" if path.suffix == ".pg" else "Q000", name=str(path))

@@ -61,7 +61,7 @@ def _named(core: Core, text: str, bound: str | None) -> ManifestState:
         return core.state(normalize_branch(text))
     found = _commit(core, text, bound)
     if found is None:
-        raise NotFound(f"'{text}' is no branch, tag, commit or point in time of this graph")
+        raise NotFound(f"'{text}' is not a branch, tag, commit or point in time of this graph")
     return state_at_commit(core, found)
 
 

@@ -44,7 +44,7 @@ def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult
     created = not dry_run and call.base is not None and create_missing(core, call.branch, call.base)
     work = _Work(core, call, dry_run=dry_run)
     if dry_run:
-        done = rehearse(core, call.branch, call.base, work.prepare, expected_head=call.if_commit)
+        done = dry_run_load(core, call.branch, call.base, work.prepare, expected_head=call.if_commit)
     else:
         done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit)
     return LoadResult(
@@ -76,7 +76,7 @@ def create_missing(core: Core, branch: str | None, base: str) -> bool:
     return True
 
 
-def rehearse(
+def dry_run_load(
     core: Core, branch: str | None, base: str | None, prepare: Prepare, *, expected_head: str | None
 ) -> Committed:
     """Prepare a write on the newest state of its branch (of the base, while the branch is missing) and leave it."""

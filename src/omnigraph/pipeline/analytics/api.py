@@ -285,17 +285,17 @@ class _Job:
 
     def on_spark(self, selection: Selection, spark: Any) -> NodeValues:
         from omnigraph.pipeline.analytics.spark_network import SparkNetwork
-        from omnigraph.pipeline.spark.session import hushed, spark_session
+        from omnigraph.pipeline.spark.session import spark_session, without_warnings
         from omnigraph.pipeline.tasks.jobs import translated
 
         session = spark_session(spark) if spark is None or isinstance(spark, str) else spark
-        with hushed(), translated(f"analytics: {self.column}"):
+        with without_warnings(), translated(f"analytics: {self.column}"):
             network = SparkNetwork(session, selection)
             found, done = self.distributed(network)
             frame = network.shown(found, self.column)
 
         def collect() -> pa.Table:
-            with hushed(), translated(f"analytics: {self.column}"):
+            with without_warnings(), translated(f"analytics: {self.column}"):
                 kinds = {"type": pa.utf8(), "id": pa.utf8(), self.column: self.kind}
                 return frame.toArrow().cast(pa.schema(kinds))
 

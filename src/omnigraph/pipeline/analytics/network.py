@@ -67,7 +67,7 @@ def select(view: View, edge: str | Sequence[str], weight: str | None = None) -> 
             known = ", ".join(sorted(view.catalog.edges)) or "none"
             raise NotFound(f"the schema has no edge type '{name}' (it has {known})")
         if weight is not None and (weight not in info.properties or not info.properties[weight].is_numeric):
-            raise BadRequest(f"'{weight}' is no numeric property of edge type '{info.name}', so it cannot weigh it")
+            raise BadRequest(f"'{weight}' is not a numeric property of edge type '{info.name}', so it cannot weigh it")
         found.append(info)
     return Selection(view, tuple({info.name: info for info in found}.values()), weight)
 
@@ -147,6 +147,6 @@ class Network:
 
 
 def check_weights(edge: str, name: str, good: bool) -> None:
-    """Refuse weights that are no probabilities in waiting."""
+    """Refuse weights that cannot be turned into probabilities."""
     if not good:
         raise BadRequest(f"'{name}' of edge type '{edge}' holds negative or infinite numbers, which cannot be weights")

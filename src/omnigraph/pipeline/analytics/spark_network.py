@@ -14,7 +14,7 @@ from omnigraph.engine.read.columns.entities import ROW_ID
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics.network import Selection, check_weights
-from omnigraph.pipeline.spark.session import hushed
+from omnigraph.pipeline.spark.session import without_warnings
 from omnigraph.storage.lance.tables import open_table
 
 # A node's number is its type's place and its row id: ascending numbers are ascending positions.
@@ -31,7 +31,7 @@ class SparkNetwork:
     @cached_property
     def nodes(self) -> Any:
         """Every node: its number, its type and its id."""
-        with hushed():
+        with without_warnings():
             parts = [self._type_nodes(place) for place in range(len(self.selection.nodes))]
         return _united(parts).cache()
 
@@ -45,7 +45,7 @@ class SparkNetwork:
     @cached_property
     def edges(self) -> Any:
         """Every edge between the numbers of its ends, with a weight of 1 unless a property weighs it."""
-        with hushed():
+        with without_warnings():
             return _united([self._type_edges(info) for info in self.selection.edges]).cache()
 
     def _type_edges(self, info: EdgeType) -> Any:

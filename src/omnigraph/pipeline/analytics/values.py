@@ -67,9 +67,9 @@ class NodeValues:
         """The values as a Spark frame; what ran in memory is handed to this process's session."""
         if self.frame is not None:
             return self.frame
-        from omnigraph.pipeline.spark.session import hushed, spark_session
+        from omnigraph.pipeline.spark.session import spark_session, without_warnings
 
-        with hushed():
+        with without_warnings():
             return spark_session().createDataFrame(self.table)
 
     def top(self, count: int = 10) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def parse_place(text: str) -> Place:
     edge = text.startswith(_EDGE)
     name, dot, prop = text.removeprefix(_EDGE).partition(".")
     if not name or (dot and not prop) or (not edge and not dot):
-        raise BadRequest(f"'{text}' is no place to write to: say Type.property, or edge:Type for an edge per node")
+        raise BadRequest(f"'{text}' is not a place to write to: use Type.property, or edge:Type for an edge per node")
     return Place(name, prop or None, edge)
 
 

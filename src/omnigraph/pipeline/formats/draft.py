@@ -168,7 +168,7 @@ def _text_candidates(values: pa.ChunkedArray, *, text: bool, enums: bool) -> lis
     found: list[PropType] = []
     if pc.all(pc.starts_with(values, BASE64_PREFIX)).as_py():
         found.append(PropType("Blob"))
-    # A code such as 007 is no number.
+    # A code such as 007 is not a number.
     if text and not pc.any(pc.match_substring_regex(values, "^[-+]?0[0-9]")).as_py():
         if pc.all(pc.match_substring_regex(values, "(?i)^(true|false)$")).as_py():
             found.append(PropType("Bool"))

@@ -1,4 +1,4 @@
-"""`infer`: a schema and a mapping for files that nobody has described yet, such that they load.
+"""`infer`: a schema and a mapping for files without a description, such that they load.
 
 Each input is one source. A source with a column of distinct values is a node type, and that column its key; a column
 that holds keys of a source, and is called like a reference, is an edge; a source of references only is an edge type,

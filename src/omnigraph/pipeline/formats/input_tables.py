@@ -96,7 +96,7 @@ def _read(path: str, relative_to: str | os.PathLike[str] | None, *, enums: bool,
     text = form.of(files[0].path) == "csv"
     pieces = [piece for file in files for piece in table_pieces(file.path, form, Columns(as_text=text))]
     if not pieces:
-        raise BadRequest(f"'{path}' holds no rows to learn from")
+        raise BadRequest(f"'{path}' contains no rows to learn from")
     table = pa.concat_tables(pieces, promote_options="permissive")
     shown = path if is_remote(path) or relative_to is None else os.path.relpath(path, relative_to)
     name = property_name(Path(path.rstrip("/")).name.partition(".")[0].replace("*", ""))
@@ -122,7 +122,7 @@ def _directory_format(path: str) -> str:
         return known.pop()
     if known:
         raise BadRequest(f"'{path}' holds files of several formats ({', '.join(sorted(known))}); name them one by one")
-    raise BadRequest(f"'{path}' holds no files of a known format ({', '.join(SUFFIXES)})")
+    raise BadRequest(f"'{path}' contains no files of a known format ({', '.join(SUFFIXES)})")
 
 
 def _name_types(tables: Sequence[InputTable]) -> None:

@@ -29,7 +29,7 @@ from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Output, Rows
 from omnigraph.pipeline.gq.match import Matcher
 from omnigraph.pipeline.gq.rank import prepare
 from omnigraph.pipeline.gq.shape import Shaper
-from omnigraph.pipeline.spark.session import hushed, spark_session
+from omnigraph.pipeline.spark.session import spark_session, without_warnings
 
 
 def query_on_spark(view: View, call: ReadCall, session: Any = None) -> Result:
@@ -46,7 +46,7 @@ def query_on_spark(view: View, call: ReadCall, session: Any = None) -> Result:
 def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
     low = Lowering(spark, run.bindings)
     try:
-        with hushed(), unpacked("query"):
+        with without_warnings(), unpacked("query"):
             prepare(low, run, plan, _types(plan.match))
             rows = Matcher(low, run.view, _needed(plan)).match(Rows(None), plan.match)
             shaper = Shaper(low, run)

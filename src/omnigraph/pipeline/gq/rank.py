@@ -92,7 +92,7 @@ def _placed(
     score = F.col(column)
     counted = score.isNotNull() if nearest else score > 0
     best_first = score.asc() if nearest else score.desc()
-    # Entities without a score are numbered apart, so that they push nobody back.
+    # Entities without a score are numbered apart, so that they push no other row back.
     number = F.row_number().over(Window.partitionBy(counted).orderBy(best_first, *map(F.col, ties)))
     frame = frame.withColumn(place, number)
     contributes = counted & (F.col(place) <= limit) if nearest and limit is not None else counted

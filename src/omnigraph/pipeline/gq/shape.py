@@ -166,7 +166,7 @@ def _ascending(rows: Rows) -> list[Any]:
     """What rows are ordered by as columns that all ascend."""
     for each in rows.order:
         if each.descending and rows.kinds.get(each.column) != ir.FLOAT64:
-            raise ir.IllTyped("rows are grouped after a descending order of something that is no score")
+            raise ir.IllTyped("rows are grouped after a descending order of something that is not a score")
     return [-F.col(each.column) if each.descending else F.col(each.column) for each in rows.order]
 
 

@@ -128,7 +128,7 @@ class _Reading:
         try:
             fields = [name for _, name, _, _ in Formatter().parse(template or "") if name is not None]
         except ValueError as error:
-            raise self._wrong("branch", f"'{template}' is no template: {error}") from error
+            raise self._wrong("branch", f"'{template}' is not a template: {error}") from error
         for field in fields:
             if field not in _PLACEHOLDERS:
                 known = ", ".join(f"{{{name}}}" for name in _PLACEHOLDERS)
@@ -145,7 +145,7 @@ class _Reading:
         text = self._text("schedule")
         parts = (text or "").split()
         if text is not None and (len(parts) != _CRON_FIELDS or not all(_CRON.fullmatch(part) for part in parts)):
-            raise self._wrong("schedule", f"'{text}' is no cron expression of five fields")
+            raise self._wrong("schedule", f"'{text}' is not a cron expression of five fields")
         return text
 
     def _choice(self, member: str, known: tuple[str, ...]) -> str:
@@ -180,7 +180,7 @@ def _require_plain(path: Path) -> None:
     """Checks are reads without parameters: nothing else could be run unattended."""
     queries = parse_queries(path.read_text()).queries
     if not queries:
-        raise BadRequest(f"'{path}' holds no query")
+        raise BadRequest(f"'{path}' contains no query")
     for query in queries:
         if query.params:
-            raise BadRequest(f"check '{query.name}' of '{path}' has parameters, which nobody would give it")
+            raise BadRequest(f"check '{query.name}' of '{path}' has parameters, which a check is not given")

@@ -34,7 +34,7 @@ class RunOptions:
 
 
 def run_pipeline(pipeline: Pipeline, graph: Graph, options: RunOptions | None = None) -> Run:
-    """One run on an opened graph; what goes wrong is in the record, and raised when it is no matter of the data."""
+    """One run on an opened graph; what goes wrong is in the record, and raised when it is not caused by the data."""
     return _Running(pipeline, graph, options or RunOptions()).run()
 
 
@@ -82,7 +82,7 @@ class _Running:
             spark=self.options.spark,
         )
         self.loaded = True
-        loaded = self._record("loaded", **_told(done), branch=self.branch)
+        loaded = self._record("loaded", **_counts(done), branch=self.branch)
         if self.options.dry_run:
             planned = self.pipeline.branch_at(self.now, self.run_id)
             return replace(loaded, status="rehearsed", branch=planned)
@@ -173,7 +173,7 @@ class _Running:
         return int((time.monotonic() - self.begin) * 1_000)
 
 
-def _told(done: LoadResult) -> dict[str, Any]:
+def _counts(done: LoadResult) -> dict[str, Any]:
     return {
         "commit_id": done.commit_id,
         "runner": done.runner,

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.engine.intake.files import open_output
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.spark.session import hushed
+from omnigraph.pipeline.spark.session import without_warnings
 from omnigraph.pipeline.tasks.jobs import translated
 
 _GROUP_ROWS = 1 << 17
@@ -55,7 +55,7 @@ def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
         spilled = spill_partition(batches, directory)
         yield pa.RecordBatch.from_pydict({"answer": [json.dumps(spilled)]})
 
-    with hushed(), translated("read the frame"):
+    with without_warnings(), translated("read the frame"):
         answers = [json.loads(row.answer) for row in frame.mapInArrow(spill, _ANSWER).collect()]
     return numbered(answers)
 

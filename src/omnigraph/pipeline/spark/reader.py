@@ -14,7 +14,7 @@ from omnigraph.engine.views.lifecycle import StrPath, read_source
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.query import query_on_spark
 from omnigraph.pipeline.spark.datasource import OmnigraphSource
-from omnigraph.pipeline.spark.session import hushed, spark_session
+from omnigraph.pipeline.spark.session import spark_session, without_warnings
 from omnigraph.pipeline.spark.sink import Sink
 from omnigraph.pipeline.tasks.export import export_files
 from omnigraph.pipeline.tasks.jobs import SparkTasks
@@ -35,7 +35,7 @@ class SparkReader:
         """The Spark session, started when it is first needed."""
         if self._session is None:
             self._session = spark_session()
-        with hushed():
+        with without_warnings():
             self._session.dataSource.register(OmnigraphSource)
         return self._session
 
@@ -60,7 +60,7 @@ class SparkReader:
             source = source.option("columns", ",".join(columns))
         if where is not None:
             source = source.option("where", where)
-        with hushed():
+        with without_warnings():
             return source.load()
 
     def query(
@@ -88,7 +88,7 @@ class SparkReader:
         """
         source = self.session.readStream.format("omnigraph").option("graph", self.view.tables.root.uri)
         source = source.option("branch", self.view.branch or "main").option("start", start).options(**options)
-        with hushed():
+        with without_warnings():
             return source.load()
 
     def sink(

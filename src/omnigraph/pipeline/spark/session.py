@@ -47,7 +47,7 @@ def spark_session(master: str | None = None, *, quiet: bool = False) -> Any:
     Starting one takes seconds, so a process keeps it, and on a terminal the start is announced unless `quiet`.
     """
     try:
-        with hushed():
+        with without_warnings():
             from pyspark.sql import SparkSession
     except ImportError:
         raise BadRequest("the Spark runner needs pyspark: install omnigraph[spark]") from None
@@ -65,7 +65,7 @@ def default_master() -> str:
     return f"local[*,{_LOCAL_TRIES}]"
 
 
-def is_at_hand() -> bool:
+def is_running() -> bool:
     """Whether this process has a session already, or is told which master to use."""
     if os.environ.get(MASTER):
         return True
@@ -100,7 +100,7 @@ def is_connect(spark: Any) -> bool:
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
+def without_warnings() -> Iterator[None]:
     """Leave out warnings about the versions around PySpark and about how it starts the JVM."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
@@ -130,7 +130,7 @@ def _started(sessions: Any, master: str, *, quiet: bool) -> Any:
     for name, value in _settings(home, local=master.startswith("local")).items():
         builder = builder.config(name, value)
     try:
-        with hushed():
+        with without_warnings():
             spark = builder.getOrCreate()
     except Exception as error:
         told = f"Spark did not start on {master}: {error}; see {log_file()}"

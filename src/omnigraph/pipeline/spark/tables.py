@@ -11,7 +11,7 @@ from omnigraph.engine.intake.files import is_remote
 from omnigraph.engine.intake.mapping import AnySource, FileSource, SparkInput, SparkSource, SqlSource
 from omnigraph.engine.intake.table_files import table_pieces
 from omnigraph.errors import BadRequest, OmnigraphError
-from omnigraph.pipeline.spark.session import hushed, spark_session
+from omnigraph.pipeline.spark.session import spark_session, without_warnings
 
 # Formats that Spark reads by itself, and faster than through Python.
 _SPARK_READS = frozenset({"parquet", "orc", "csv", "json"})
@@ -21,7 +21,7 @@ def spark_table(wanted: SparkInput, session: Any = None) -> Any:
     """The rows of one source as a Spark frame."""
     spark = spark_session(session) if session is None or isinstance(session, str) else session
     try:
-        with hushed():
+        with without_warnings():
             if isinstance(wanted.source, SqlSource):
                 return _query(spark, wanted)
             return _frame(spark, wanted.source)
@@ -75,7 +75,7 @@ def _through_python(spark: Any, source: FileSource, files: list[str]) -> Any:
 
     first = next(table_pieces(files[0], source.form), None)
     if first is None:
-        raise BadRequest(f"'{files[0]}' holds no rows, so its columns are unknown")
+        raise BadRequest(f"'{files[0]}' contains no rows, so its columns are unknown")
     shape, form = first.schema, source.form
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

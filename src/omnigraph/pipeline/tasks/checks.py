@@ -92,7 +92,7 @@ def place_of_code(code: int) -> tuple[int, int]:
 
 
 class _Known(TableChange):
-    """A change whose ids are known to be distinct, so that nobody has to look for the last of each."""
+    """A change whose ids are known to be distinct, so that the last of each need not be looked for."""
 
     @cached_property
     def final_positions(self) -> np.ndarray:
@@ -233,7 +233,7 @@ def _confirmed(
 ) -> list[Violation]:
     """Findings of one bucket that hold when the other buckets are known.
 
-    A committed holder that the load rewrites is no obstacle, and neither is a row whose id comes again further down;
+    A committed holder that the load rewrites does not count, and neither does a row whose id comes again further down;
     rows that repeat a tuple inside the input break the rule in any case.
     """
     every, codes = _rows(job, replace(check, buckets=1), ["id"], ["id"])

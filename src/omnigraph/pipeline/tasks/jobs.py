@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from omnigraph.errors import OmnigraphError, StorageError
-from omnigraph.pipeline.spark.session import hushed, is_connect, log_file, parallelism
+from omnigraph.pipeline.spark.session import is_connect, log_file, parallelism, without_warnings
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -97,7 +97,7 @@ class SparkTasks:
                     answer = pickle.dumps((at, _attempt(work, items[at])))
                     yield pa.RecordBatch.from_pydict({"answer": [answer]}, _SCHEMA)
 
-        with hushed(), _watched(self.spark, stage, len(items), report), translated(stage):
+        with without_warnings(), _watched(self.spark, stage, len(items), report), translated(stage):
             frame = self.spark.range(0, len(items), 1, len(items)).mapInArrow(each, _ANSWERS)
             found = dict(pickle.loads(row.answer) for row in frame.collect())
         return [_unpacked(found[at]) for at in range(len(items))]

@@ -13,7 +13,7 @@ from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.view import View
-from omnigraph.engine.write.load import create_missing, rehearse
+from omnigraph.engine.write.load import create_missing, dry_run_load
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.checks import CheckJob, Found, Phase, plan_checks, run_check
@@ -58,7 +58,7 @@ def load(
     work = _Load(core, request, tasks, tuning or Tuning(), done)
     with claimed(core.store, work.load_id):
         if request.dry_run:
-            result = rehearse(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
+            result = dry_run_load(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
             hooks = Hooks(after_arm=work.require_parts)
             result = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
@@ -133,7 +133,7 @@ class _Load:
         )
 
     def require_parts(self) -> None:
-        """Once armed: whoever takes this load for dead leaves tables alone from now on, or has removed parts before."""
+        """Once armed: who takes this load for dead leaves tables alone from now on, or has removed parts before."""
         first = next((part.location for mine in self.staging.parts.values() for part in mine), None)
         if first is not None:
             require_part(self.core.store, self.load_id, first)

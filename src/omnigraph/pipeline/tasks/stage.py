@@ -73,7 +73,7 @@ class StageJob:
     external: ExternalBlobPolicy | None = None
 
     def again(self) -> StageJob:
-        """The job for decoding a split that was staged already: nobody is asked for a vector twice."""
+        """The job for decoding a split that was staged already: no provider is asked for a vector twice."""
         return replace(self, fill=self.fill.rehearsed())
 
 

@@ -107,7 +107,7 @@ def _from_instance(environ: Mapping[str, str], _: str) -> Credentials | None:
     try:
         token = ask("PUT", f"{base}/latest/api/token", _TTL, local=True, seconds=_INSTANCE_SECONDS).decode("latin-1")
     except NotAnswered:
-        return None  # this is no machine of AWS
+        return None  # not a machine of AWS
     headers = {"X-aws-ec2-metadata-token": token.strip()}
     roles = f"{base}/latest/meta-data/iam/security-credentials/"
     role = ask("GET", roles, headers, local=True).decode("latin-1").split("\n")[0].strip()

@@ -23,9 +23,9 @@ def read_secret(secret_id: str, environ: Mapping[str, str]) -> str:
     except NotAnswered as error:
         raise StartRefused(f"{SECRET}: the secret '{secret_id}' cannot be read: {error}") from None
     except ValueError:
-        raise StartRefused(f"{SECRET}: one of the AWS settings is no address") from None
+        raise StartRefused(f"{SECRET}: one of the AWS settings is not an address") from None
     if not isinstance(value, str):
-        raise StartRefused(f"{SECRET}: the secret '{secret_id}' holds no text")
+        raise StartRefused(f"{SECRET}: the secret '{secret_id}' contains no text")
     return value
 
 

@@ -24,7 +24,7 @@ def authenticate(request: Request, tokens: TokenTable) -> ResolvedActor:
 
 
 def recognized(request: Request, tokens: TokenTable) -> ResolvedActor | None:
-    """The actor of the token on a route that asks for none; nobody when there is no token, or a wrong one."""
+    """The actor of the token on a route that asks for none; None when there is no token, or a wrong one."""
     presented = _presented(request)
     return None if presented is None else _verified(presented, tokens)
 

@@ -47,7 +47,7 @@ class Exchange:
 
     @property
     def actor(self) -> str | None:
-        """Whose token came with the request; nobody on a server that asks for none."""
+        """Whose token came with the request; None on a server that asks for none."""
         return None if self.sender is None else self.sender.actor_id
 
     # --- what it names -----------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Exchange:
         reads = action in (Action.READ, Action.EXPORT)
         if decision.allowed and reads and engine is not None and self.actor is not None:
             # From here on this request has no way to a view that shows more than the rules that let it in.
-            self.graph = self.graph.seen_with(engine.visibility(self.actor, request))
+            self.graph = self.graph.with_visibility(engine.visibility(self.actor, request))
         return decision
 
     def visibility(self, branch: str) -> Visibility | None:

@@ -13,7 +13,7 @@ def is_own(header: str | None, allowed: Collection[str]) -> bool:
     """Whether a `Host` header names this server.
 
     A page that makes its own domain resolve to this machine (DNS rebinding) sends that domain here. An address cannot
-    be made to point elsewhere, so every address is fine, and so is a client without the header, which is no browser.
+    be made to point elsewhere, so every address is fine, and so is a client without the header, which is not a browser.
     """
     if header is None or "*" in allowed:
         return True

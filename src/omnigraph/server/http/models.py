@@ -12,7 +12,7 @@ Mode = Literal["overwrite", "append", "merge"]
 
 
 class Body(BaseModel):
-    """Types are never converted; members nobody knows are ignored."""
+    """Types are never converted; unknown members are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 

@@ -22,14 +22,14 @@ class Preferences:
     lines: bool = False
 
     def limits(self, ceiling: Limits) -> Limits:
-        """The server's limits, tightened by what the client asked for; nobody can widen them."""
+        """The server's limits, tightened by what the client asked for; never widened."""
         seconds = _smaller(ceiling.seconds, self.seconds)
         rows = _smaller(ceiling.result_rows, self.max_rows)
         return replace(ceiling, seconds=seconds, result_rows=None if rows is None else int(rows))
 
 
 def preferences(request: Request) -> Preferences:
-    """The preferences of a request; those nobody knows are ignored, as the header demands."""
+    """The preferences of a request; unknown ones are ignored, as the header demands."""
     found: dict[str, str] = {}
     for item in ",".join(request.headers.getlist("prefer")).split(","):
         name, _, value = item.partition("=")

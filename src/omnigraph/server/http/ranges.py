@@ -63,7 +63,7 @@ def wanted(headers: Headers, etag: str, size: int, *, head: bool) -> Wanted:
 
 
 def parse_range(text: str, size: int) -> Whole | Part | Unsatisfiable:
-    """One byte range; whatever is no single well-formed range means everything."""
+    """One byte range; whatever is not a single well-formed range means everything."""
     found = _RANGE.fullmatch(text)
     if found is None:
         return Whole()

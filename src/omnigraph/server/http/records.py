@@ -31,7 +31,7 @@ def _lines(text: str) -> Iterator[str]:
     while at < len(text):
         end = _end(text, at, line)
         yield "\n" * (line - written)
-        # A raw line break inside a string is no JSON, so every one of them is white space here.
+        # A raw line break inside a string is not JSON, so every one of them is white space here.
         yield text[at:end].replace("\n", " ").replace("\r", " ") + "\n"
         written = line + 1
         following = _skip(text, end)

@@ -124,7 +124,7 @@ class Produced:
         self._sink.gone.set()
         while not self._queue.empty():
             self._queue.get_nowait()
-        self._queue.put_nowait(None)  # whoever waits for the next piece waits no longer
+        self._queue.put_nowait(None)  # wakes the reader that waits for the next piece
 
     async def unwound(self) -> None:
         """Wait until the producer is out of its thread and everything it held is free."""

@@ -12,7 +12,7 @@ FILE = "openapi.json"
 
 @cache
 def served_document(*, secured: bool) -> bytes:
-    """The document in bytes; a server that asks nobody for a token does not claim to."""
+    """The document in bytes; a server that asks for no token does not claim to."""
     text = (files("omnigraph.server") / FILE).read_text(encoding="utf-8")
     document = json.loads(text) if secured else without_security(json.loads(text))
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()

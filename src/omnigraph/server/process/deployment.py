@@ -10,7 +10,7 @@ from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.embeddings.provider import Embedder
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import Cut, cut_of
+from omnigraph.engine.views.export_lock import ExportLock, cut_of
 from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import ResolvedActor, TokenTable
@@ -31,20 +31,20 @@ class ServedGraph:
         return self.core.store.root.uri
 
     @property
-    def cut(self) -> Cut:
-        """The engine's own: whoever exports this graph in this process, server or not, excludes the others."""
+    def cut(self) -> ExportLock:
+        """The engine's own: exports of this graph in this process, by a server or not, exclude each other."""
         return cut_of(self.core.store)
 
     @property
     def policy(self) -> PolicyEngine | None:
-        """What decides at the boundary is the very object that decides again inside the engine."""
+        """What decides at the boundary is the same object that decides again inside the engine."""
         return self.core.policy
 
-    def seen_with(self, visibility: Visibility | None) -> ServedGraph:
+    def with_visibility(self, visibility: Visibility | None) -> ServedGraph:
         """The same graph for a reader who may not see all of it."""
-        return replace(self, core=self.core.seen_with(visibility))
+        return replace(self, core=self.core.with_visibility(visibility))
 
-    def asked_by(self, sender: ResolvedActor | None) -> ServedGraph:
+    def for_actor(self, sender: ResolvedActor | None) -> ServedGraph:
         """The same graph under the policy as it is for this sender, here and inside the engine."""
         policy = claimed(self.policy, sender)
         return self if policy is self.policy else replace(self, core=replace(self.core, policy=policy))

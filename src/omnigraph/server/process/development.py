@@ -34,7 +34,7 @@ def new_token() -> str:
 def development_deployment(
     uri: str, *, queries: Sequence[str] = (), token: str | None, settings: WriteSettings = DEFAULTS
 ) -> Deployment:
-    """A graph under the id `default`; whoever has the token may do everything, without a token everybody may."""
+    """A graph under the id `default`; the holder of the token may do everything; without a token everybody may."""
     stored = registry(declared_in([_read(path) for path in queries]))
     if token is None:
         graph = ServedGraph(GRAPH_ID, open_graph(uri, settings=settings), stored)
@@ -48,7 +48,7 @@ def development_deployment(
 
 
 def require_loopback(bind: Bind) -> None:
-    """A development server is nobody else's business."""
+    """A development server is reachable from this machine only."""
     if not bind.is_loopback:
         raise StartRefused(f"'{bind.host}' is not this machine; a development server listens on loopback only")
 

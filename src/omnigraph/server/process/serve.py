@@ -50,7 +50,7 @@ def parse_bind(text: str) -> Bind:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise StartRefused(f"'{text}' is no address; write host:port, such as 127.0.0.1:8080")
+        raise StartRefused(f"'{text}' is not an address; write host:port, such as 127.0.0.1:8080")
     return Bind(host, int(port))
 
 
@@ -117,7 +117,7 @@ async def _serve(deployment: Deployment, settings: Settings, listening: socket.s
 
 
 def _metrics_listener(server: Server, bind: str | None) -> WSGIServer | None:
-    """An address where only metrics are answered, to whoever can reach it."""
+    """An address where only metrics are answered, to every client that can reach it."""
     if bind is None:
         return None
     where = parse_bind(bind)

@@ -54,7 +54,7 @@ class _Feed:
 
     async def poll(self, position: FeedPosition) -> FeedPage:
         core, bound = self.exchange.graph.core, bound_branch(self.branch)
-        # Nobody may listen for a disconnection here: the response itself does.
+        # No second listener for a disconnection here: the response itself is one.
         pools = self.exchange.server.pools
         return await pools.read(lambda _: poll_feed(core, bound, position, self.scope, Budget()), None)
 

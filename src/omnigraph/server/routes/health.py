@@ -19,14 +19,14 @@ from omnigraph.storage.manifest.stamp import CURRENT_STAMP
 
 
 async def health(exchange: Exchange) -> Response:
-    """Alive; touches no storage and asks nobody who they are."""
+    """Alive; touches no storage and needs no token."""
     return answer(_health())
 
 
 async def ready(exchange: Exchange) -> Response:
     """Whether requests should be sent here, told to everybody; what is served, to those who may list graphs.
 
-    Touches no storage. A wrong token is no reason to say no: rotating one must not take a fleet out of service.
+    Touches no storage. A wrong token is not a reason to refuse: rotating one must not take a fleet out of service.
     """
     if exchange.server.closing.is_set():
         raise refuse(503, "the server is stopping")

@@ -15,7 +15,7 @@ from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, precondition, refuse_precondition
 from omnigraph.server.http.models import InvokeStoredQueryRequest
 from omnigraph.server.http.refusal import bad_request, refuse
-from omnigraph.server.routes.reads import Asked, read_target, run_read
+from omnigraph.server.routes.reads import QueryCall, read_target, run_read
 from omnigraph.server.routes.writes import run_write
 
 _UNKNOWN = "stored query not found"
@@ -26,8 +26,8 @@ async def list_queries(exchange: Exchange) -> Response:
     """Every stored query that can be told; listing asks for read only, so not everything listed can be invoked."""
     exchange.allow(Action.READ, branch=MAIN)
     queries = exchange.graph.queries
-    told = await _told(exchange, [queries[name] for name in sorted(queries)], MAIN)
-    return answer({"queries": [stored.to_json() for stored in told]})
+    visible = await _visible_queries(exchange, [queries[name] for name in sorted(queries)], MAIN)
+    return answer({"queries": [stored.to_json() for stored in visible]})
 
 
 async def invoke(exchange: Exchange) -> Response:
@@ -55,13 +55,13 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     if not stored.is_mutation and expected is not None:
         raise bad_request(f"stored query '{stored.name}' is a read; only mutations are conditional")
     _note(exchange, stored, kind)
-    asked = Asked(stored.source, stored.name, body.params)
+    request = QueryCall(stored.source, stored.name, body.params)
     if stored.is_mutation:
-        return await run_write(exchange, asked, body.branch, expected)
+        return await run_write(exchange, request, body.branch, expected)
     target = await read_target(exchange, body.branch, body.snapshot)
     exchange.allow(Action.READ, branch=target.branch)
     try:
-        return await run_read(exchange, asked, target, body.snapshot)
+        return await run_read(exchange, request, target, body.snapshot)
     except CompileError:
         if exchange.graph.core.visibility is None:
             raise
@@ -69,22 +69,22 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
 
 
 async def _found(exchange: Exchange, body: InvokeStoredQueryRequest) -> StoredQuery:
-    """The query of the path; whoever may not invoke it, or not know it, gets the very answer of an unknown name."""
+    """The query of the path; an actor who may not invoke or know it gets the same 404 as for an unknown name."""
     stored = exchange.graph.queries.get(exchange.params["name"])
     if not exchange.decide(Action.INVOKE_QUERY).allowed or stored is None:
         raise refuse(404, _UNKNOWN)
     # The branch is as it was sent: whether it is a good name may only be said about a query that exists.
-    if not await _told(exchange, [stored], body.branch or MAIN):
+    if not await _visible_queries(exchange, [stored], body.branch or MAIN):
         raise refuse(404, _UNKNOWN)
     return stored
 
 
-async def _told(exchange: Exchange, queries: list[StoredQuery], branch: str) -> list[StoredQuery]:
+async def _visible_queries(exchange: Exchange, queries: list[StoredQuery], branch: str) -> list[StoredQuery]:
     """Those queries whose text names nothing that is hidden from the sender; other readers may know all of them."""
     visibility = exchange.visibility(branch)
     if visibility is None:
         return queries
-    core = exchange.graph.core.seen_with(visibility)
+    core = exchange.graph.core.with_visibility(visibility)
     catalog = await exchange.read(lambda _: core.view(None).catalog)
     return [stored for stored in queries if _compiles(stored, catalog)]
 

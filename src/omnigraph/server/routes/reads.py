@@ -39,7 +39,7 @@ _LOG = logging.getLogger("omnigraph.server")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryCall:
     """What to run: a text, which of its queries, and its parameters."""
 
     source: Source
@@ -84,9 +84,9 @@ async def query(exchange: Exchange) -> Response:
     body = await exchange.json(QueryRequest)
     target = await read_target(exchange, body.branch, body.snapshot)
     exchange.allow(Action.READ, branch=target.branch)
-    asked = Asked(Source(body.query), body.name, body.params)
-    _refuse_mutation(asked)
-    return await run_read(exchange, asked, target, body.snapshot)
+    request = QueryCall(Source(body.query), body.name, body.params)
+    _refuse_mutation(request)
+    return await run_read(exchange, request, target, body.snapshot)
 
 
 async def read_target(exchange: Exchange, branch: str | None, snapshot: str | None) -> ReadTarget:
@@ -100,7 +100,7 @@ async def read_target(exchange: Exchange, branch: str | None, snapshot: str | No
     return ReadTarget(commit.manifest_branch or MAIN, commit)
 
 
-async def run_read(exchange: Exchange, asked: Asked, target: ReadTarget, snapshot: str | None) -> Response:
+async def run_read(exchange: Exchange, request: QueryCall, target: ReadTarget, snapshot: str | None) -> Response:
     """Execute a read that has passed every gate."""
     wanted = preferences(exchange.request)
     limits = wanted.limits(exchange.server.settings.limits)
@@ -111,7 +111,13 @@ async def run_read(exchange: Exchange, asked: Asked, target: ReadTarget, snapsho
     def run(cancel: threading.Event) -> Response:
         started = time.perf_counter()
         call = ReadCall(
-            asked.source, asked.name, asked.params, limits=limits, embedder=embedder, cancel=cancel, keep_derived=keep
+            request.source,
+            request.name,
+            request.params,
+            limits=limits,
+            embedder=embedder,
+            cancel=cancel,
+            keep_derived=keep,
         )
         result = run_query(target.view(core), call)
         _note_slow(exchange, result, time.perf_counter() - started)
@@ -152,10 +158,10 @@ def _arrow(table: pa.Table) -> bytes:
     return stream.getvalue()
 
 
-def _refuse_mutation(asked: Asked) -> None:
+def _refuse_mutation(request: QueryCall) -> None:
     """A declaration that writes is refused whatever the schema says about it."""
-    for declared in parse_queries(asked.source).queries:
-        if declared.is_mutation and asked.name in (None, declared.name):
+    for declared in parse_queries(request.source).queries:
+        if declared.is_mutation and request.name in (None, declared.name):
             raise bad_request(f"'{declared.name}' holds mutations (insert, update, delete); send it to POST /mutate")
 
 

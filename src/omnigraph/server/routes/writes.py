@@ -23,47 +23,47 @@ from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_b
 from omnigraph.server.http.models import ChangeRequest, SchemaApplyRequest
 from omnigraph.server.http.outputs import change_output
 from omnigraph.server.http.refusal import refuse
-from omnigraph.server.routes.reads import Asked
+from omnigraph.server.routes.reads import QueryCall
 
 
 async def mutate(exchange: Exchange) -> Response:
     """One mutation, one commit."""
     refuse_precondition(exchange, "POST /mutate/if-graph-commit")
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, _asked(body), body.branch, None)
+    return await run_write(exchange, _call(body), body.branch, None)
 
 
 async def mutate_if(exchange: Exchange) -> Response:
     """The same, if the branch is still at a commit."""
     expected = precondition(exchange)
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, _asked(body), body.branch, expected)
+    return await run_write(exchange, _call(body), body.branch, expected)
 
 
-async def run_write(exchange: Exchange, asked: Asked, branch: str | None, expected: str | None) -> Response:
+async def run_write(exchange: Exchange, request: QueryCall, branch: str | None, expected: str | None) -> Response:
     """Decide, admit and execute a mutation."""
     where = named_branch(branch)
     exchange.allow(Action.CHANGE, branch=where)
     core, bound = exchange.graph.core, bound_branch(where)
     call = MutationCall(
-        asked.source, asked.name, asked.params, bound, exchange.actor, expected, exchange.graph.embedder
+        request.source, request.name, request.params, bound, exchange.actor, expected, exchange.graph.embedder
     )
 
     def run() -> MutationResult:
         core.require_change(exchange.actor, bound)
         return run_mutation(core, call)
 
-    size = len(asked.source.text.encode()) + len(compact(asked.params))
+    size = len(call.source.text.encode()) + len(compact(call.params))
     with exchange.admit(size):
         return answer(change_output(await exchange.write(run)))
 
 
-def _asked(body: ChangeRequest) -> Asked:
-    return Asked(Source(body.query), body.name, body.params)
+def _call(body: ChangeRequest) -> QueryCall:
+    return QueryCall(Source(body.query), body.name, body.params)
 
 
 async def apply_schema(exchange: Exchange) -> Response:
-    """Change the schema, unless a cluster declares it; policy is asked first, so that nothing is told to strangers."""
+    """Change the schema, unless a cluster declares it; policy is call first, to avoid leaking information."""
     body = await exchange.json(SchemaApplyRequest)
     exchange.allow(Action.SCHEMA_APPLY, target=MAIN)
     if exchange.deployment.cluster_backed:

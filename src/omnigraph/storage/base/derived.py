@@ -1,6 +1,6 @@
 """Derived arrays kept beside a graph under `__derived`: memory-mapped when read, installed whole or not at all.
 
-Nothing here is authority. A missing, foreign or damaged artefact reads as absent, and a failed write is no error.
+Nothing here is authority. A missing, foreign or damaged artefact reads as absent, and a failed write is not an error.
 On an object store artefacts are fetched once into a local cache and mapped from there.
 """
 
@@ -48,7 +48,7 @@ def names_under(root: Root, prefix: str) -> list[str]:
 
 
 def drop_arrays(root: Root, name: str) -> None:
-    """Remove what is installed under a name; whoever has it mapped keeps reading it."""
+    """Remove what is installed under a name; processes that have it mapped keep reading it."""
     if root.is_local:
         shutil.rmtree(_place(root, name), ignore_errors=True)
     else:

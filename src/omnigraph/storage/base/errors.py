@@ -138,6 +138,6 @@ def lacks_version_file(error: StorageError) -> bool:
 
 def brief(error: BaseException) -> str:
     """What an exception says, in one line."""
-    # Lance appends its Rust source positions after ", /home/runner/"; they help nobody who reads the message.
+    # Lance appends its Rust source positions after ", /home/runner/"; they do not help the reader.
     text = str(error).strip().split(", /home/runner/", 1)[0].split(", /rustc/", 1)[0]
     return text.splitlines()[0] if text else type(error).__name__

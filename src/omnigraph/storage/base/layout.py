@@ -95,7 +95,7 @@ def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None
     if not text:
         raise BadRequest("the graph location is empty")
     if not is_storable(text):
-        raise BadRequest("the graph location holds a character that no path can have")
+        raise BadRequest("the graph location contains a character that no path can have")
     scheme = urlsplit(text).scheme.lower() if "://" in text else ""
     match scheme:
         case "" | "file":

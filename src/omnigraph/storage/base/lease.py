@@ -35,7 +35,7 @@ class Lease:
         return replace(self, heartbeat_seq=self.heartbeat_seq + 1, heartbeat_at=now_micros())
 
     def released(self) -> Lease:
-        """The claim given up: nobody needs to wait for it."""
+        """The claim given up: no process needs to wait for it."""
         return replace(self, heartbeat_seq=self.heartbeat_seq + 1, heartbeat_at=now_micros(), ttl_ms=0)
 
 
@@ -45,7 +45,7 @@ def fresh_lease(ttl_ms: int) -> Lease:
 
 
 def expired(lease: Lease, *, skew_ms: int) -> bool:
-    """Whether nobody has to wait for this claim any more."""
+    """Whether no process has to wait for this claim any more."""
     if lease.ttl_ms == 0 or _owner_is_dead(lease.owner):
         return True
     return now_micros() - lease.heartbeat_at > (lease.ttl_ms + skew_ms) * 1_000

@@ -39,7 +39,7 @@ def built_here(dataset: Any, spec: IndexSpec) -> Any:
 def joined(address: Address, dataset: Any, spec: IndexSpec, segments: Sequence[Any]) -> tuple[Any, ...]:
     """Segments over different fragments as `IndexSpec.segments` takes them; files that are not needed any more go.
 
-    What a crash leaves of them nobody refers to, and lance removes such files with old versions after a week.
+    What a crash leaves of them is unreferenced, and lance removes such files with old versions after a week.
     """
     if spec.index_type not in _JOINED or not segments:
         return tuple(segments)

@@ -227,7 +227,7 @@ def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | Non
 
 
 def stage_carried(base: TableHandle, fragments: Iterable[FragmentMetadata]) -> Staged:
-    """Add fragments under the row ids they name. Nobody builds on an unpublished base; the slot tells if one did."""
+    """Add fragments under the row ids they name. No writer builds on an unpublished base; the slot tells if one did."""
     transaction = Transaction(read_version=base.version, operation=LanceOperation.Append(list(fragments)))
     return Staged(base.address, base.version, transaction, base.dataset)
 
@@ -324,7 +324,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
 
     `Landed.exact` says that nothing else landed between base and this commit. Only for datasets whose key column
     carries the primary-key annotation and no index; never for graph tables. A commit that took so long that versions
-    since its base may have been removed is Unknown: it can have landed among them, where nobody will ever read it.
+    since its base may have been removed is Unknown: it can have landed among them, where it is never read.
     """
     started = time.monotonic()
     try:

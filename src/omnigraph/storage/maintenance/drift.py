@@ -24,7 +24,7 @@ def newest_of(store: Store, entry: TableEntry) -> TableHandle:
 
 
 def drift_of(store: Store, entry: TableEntry) -> TableHandle | None:
-    """The newest version of a table when nobody answers for it, None when somebody does.
+    """The newest version of a table when no operation answers for it, None when one does.
 
     Lance compacts without leaving a mark, so maintenance sets one right afterwards. What preserves content may thus be
     the work of a live process, and is given the time that a mark takes.
@@ -63,7 +63,7 @@ def is_uncovered(newest: TableHandle, pin: int) -> bool:
 
 
 def refuse_drift(store: Store, entry: TableEntry) -> None:
-    """Conflict when a table holds versions that nobody answers for."""
+    """Conflict when a table has versions that no operation answers for."""
     newest = drift_of(store, entry)
     if newest is not None:
         raise Conflict(
@@ -73,7 +73,7 @@ def refuse_drift(store: Store, entry: TableEntry) -> None:
 
 
 def _published(store: Store, entry: TableEntry) -> int:
-    """The version of a main table that is published by now; commits since the entry was read are no drift."""
+    """The version of a main table that is published by now; commits since the entry was read are not drift."""
     known = manifest.load(store.root).state.snapshot.entries.get(entry.table_key) if entry.ref is None else None
     return known.version if known is not None and known.location == entry.location else entry.version
 

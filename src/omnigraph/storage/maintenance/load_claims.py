@@ -38,13 +38,13 @@ def claimed(store: Store, load_id: str) -> Iterator[None]:
 
 
 def claim_for_others(objects: Objects, load_id: str, ttl_ms: int) -> None:
-    """Claim a scratch directory for processes that come and go: nobody renews it, and its time runs out."""
+    """Claim a scratch directory for processes that come and go: it is not renewed, and its time runs out."""
     lasting = Lease(owner=f"nobody/{load_id}", heartbeat_seq=0, heartbeat_at=now_micros(), ttl_ms=ttl_ms)
     objects.write(f"{load_directory(load_id)}/{_CLAIM}", json.dumps(asdict(lasting)))
 
 
 def discard_abandoned(store: Store) -> list[str]:
-    """Remove the scratch directories of loads that nobody works on any more, and say which those were.
+    """Remove the scratch directories of loads that no process works on any more, and say which those were.
 
     Taking a live load for dead costs that load its scratch files, and so the load; never more.
     """

@@ -1,4 +1,4 @@
-"""What a missing file of a table version means: damage, or that a cleanup removed what nobody needs any more."""
+"""What a missing file of a table version means: damage, or that a cleanup removed what is not needed any more."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _SUFFIX = re.compile(r"--\d+\Z")
 def reclaim_orphans(store: Store, control: Control) -> list[str]:
     """Take the refs of deleted branches away, then their files once the grace is over; returns what was removed.
 
-    A ref that a live branch's snapshot still names is kept, whoever it belonged to.
+    A ref that a live branch's snapshot still names is kept, whichever branch it belonged to.
     """
     live = set(list_branches(store))
     used = {

@@ -18,7 +18,7 @@ from omnigraph.storage.protocol import sidecar
 
 
 def discard_with_strays(store: Store, load_id: str) -> bool:
-    """Remove what a load that nobody works on has left, in its directory and in tables; False when it is too early.
+    """Remove what a load without a living process has left, in its directory and in tables; False when it is too early.
 
     Safe even if the load is alive after all. A load looks for its parts once it is armed; here its parts go first, and
     then nothing else while any operation is armed. So either the load finds them gone, or it is seen.

@@ -82,7 +82,7 @@ def _known_after(address: Address, version: int) -> pa.Table:
 
 
 def _rows_of(kept: TableHandle) -> pa.Table:
-    """Every row of a version, remembered: whoever walks through history asks for many states from the same one."""
+    """Every row of a version, remembered: a walk through history asks for many states from the same one."""
     key = kept.address.uri, kept.version, kept.stamp
     with _scans_lock:
         found = _scans.get(key)

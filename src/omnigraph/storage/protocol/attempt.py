@@ -131,7 +131,7 @@ class Attempt:
         older = older_writer(self.store, intent)
         if older is not None:
             raise RecoveryRequired(older, "it was armed first and is still at work")
-        # Whoever arms after this sees our sidecar; whoever published before this has moved the head.
+        # A writer that arms after this sees our sidecar; one that published before this has moved the head.
         self._captured = manifest.refresh(self.txn.loaded)
         require_token(self._captured.state, self.txn.token)
         self.hooks.after_arm()
@@ -196,7 +196,7 @@ class Attempt:
         """What was published, looked at once more if this process may have slept while it was.
 
         Lance compares a commit with the versions since its base that still exist. After a long sleep they may have been
-        trimmed, and a commit that was given up by others meanwhile may seem to land where nobody will ever read it.
+        trimmed, and a commit that was given up by others meanwhile may seem to land where it is never read.
         """
         if self._heartbeat is None or not self._heartbeat.lapsed():
             return published

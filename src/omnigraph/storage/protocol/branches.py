@@ -115,7 +115,7 @@ def finish_deletes(store: Store) -> list[str]:
         with store.gates.hold([None, *control.retired]), hold_control(store, "branch_delete") as held:
             return _finish_interrupted(store, held)
     except (Conflict, Retry):
-        return []  # somebody else was faster, and whoever holds control next to change branches finishes them first
+        return []  # somebody else was faster, and the next holder of control finishes them first
 
 
 def _finish_interrupted(store: Store, control: Control) -> list[str]:

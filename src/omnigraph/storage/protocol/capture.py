@@ -57,7 +57,7 @@ def capture(
     control_operation: str | None = None,
     patient: bool = True,
 ) -> Txn:
-    """Read a branch fresh, as it is once nobody else changes the schema; refused when the caller's head has moved.
+    """Read a branch fresh, as it is once no other process changes the schema; refused when the caller's head has moved.
 
     A schema change is waited for up to `writer_wait_ms`, then Conflict. `control_operation` is the change that may
     capture under its own lock; `patient=False` is for those whom the change itself would have to wait for.

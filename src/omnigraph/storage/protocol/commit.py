@@ -1,7 +1,7 @@
 """The commit protocol: every write, whatever its source, becomes visible through one attempt lifecycle.
 
 Barrier, capture, prepare, gate, stage, arm, effects, publish, retire. Until the sidecar is armed nothing durable has
-happened but unreferenced data files; from then on an interrupted attempt is finished or undone by whoever finds it.
+happened but unreferenced data files; from then on an interrupted attempt is finished or undone by the next writer.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Control:
                 return
 
     def confirm(self) -> None:
-        """Raise unless this operation is the holder now; what it read before may be acted on if nobody touched it."""
+        """Raise unless this operation is the holder now; what it read before may be acted on if it was not touched."""
         self._own_row(manifest.load(self.store.root))
 
     def require(self) -> None:
@@ -177,7 +177,7 @@ def _swap(loaded: Loaded, row: ControlRow) -> bool:
                 return True  # only the answer was lost
             if now.epoch != row.epoch - 1 or _is_gone(cause):
                 return False
-            raise cause  # a disk that is full or read-only stays so: whoever tried again would try for ever
+            raise cause  # a disk that is full or read-only stays so: another attempt would fail again
 
 
 def _is_gone(cause: OmnigraphError) -> bool:

@@ -99,7 +99,7 @@ def base(
 
 
 def abandoned(store: Store, state: ManifestState, address: Address, floor: int, *, recover: Recover) -> TableHandle:
-    """The newest version of a dataset that no snapshot shows, once nobody can publish anything above `floor` in it."""
+    """The newest version of a dataset that no snapshot shows, once nothing above `floor` can be published in it."""
     for _ in range(store.settings.neutralize_attempts):
         newest = tables.open_table(address)
         if _all_decided(store, state, newest, floor, recover):
@@ -130,7 +130,7 @@ def _all_decided(store: Store, state: ManifestState, newest: TableHandle, pin: i
         if info is not None and (_is_neutral(info) or tables.preserves_content(newest.address, info)):
             continue
         if info is None or info.operation_id is None:
-            # A cleanup lets go of what was published meanwhile, and a repair publishes what nobody owned.
+            # A cleanup lets go of what was published meanwhile, and a repair publishes what no operation owned.
             _refuse_moved_pin(manifest.load(store.root, state.branch).state, state, newest.address, pin)
             raise Conflict(f"{newest.address.uri} version {version} was not written by a graph operation; run repair")
         if not _is_garbage(store, state, info, newest.address, pin=pin, recover=recover):

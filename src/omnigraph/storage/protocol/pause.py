@@ -39,7 +39,9 @@ def paused_writers(store: Store) -> Iterator[Callable[[], None]]:
             yield lambda: _wait_for_older(store, intent)
         finally:
             heartbeat.stop()
-            if not heartbeat.lapsed():  # else a recovery may be at it, which is finished by whoever finds the intent
+            if (
+                not heartbeat.lapsed()
+            ):  # else a recovery may be at it, which is finished by the process that finds the intent
                 sidecar.remove(store.objects, intent.operation_id)
 
 

@@ -78,7 +78,7 @@ def recover(store: Store, operation_id: str, *, eager_restore: bool = False, gat
 
 
 def publication_of(intent: Sidecar, versions: tuple[VersionRow, ...]) -> Publication:
-    """The commit an armed operation is going to be, whoever publishes it.
+    """The commit an armed operation is going to be, whichever process publishes it.
 
     Tables are planned under the keys that are published now; a renamed type's new version goes to its new key.
     """

@@ -33,7 +33,7 @@ def seal(store: Store, branch: str, identifier: Identifier, control: Control) ->
         state = loaded.state
         if state.identifier != identifier:
             raise ReadSetChanged(f"branch_identifier:{branch}", expected=identifier, actual=state.identifier)
-        # After the look: whoever takes control from here on keeps the branch by rewriting the row that was read.
+        # After the look: a process that takes control from here on keeps the branch by rewriting the row that was read.
         control.confirm()
         hit("branch_delete.pre_seal")
         outcome = manifest.publish_rows(loaded, _seal_rows(store, state, control.operation_id))

@@ -12,7 +12,7 @@ from omnigraph.storage.protocol.sidecar import Sidecar
 
 
 def lock(store: Store) -> None:
-    """Put the schema lock up; called under graph control, so a lock that is there already belongs to nobody."""
+    """Put the schema lock up; called under graph control, so a lock that is there already has no owner."""
     drop_lock(store)
     trunk = tables.open_table(store.root.manifest(), control=True)
     tables.create_ref(trunk, SCHEMA_LOCK_REF, source=None, version=trunk.version)

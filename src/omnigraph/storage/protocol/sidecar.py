@@ -1,6 +1,6 @@
 """Sidecars: the durable intent `__recovery/{operation}.json` that a writer leaves before its first effect.
 
-Everything except the lease is immutable once armed, so whoever finds the file can finish or undo the operation
+Everything except the lease is immutable once armed, so any process that finds the file can finish or undo the operation
 exactly as its writer would have.
 """
 

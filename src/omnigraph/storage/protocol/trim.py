@@ -66,9 +66,9 @@ def _trim(newest: TableHandle, keep: int, at_least: int, state: ManifestState | 
 
 
 def _settled(newest: TableHandle, versions: list[int]) -> list[int]:
-    """Those versions on whose successors nobody can be about to commit; asked after the newest one was opened.
+    """Those versions on whose successors no writer can be about to commit; asked after the newest one was opened.
 
-    Whoever announces itself later begins with that one or a later one.
+    A writer that announces itself later begins with that one or a later one.
     """
     root = newest.address.root
     objects = open_objects(root)

@@ -257,7 +257,7 @@ def test_balance_is_counted_outside_strings(texts: list[str]) -> None:
             if not inside:
                 depth += (char == "{") - (char == "}")
         if inside:
-            return  # a line that ends inside a string is no JSON; the block is read line by line
+            return  # a line that ends inside a string is not JSON; the block is read line by line
         expected.append(depth == 0)
     assert found is not None
     assert np.array_equal(found, expected)

@@ -15,7 +15,7 @@ from omnigraph.compiler.query.check.operands import IN_FILTER, whole_node
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.traversals import check_traversal
 from omnigraph.compiler.query.check.values import check_member, constant, needed_parameter, now_for, temporal_help
-from omnigraph.compiler.query.checked import Bind, CheckedClause, NodeVar, Perhaps, Step, Where, Without
+from omnigraph.compiler.query.checked import Bind, CheckedClause, NodeVar, NotMatch, OptionalMatch, Step, Where
 from omnigraph.compiler.source import Span
 from omnigraph.compiler.types import UNION, PropType, compatible, union_name
 
@@ -62,9 +62,9 @@ def used_variables(clause: CheckedClause) -> frozenset[str]:
             return frozenset({link.tail, link.head})
         case Where(condition):
             return variables(condition)
-        case Without(_, outer):
+        case NotMatch(_, outer):
             return frozenset(outer)
-        case Perhaps(_, outer, binds):
+        case OptionalMatch(_, outer, binds):
             return frozenset({*outer, *binds})
 
 
@@ -167,17 +167,17 @@ def _matched_value(written: ast.PropMatch, item: PropType, scope: Scope) -> ir.E
 # --- blocks ----------------------------------------------------------------------------------
 
 
-def _negation(block: ast.NotBlock, scope: Scope) -> Without:
+def _negation(block: ast.NotBlock, scope: Scope) -> NotMatch:
     inner = scope.inner()
     clauses = check_clauses(block.clauses, inner)
-    direct = (clause for clause in clauses if not isinstance(clause, Without | Perhaps))
+    direct = (clause for clause in clauses if not isinstance(clause, NotMatch | OptionalMatch))
     if not _outer_variables(direct, inner):
         message = "a not block must mention a variable from outside it, in a clause of its own"
         raise scope.error("T9", message, block.span)
-    return Without(clauses, tuple(sorted(_outer_variables(clauses, inner))))
+    return NotMatch(clauses, tuple(sorted(_outer_variables(clauses, inner))))
 
 
-def _optional(block: ast.OptionalBlock, scope: Scope) -> Perhaps:
+def _optional(block: ast.OptionalBlock, scope: Scope) -> OptionalMatch:
     inner = scope.inner()
     clauses = check_clauses(block.clauses, inner)
     if not inner.local:
@@ -185,7 +185,7 @@ def _optional(block: ast.OptionalBlock, scope: Scope) -> Perhaps:
         raise scope.error("T35", message, block.span, "bind something inside, or leave 'optional' out")
     for name, variable in inner.local.items():
         scope.bind(name, replace(variable, optional=True))
-    return Perhaps(clauses, tuple(sorted(_outer_variables(clauses, inner))), tuple(sorted(inner.local)))
+    return OptionalMatch(clauses, tuple(sorted(_outer_variables(clauses, inner))), tuple(sorted(inner.local)))
 
 
 def _reads_a_promise(condition: ast.Condition, promised: set[str], scope: Scope) -> bool:

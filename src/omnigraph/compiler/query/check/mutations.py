@@ -101,7 +101,7 @@ def _matched(name: str, span: Span, scope: Scope) -> NodeType | EdgeType:
             raise scope.error("T10", message, span, "match each type in a statement of its own")
         case _:
             help_text = scope.suggest(name, scope.visible()) or "bind it to a node or an edge in the match"
-            raise scope.error("T30", f"${name} is no node and no edge of the match", span, help_text)
+            raise scope.error("T30", f"${name} is neither a node nor an edge of the match", span, help_text)
 
 
 def _refuse_reading_writes(statement: ast.ForEach, driven: Driven, written: set[Touched], scope: Scope) -> None:

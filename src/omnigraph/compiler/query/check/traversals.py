@@ -66,7 +66,7 @@ def _unknown_edge(name: str, step: ast.Traversal, scope: Scope) -> TypeCheckErro
 
 def _bounds(step: ast.Traversal, scope: Scope) -> tuple[int, int]:
     if step.hops is None:
-        # A path of one hop is no search, so a shortest path without bounds may be of any length.
+        # A path of one hop is not a search, so a shortest path without bounds may be of any length.
         return (1, 1) if step.path_var is None else (1, OPEN_HOPS)
     low, high = step.hops
     if low < 1:

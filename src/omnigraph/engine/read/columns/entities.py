@@ -193,7 +193,7 @@ class Entities:
         return held.take(rows)
 
     def load(self, names: Iterable[str], rows: Rows) -> None:
-        """Read the columns for these rows, together, unless they are at hand."""
+        """Read the columns for these rows, together, unless they are in memory."""
         missing = [name for name in dict.fromkeys(names) if self._holder(name, rows) is None]
         if not missing:
             return
@@ -254,7 +254,7 @@ class Entities:
         return self.row_count <= SMALL_TABLE
 
     def in_memory(self, name: str) -> bool:
-        """Whether the whole column is at hand."""
+        """Whether the whole column is in memory."""
         return self._hot(name) is not None
 
     def would_stay(self, name: str, width: int) -> bool:
@@ -299,7 +299,7 @@ class Entities:
                 HOT_COLUMNS.put((self.version_key, ROW_ID), held)
         return held.index.rows
 
-    def at_hand(self, names: Iterable[str]) -> bool:
+    def cached(self, names: Iterable[str]) -> bool:
         """Whether looking at every row of these columns in memory beats asking storage for some of them."""
         if self.row_count <= SMALL_TABLE:
             return True

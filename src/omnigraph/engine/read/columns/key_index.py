@@ -109,7 +109,7 @@ class KeyIndex:
         return sum(parts) + (0 if self.alive is None else self.alive.nbytes)
 
     def find(self, ids: Sequence[str]) -> Rows:
-        """Ascending row ids of the nodes with these ids; ids that nobody has are left out."""
+        """Ascending row ids of the nodes with these ids; unknown ids are left out."""
         if len(ids) == 1:
             return self._find_one(ids[0].encode())
         wanted = list(dict.fromkeys(ids))

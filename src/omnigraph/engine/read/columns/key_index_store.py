@@ -50,7 +50,7 @@ def rows_with_ids(table: Entities, ids: Sequence[str], *, keep: bool) -> Rows:
 
 
 def key_index(table: Entities, *, keep: bool) -> KeyIndex | None:
-    """The index of this exact version if it is at hand, or once asking storage has cost as much as building it."""
+    """The index of this exact version if it is in memory, or once asking storage has cost as much as building it."""
     held = KEYS.get(table.version_key)
     if held is not None or table.row_count <= SMALL_TABLE:
         return held

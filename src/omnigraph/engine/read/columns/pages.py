@@ -1,7 +1,7 @@
 """Columns of data files in memory, page by page, for reads of single rows.
 
 A page of some thousand rows takes lance little longer than one row, so a table whose rows are asked for one at a time
-is soon at hand. Pages belong to data files, which never change: commits, branches and older versions share them.
+is soon in memory. Pages belong to data files, which never change: commits, branches and older versions share them.
 
 Reading ahead is a bet that more will be asked for. Each column of a file may lose some pages at it outright, and beyond
 that one for each time that its rows were fetched without. Pages are counted, not the time they take, so that a busy
@@ -210,7 +210,7 @@ def _read(column: PagedColumn, number: int, read: OnRead) -> bool:
     try:
         page = column.read(number)
     except StorageError:
-        return False  # whoever fetches the rows instead says what is wrong
+        return False  # the fetch of the rows reports what is wrong
     if page is None:
         return False
     PAGES.put(column.key, column)  # it has grown

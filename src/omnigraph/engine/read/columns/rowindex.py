@@ -55,7 +55,7 @@ class RowIndex:
 
 
 class RowSpan(RowIndex):
-    """The same for all row ids from one to another, which nobody needs to have seen."""
+    """The same for all row ids from one to another, which need not have been seen."""
 
     __slots__ = ()
 

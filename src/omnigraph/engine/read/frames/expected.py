@@ -73,7 +73,7 @@ def _kept(estimates: Estimates, type_name: str, conditions: Iterable[ir.Conditio
 
 
 def _reached(op: Expand, estimates: Estimates) -> float:
-    """Nodes per start; over several hops the numbers add up, but nobody is reached twice."""
+    """Nodes per start; over several hops the numbers add up, but no node is reached twice."""
     link = op.link
     degree = estimates.degree(link.edge, op.direction)
     most = estimates.rows(op.target_type)

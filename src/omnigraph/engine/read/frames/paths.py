@@ -19,7 +19,7 @@ class PathColumns:
         self._count = 0
 
     def add(self, lengths: Rows, nodes: pa.Array | None) -> Rows:
-        """The numbers of new paths; without `nodes` nobody is going to ask for them."""
+        """The numbers of new paths; without `nodes` they cannot be asked for."""
         held = nodes if nodes is not None else pa.nulls(len(lengths), PATH_TYPES["nodes"])
         self._batches.append({"length": pa.array(lengths, pa.int64()), "nodes": held})
         numbers = self._count + np.arange(len(lengths))
@@ -33,4 +33,4 @@ class PathColumns:
         return self._batches[0][name].take(pa.array(rows))
 
     def load(self, names: Iterable[str], rows: Rows) -> None:
-        """Everything is at hand."""
+        """Everything is in memory."""

@@ -94,7 +94,7 @@ def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozen
 
 
 def _is_plain(frame: Frame, op: Expand, live: frozenset[str]) -> bool:
-    """Whether nothing but the neighbours is asked for; then nobody needs to know whose neighbours they are."""
+    """Whether nothing but the neighbours is asked for; then whose neighbours they are does not matter."""
     if op.predicates or op.edge_predicates or op.target not in live or frame.score is not None or frame.outputs:
         return False
     return op.link.edge_var not in live and live.isdisjoint(frame.bound)

@@ -56,7 +56,7 @@ def frame_leaf(run: Run, frame: Frame) -> Leaf:
 
 
 def _identity(run: Run, bound: Bound) -> pa.Array:
-    """Who each entity is, comparable between variables over different types; null is nobody."""
+    """Who each entity is, comparable between variables over different types; null is not an entity."""
     codes = run.numbering.coded(bound.table_key, bound.rows)
     return pa.array(codes, mask=codes < 0) if bound.table_key.startswith(OPTIONAL) else pa.array(codes)
 

@@ -79,7 +79,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     key = (entities.version_key, *sorted(read))
     if _SCANS.of(key) > entities.row_count * SCAN_SECONDS_PER_ROW * len(read):
         entities.hold(read)  # filtering in storage has cost as much, and more of it is to be expected
-    if entities.at_hand(read) and not _indexed(entities, op):
+    if entities.cached(read) and not _indexed(entities, op):
         rows = entities.all_rows()
         if not op.predicates:
             return rows

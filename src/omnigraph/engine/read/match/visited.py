@@ -59,7 +59,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def marks(span: int) -> Iterator[Marks]:
-    """Marks for one search over nodes below `span`, nobody else's meanwhile."""
+    """Marks for one search over nodes below `span`, used by one search at a time."""
     with _lock:
         fitting = next((place for place, kept in enumerate(_pool) if kept.span >= span), None)
         held = None if fitting is None else _pool.pop(fitting)

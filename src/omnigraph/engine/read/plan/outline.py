@@ -51,7 +51,7 @@ def outline(plan: ReadPlan) -> Outline:
 
 
 def stages(ops: tuple[MatchOp, ...], keep: frozenset[str]) -> tuple[Stage, ...]:
-    """Operators in order; in the end at least the variables in `keep` are bound, each one until nobody reads it."""
+    """Operators in order; in the end at least the variables in `keep` are bound, each one until its last use."""
     found: list[Stage] = []
     live = keep
     for op in reversed(ops):

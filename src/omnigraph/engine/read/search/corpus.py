@@ -178,7 +178,7 @@ def word_scores(rarity: float, often: Counts, lengths: Counts, mean_length: floa
 
 
 def analysed(texts: pa.Array, rows: Rows) -> Segment:
-    """The inverted lists of the texts of some ascending rows; null is no text."""
+    """The inverted lists of the texts of some ascending rows; null is not a text."""
     present = texts.is_valid().to_numpy(zero_copy_only=False)
     return segment(analyze_column(texts.drop_null()), rows[present])
 

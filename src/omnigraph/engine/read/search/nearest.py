@@ -118,7 +118,7 @@ class NearestSearch:
         return Hits(rows[order], distances(vectors, self.query, self.call.metric)), len(rows)
 
     def _ask_and_refine(self, count: int, filter: str | None) -> tuple[Hits, int]:
-        """The same with vectors at hand: the index reads none, and those of its best guesses are measured here."""
+        """The same with vectors in memory: the index reads none, and those of its best guesses are measured here."""
         target = np.asarray(self.query, np.float32)
         found = self.entities.nearest(
             self.call.name, NearestRows(target, count * REFINE, self.call.metric, PROBES, None), filter

@@ -57,7 +57,7 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
     """Ascending rows that satisfy every text predicate among the conditions, without looking at the other rows.
 
     None when there is none, or when reading the texts is no more work: of a small table, or of the few rows that other
-    conditions leave (`narrowed`) of a large one whose corpus is not at hand.
+    conditions leave (`narrowed`) of a large one whose corpus is not in memory.
     """
     calls = [call for condition in conditions if (call := searched(condition)) is not None]
     if not calls or is_union(table_key) or run.entities(table_key).is_small:

@@ -78,7 +78,7 @@ def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
 def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: int) -> pa.Array:
     if isinstance(expr, ir.Node) and count == 1:
         rows = distinct_rows(frame.rows(expr.var))
-        return pa.array([len(rows) - int(rows.searchsorted(0))])  # nobody's row id is negative but that of nobody
+        return pa.array([len(rows) - int(rows.searchsorted(0))])  # only unbound rows have negative row ids
     values, different = number_expr(run, frame, expr)
     if isinstance(expr, ir.Node):
         present = frame.rows(expr.var) >= 0

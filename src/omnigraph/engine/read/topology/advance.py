@@ -122,7 +122,7 @@ def _change(base: Adjacency, origin: Origin, ends: Ends) -> _Change | None:
     inserted = int((row_ids(changed[CREATED]) > origin.edges.version).sum())
     gone = origin.edges.rows + inserted - handle.count_rows()
     if not gone and (not len(touched) or int(touched.min()) > base.last_edge):
-        return _Change(None, news, len(touched))  # the usual case, and nobody has looked at every edge
+        return _Change(None, news, len(touched))  # the usual case, and without looking at every edge
     same = np.ones(base.last_edge + 1, np.bool_)
     same[touched[touched < len(same)]] = False
     same, news = _without_repeats(base, same, news)
@@ -152,7 +152,7 @@ def _stay(mark: Mark, table: Entities, rows: Callable[[], npt.NDArray[Any]]) -> 
     if table.entry.version == mark.version:
         return True
     if table.handle.count_rows(f"{CREATED} <= {mark.version}") == mark.rows:
-        return True  # nobody has gone
+        return True  # no node was removed
     wanted = rows()
     stored = table.handle.scan([ROW_ID], f"{CREATED} <= {mark.version}")
     return bool(_flags(row_ids(stored[ROW_ID]), _width(wanted))[wanted].all())

@@ -1,4 +1,4 @@
-"""Traversal by look-up: the edges of the rows at hand, found through the edge table's `src` and `dst` columns."""
+"""Traversal by look-up: the edges of the rows so far, found through the edge table's `src` and `dst` columns."""
 
 from __future__ import annotations
 

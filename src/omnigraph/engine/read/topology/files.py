@@ -59,7 +59,7 @@ class Shelf:
     def save(self, direction: str, lists: Adjacency, origin: str = "") -> None:
         """Keep lists that are large enough to be worth it; older ones of the same table make room.
 
-        `origin` says in the words of whoever saves it what the lists were built from.
+        `origin` says in words what the lists were built from.
         """
         if len(lists) < WORTH_KEEPING:
             return

@@ -86,7 +86,7 @@ class _Sorted:
 def build_spread(ends: Ends, run: Run, scratch: str, *, range_edges: int = 4 << 20) -> None:
     """Put the lists along the edges and against them on the shelf of these ends, as a build in one piece would.
 
-    Tasks exchange files in the directory `scratch`, which whoever gave it removes.
+    Tasks exchange files in the directory `scratch`, which the caller removes.
     """
     fragments = ends.edges.handle.fragment_rows()
     ranges = max(1, -(-sum(fragments.values()) // range_edges))

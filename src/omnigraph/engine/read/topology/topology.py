@@ -123,7 +123,7 @@ def build_topology(ends: Ends) -> Topology:
     tails = ends.tails.handle.scan(["id", ROW_ID])
     same = ends.tails.version_key == ends.heads.version_key
     heads = tails if same else ends.heads.handle.scan(["id", ROW_ID])
-    # The ids are in memory now, so an index of them costs little more; whoever traverses also starts somewhere.
+    # The ids are in memory now, so an index of them costs little more; a traversal also starts somewhere.
     remember_keys(ends.tails, tails, keep=ends.keep)
     remember_keys(ends.heads, heads, keep=ends.keep)
     return Topology({"out": build(*resolve(edges, tails, heads))}, ends.shelf if ends.keep else None)

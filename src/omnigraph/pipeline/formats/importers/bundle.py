@@ -197,7 +197,7 @@ def free_name(name: str, taken: Sequence[str] = ("id", "label", "from", "to")) -
 
 
 def with_labels(links: pa.Table, known: pa.Table) -> pa.Table:
-    """Links with the kinds of their ends, looked up by id; an end that is no node is told. `known` has id and label."""
+    """Links with the kinds of their ends, looked up by id; other ends are reported. `known` has id and label."""
     ids, labels = known["id"].combine_chunks(), known["label"]
     for end in _ENDS:
         place = pc.index_in(links[end], value_set=ids)

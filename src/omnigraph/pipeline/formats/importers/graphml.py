@@ -43,7 +43,7 @@ def read_graphml(sources: Sequence[str]) -> Bundle:
             _read(file.path, found)
     nodes = {label: pa.table(attribute_columns(rows)) for label, rows in found.nodes.items()}
     if not nodes:
-        raise BadRequest("the files hold no nodes")
+        raise BadRequest("the files contain no nodes")
     links = {label: pa.table(attribute_columns(rows)) for label, rows in found.links.items()}
     return bundle(
         [Nodes(label, rows) for label, rows in nodes.items()], [Links(label, rows) for label, rows in links.items()]
@@ -104,7 +104,9 @@ def _ends(path: str, element: ElementTree.Element, found: _Found) -> dict[str, s
     for name, attribute in (("from", "source"), ("to", "target")):
         place = found.places.get(element.get(attribute, ""))
         if place is None:
-            raise BadRequest(f"'{path}': an edge has '{element.get(attribute)}' as its {attribute}, which is no node")
+            raise BadRequest(
+                f"'{path}': an edge has '{element.get(attribute)}' as its {attribute}, which is not a node"
+            )
         ends |= {name: place[1], f"{name}_label": place[0]}
     return ends
 
@@ -119,7 +121,7 @@ def _value(path: str, key: _Key, text: str) -> Any:
 
 
 def _label(element: ElementTree.Element, data: dict[str, Any], default: str) -> str:
-    """The first label; taken out of the data, where it is no property."""
+    """The first label; taken out of the data, where it is not a property."""
     given = element.get("labels") or element.get("label")
     for name in _LABELS:
         if name in data and isinstance(data[name], str):

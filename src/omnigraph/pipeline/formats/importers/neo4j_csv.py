@@ -79,7 +79,7 @@ def _read(path: str, header: str | None) -> _File:
         names = tuple(Path(header).read_text().strip().split(","))
     pieces = list(table_pieces(path, Form("csv", None, names), Columns(as_text=True)))
     if not pieces:
-        raise BadRequest(f"'{path}' holds no rows")
+        raise BadRequest(f"'{path}' contains no rows")
     rows = pa.concat_tables(pieces)
     return _File(path, tuple(_field(path, column) for column in rows.column_names), rows)
 
@@ -87,7 +87,7 @@ def _read(path: str, header: str | None) -> _File:
 def _field(path: str, column: str) -> _Field:
     found = _HEADER.match(column.strip())
     if found is None:
-        raise BadRequest(f"'{path}' has a header that is no name:type: '{column}'")
+        raise BadRequest(f"'{path}' has a header that is not a name:type: '{column}'")
     kind = (found["kind"] or "string").strip()
     return _Field(column, found["name"].strip(), kind if kind.isupper() else kind.lower(), found["space"] or "")
 

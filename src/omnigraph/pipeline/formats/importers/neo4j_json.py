@@ -56,7 +56,7 @@ def _read(path: str) -> tuple[pa.Table, pa.Table]:
 
 def _from_arrow(path: str, found: pa.Table) -> tuple[pa.Table, pa.Table]:
     if not {"type", "id"} <= set(found.column_names):
-        raise BadRequest(f"'{path}' holds no nodes and relationships as apoc.export.json writes them")
+        raise BadRequest(f"'{path}' contains no nodes and relationships as apoc.export.json writes them")
     nodes = found.filter(pc.equal(found["type"], "node"))
     links = found.filter(pc.equal(found["type"], "relationship"))
     labels = nodes["labels"] if "labels" in found.column_names else pa.chunked_array([pa.nulls(len(nodes))])
@@ -108,7 +108,7 @@ def _from_records(path: str, data: bytes) -> tuple[pa.Table, pa.Table]:
                 links.append({**ends, "label": record["label"], **_plain(record)})
         except (ValueError, KeyError, TypeError) as error:
             raise BadRequest(
-                f"'{path}' line {number} is no node or relationship of apoc.export.json: {error}"
+                f"'{path}' line {number} is not a node or relationship of apoc.export.json: {error}"
             ) from error
     return pa.table(attribute_columns(nodes)), pa.table(attribute_columns(links)) if links else _no_links()
 

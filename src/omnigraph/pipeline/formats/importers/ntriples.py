@@ -49,12 +49,14 @@ def _triples(path: str) -> pa.Table:
             lines = pcsv.read_csv(file, reading, parsing, convert)["line"]
     except pa.ArrowInvalid as error:
         if "Empty" in str(error):
-            raise BadRequest(f"'{path}' holds no triples") from error
+            raise BadRequest(f"'{path}' contains no triples") from error
         raise BadRequest(f"'{path}' cannot be read: {error}") from error
     lines = lines.filter(pc.invert(pc.match_substring_regex(lines, r"^\s*(#.*)?$")))
     parts = pc.extract_regex(lines, _TRIPLE)
     if parts.null_count:
-        raise BadRequest(f"'{path}' holds a line that is no triple: {lines.filter(parts.is_null())[0].as_py()[:120]}")
+        raise BadRequest(
+            f"'{path}' contains a line that is not a triple: {lines.filter(parts.is_null())[0].as_py()[:120]}"
+        )
     return pa.table({name: pc.struct_field(parts, name) for name in ("s", "p", "o")})
 
 
@@ -112,7 +114,7 @@ def _spread(owner: pa.Array, values: pa.Array, count: int) -> pa.Array:
 def _values(literals: pa.ChunkedArray) -> pa.Array:
     parts = pc.extract_regex(literals, _LITERAL).combine_chunks()
     if parts.null_count:
-        raise BadRequest(f"this is no literal: {literals.filter(parts.is_null())[0].as_py()[:120]}")
+        raise BadRequest(f"this is not a literal: {literals.filter(parts.is_null())[0].as_py()[:120]}")
     text = _unescaped(pc.struct_field(parts, "text"))
     kinds = set(pc.unique(pc.struct_field(parts, "kind")).to_pylist())
     carrier = pa.utf8()
