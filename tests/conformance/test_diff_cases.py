@@ -149,7 +149,7 @@ def test_versions_instants_tags_and_commits_name_the_same_states(graph: og.Graph
     moment = datetime.fromtimestamp(first.created_at / 1_000_000, UTC) + timedelta(microseconds=1)
     for target in (first, first.graph_commit_id, "before", graph.at("before"), first.manifest_version, moment):
         assert found(graph.diff(target)) == expected
-    with pytest.raises(NotFound, match="no branch, tag, commit or point in time"):
+    with pytest.raises(NotFound, match="not a branch, tag, commit or point in time"):
         graph.diff("nowhere")
 
 

@@ -404,6 +404,17 @@ def raw_exchange(server: ServerProcess, request: bytes) -> bytes:
 # --- branches and history -------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", [".", "..", "a/..", "HEAD", "Main", "01J8ZQ4Y7H3N5K6M7P8Q9R0S1T"])
+def test_a_branch_name_that_means_something_else_is_refused(api: Api, name: str) -> None:
+    refused(api.post("/branches", {"name": name}), 400, "bad_request")
+    assert api.get("/branches").json() == {"branches": ["main"]}
+
+
+def test_head_is_main_where_a_branch_is_asked_for(api: Api) -> None:
+    assert api.get("/commits", params={"branch": "HEAD"}).json() == api.get("/commits").json()
+    assert api.get(f"/commits/{api.head()}").json() == api.get("/commits/HEAD").json()
+
+
 @case(41)
 def test_a_branch_is_created_listed_and_merged(api: Api, case: int) -> None:
     created = api.post("/branches", {"name": "  b  "})

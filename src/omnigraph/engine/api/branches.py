@@ -10,8 +10,10 @@ from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merg
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.targets import branch_named, require_branch
 from omnigraph.policy.actions import Action
 from omnigraph.storage.protocol import branches
+from omnigraph.storage.protocol.names import branch_name, new_name
 
 Names: TypeAlias = list[str]  # the method `list` hides the builtin inside the class
 
@@ -28,10 +30,10 @@ class Branches:
     def create(self, name: str, from_: str | None = None) -> None:
         """Create a branch; it shares every table with its source until it writes to it."""
         self._core.require_writable()
-        origin = None if from_ is None else branches.branch_name(from_) or "main"
-        self._core.require_allowed(self._actor, Action.BRANCH_CREATE, origin, branches.branch_name(name) or "main")
+        origin = None if from_ is None else self._branch(from_) or "main"
+        self._core.require_allowed(self._actor, Action.BRANCH_CREATE, origin, new_name(name, "branch"))
         cut_of(self._core.store).require_free()
-        branches.create_branch(self._core.store, name, source=from_ if from_ is not None else self._bound())
+        branches.create_branch(self._core.store, name, source=origin if origin is not None else self._bound())
         self._core.tables.clear()
 
     def list(self) -> Names:
@@ -42,7 +44,7 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch that nothing depends on; its commits become unreachable."""
         self._core.require_writable()
-        self._core.require_allowed(self._actor, Action.BRANCH_DELETE, target=branches.branch_name(name) or "main")
+        self._core.require_allowed(self._actor, Action.BRANCH_DELETE, target=branch_name(name) or "main")
         cut_of(self._core.store).require_free()
         branches.delete_branch(self._core.store, name, bound=self._bound())
         self._core.tables.clear()
@@ -66,10 +68,15 @@ class Branches:
         afterwards; when something still depends on it, the result says so and the merge stands.
         """
         options = MergeOptions(strategy, properties, resolve or {})
-        call = MergeCall(branches.branch_name(source), branches.branch_name(into), options, self._actor, delete)
+        call = MergeCall(self._branch(source), self._branch(into), options, self._actor, delete)
         if preview:
             self._core.require_open()
-            return preview_merge(self._core, call)
-        self._core.require_writable()
-        self._core.require_allowed(self._actor, Action.BRANCH_MERGE, call.source or "main", call.target or "main")
-        return merge_branches(self._core, call)
+        else:
+            self._core.require_writable()
+            self._core.require_allowed(self._actor, Action.BRANCH_MERGE, call.source or "main", call.target or "main")
+        for branch in (call.source, call.target):
+            require_branch(self._core, branch)
+        return preview_merge(self._core, call) if preview else merge_branches(self._core, call)
+
+    def _branch(self, name: str) -> str | None:
+        return branch_named(name, self._bound())

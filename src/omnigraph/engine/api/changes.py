@@ -13,8 +13,8 @@ from omnigraph.engine.changes.poll import DEFAULT_COMMITS, Cursor, FeedPage, Fee
 from omnigraph.engine.changes.scope import change_scope
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.targets import branch_named
 from omnigraph.errors import BadRequest
-from omnigraph.storage.protocol.branches import branch_name
 
 Names = Iterable[str] | str | None
 
@@ -67,7 +67,7 @@ class Changes:
             return capture_baseline(self._core, self._named(branch), scope, target)
 
     def _named(self, branch: str | None) -> str | None:
-        return self._branch if branch is None else branch_name(branch)
+        return branch_named(branch, self._branch)
 
 
 def _position(cursor: str | None, start: str | None, page_token: str | None) -> FeedPosition:

@@ -15,10 +15,10 @@ from omnigraph.engine.changes.scope import change_scope
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.merge.replay import ReplayCall, ReplayKind, ReplayResult, preview_replay, replay
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.targets import commit_named
+from omnigraph.engine.views.targets import branch_named, commit_named, require_branch
 from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import GraphCommit
-from omnigraph.storage.protocol.branches import branch_name, list_branches
+from omnigraph.storage.protocol.branches import list_branches
 
 Listing: TypeAlias = list[GraphCommit]  # the method `list` hides the builtin inside the class
 Entries: TypeAlias = list[LogEntry]
@@ -68,7 +68,7 @@ class Commits:
         Follows merged branches as far as a live branch knows them.
         """
         names = list_branches(self._core.store) if every_branch else [branch or self._branch or "main"]
-        return history(self._core, [branch_name(name) for name in names], _bound(limit))
+        return history(self._core, [branch_named(name, self._branch) for name in names], _bound(limit))
 
     def blame(self, type_name: str, entity_id: str, *, branch: str | None = None) -> Blame:
         """Which commit, and so which actor, gave each property of an entity the value it has now."""
@@ -103,13 +103,15 @@ class Commits:
     def _replay(
         self, kind: ReplayKind, commit: str | GraphCommit, onto: str | None, options: MergeOptions, preview: bool
     ) -> ReplayResult:
-        self._core.require_open() if preview else self._core.require_change(self._actor, self._named(onto))
+        target = self._named(onto)
+        self._core.require_open() if preview else self._core.require_change(self._actor, target)
+        require_branch(self._core, target)
         found = commit_named(self._core, commit, self._branch)
-        call = ReplayCall(kind, found, self._named(onto), options, self._actor)
+        call = ReplayCall(kind, found, target, options, self._actor)
         return preview_replay(self._core, call) if preview else replay(self._core, call)
 
     def _named(self, branch: str | None) -> str | None:
-        return self._branch if branch is None else branch_name(branch)
+        return branch_named(branch, self._branch)
 
 
 def _bound(limit: int | None) -> int | None:

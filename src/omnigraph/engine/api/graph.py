@@ -23,7 +23,7 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.entity import entity_at
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.lifecycle import StrPath, create_graph, open_graph, read_source
-from omnigraph.engine.views.targets import Target, commit_named, state_of
+from omnigraph.engine.views.targets import Target, branch_named, commit_named, state_of
 from omnigraph.engine.views.time_travel import commit_at_time, state_at_commit, state_at_version
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
@@ -31,10 +31,8 @@ from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.external_blobs import ExternalBlobPolicy, policy_of
 from omnigraph.settings import DEFAULTS, Settings
-from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.protocol import recovery
-from omnigraph.storage.protocol.branches import branch_name
 
 # A process that only reads is spared what the other verbs need: those import it when they are called.
 if TYPE_CHECKING:
@@ -156,7 +154,7 @@ class Graph(Upkeep):
 
     def branch(self, name: str) -> Graph:
         """Another handle on the same graph, bound to an existing branch."""
-        bound = branch_name(name)
+        bound = branch_named(name, self._branch)
         self._core.state(bound)
         return Graph(self._core, bound, self.actor)
 
@@ -240,7 +238,7 @@ class Graph(Upkeep):
 
     def sync(self, branch: str) -> str | None:
         """Bind this handle to a branch and return the id of its newest commit."""
-        bound = branch_name(branch)
+        bound = branch_named(branch, self._branch)
         head = self._core.state(bound).effective_head
         self._branch = bound
         return head
@@ -334,7 +332,8 @@ class Graph(Upkeep):
         from omnigraph.engine.write.load_rows import parse_mode
 
         named = self._named(branch)
-        self._require_load(named, from_)
+        base = None if from_ is None else branch_named(from_, self._branch) or "main"
+        self._require_load(named, base)
         request = LoadRequest(
             data=data,
             mode=parse_mode(mode),
@@ -343,7 +342,7 @@ class Graph(Upkeep):
             columns=columns,
             mapping=mapping,
             branch=named,
-            base=from_,
+            base=base,
             actor=self.actor,
             if_commit=if_commit,
             on_error=on_error,
@@ -396,4 +395,4 @@ class Graph(Upkeep):
         self._core.require_change(self.actor, branch)
         # Forking is a right of its own, but only for a branch that is not there yet.
         if self.policy is not None and base is not None and (branch or "main") not in self.branches.list():
-            self._core.require_allowed(self.actor, Action.BRANCH_CREATE, normalize_branch(base) or "main", branch)
+            self._core.require_allowed(self.actor, Action.BRANCH_CREATE, base, branch)

@@ -10,7 +10,7 @@ from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.reader import Reader
 from omnigraph.engine.maintenance.index_builds import IndexRunner
 from omnigraph.engine.views.core import Core
-from omnigraph.storage.protocol.branches import branch_name
+from omnigraph.engine.views.targets import branch_named
 
 if TYPE_CHECKING:
     from omnigraph.engine.maintenance.cleanup import CleanupReport
@@ -89,4 +89,4 @@ class Upkeep(Reader):
         return cleanup(self._core, policy, confirm=confirm, progress=progress)
 
     def _named(self, branch: str | None) -> str | None:
-        return self._branch if branch is None else branch_name(branch)
+        return branch_named(branch, self._branch)

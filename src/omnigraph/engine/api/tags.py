@@ -8,12 +8,12 @@ from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.targets import commit_named
 from omnigraph.engine.views.time_travel import state_at_commit
-from omnigraph.errors import Conflict, HistoricalVersionReclaimed, NotFound
-from omnigraph.ids import is_ulid, now_micros
+from omnigraph.errors import HistoricalVersionReclaimed, NotFound
+from omnigraph.ids import now_micros
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.protocol import tags
-from omnigraph.storage.protocol.branches import branch_name, list_branches
+from omnigraph.storage.protocol.names import new_name
 from omnigraph.storage.protocol.tags import Tag
 
 _HEAD_ATTEMPTS = 4
@@ -44,9 +44,7 @@ class Tags:
     def _create(self, name: str, commit: str | GraphCommit | None, message: str | None) -> Tag:
         reference = commit if commit is not None else str(self._core.state(self._branch).effective_head)
         found = commit_named(self._core, reference, self._branch)
-        checked = branch_name(name)  # the same characters as in the name of a branch
-        if checked is None or checked in list_branches(self._core.store) or is_ulid(checked):
-            raise Conflict(f"'{name}' names a branch or a commit already; choose another name for the tag")
+        checked = new_name(name, "tag")
         tag = Tag(
             name=checked,
             graph_commit_id=found.graph_commit_id,

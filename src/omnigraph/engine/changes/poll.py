@@ -15,6 +15,7 @@ from omnigraph.engine.changes.page import graph_identity
 from omnigraph.engine.changes.scope import ChangeScope
 from omnigraph.engine.changes.token import Position, decode_position, decode_token, encode_token, encoded_digest, hashed
 from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.targets import commit_named
 from omnigraph.errors import (
     BadRequest,
     ChangeCursorRejected,
@@ -23,6 +24,7 @@ from omnigraph.errors import (
     ReadSetChanged,
     ResourceLimitExceeded,
 )
+from omnigraph.ids import is_ulid
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.commits import GraphCommit
@@ -149,7 +151,9 @@ class Feed:
     def start(self, start: Start) -> str:
         """The commit behind which a reader begins."""
         if start.after is not None:
-            return start.after
+            # An id that the branch does not know is refused as a position, like that of any other reader.
+            known = start.after if is_ulid(start.after) else commit_named(self.core, start.after, self.branch)
+            return known if isinstance(known, str) else known.graph_commit_id
         return self.head if start.at == "now" else str(self.bound["genesis_commit_id"])
 
     def after(self, cursor: str) -> str:

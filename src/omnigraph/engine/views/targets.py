@@ -1,7 +1,11 @@
-"""From what a caller names (a branch, a tag, a commit, a version, an instant, a view) to the state it means."""
+"""What a name means: a branch, a tag, a commit, a version, an instant or a view, and the state behind it.
+
+Every verb, command and route that takes a name asks here.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from omnigraph.compiler.temporal import BadTemporal, parse_datetime
@@ -14,19 +18,26 @@ from omnigraph.engine.views.time_travel import (
     state_at_commit,
     state_at_version,
 )
-from omnigraph.errors import CommitNotFound, NotFound
+from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
 from omnigraph.ids import is_ulid
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.protocol.branches import list_branches
+from omnigraph.storage.protocol.names import HEAD, branch_name
 from omnigraph.storage.protocol.tags import find_tag
 
-HEAD = "HEAD"
 _BACK = "~"
 _MAX_DIGITS = 18  # more steps than any history has
 
 Target = str | int | datetime | GraphCommit | Past
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A name that means a branch, and so whatever its newest state is."""
+
+    name: str | None
 
 
 def state_of(core: Core, target: Target, bound: str | None) -> ManifestState:
@@ -41,7 +52,7 @@ def state_of(core: Core, target: Target, bound: str | None) -> ManifestState:
         case datetime():
             return state_at_commit(core, commit_at_time(core, bound, target))
         case str():
-            return _named(core, target.strip(), bound)
+            return _state_named(core, target.strip(), bound)
 
 
 def commit_named(core: Core, reference: str | GraphCommit, bound: str | None) -> GraphCommit:
@@ -50,36 +61,61 @@ def commit_named(core: Core, reference: str | GraphCommit, bound: str | None) ->
     if isinstance(reference, GraphCommit):
         return reference
     text = reference.strip()
-    found = _commit(core, text, bound)
+    found = _meaning(core, text, bound)
     if found is None:
         raise CommitNotFound(text)
-    return found
+    return _head(core, found.name) if isinstance(found, Branch) else found
 
 
-def _named(core: Core, text: str, bound: str | None) -> ManifestState:
-    if text in list_branches(core.store):
-        return core.state(normalize_branch(text))
-    found = _commit(core, text, bound)
-    if found is None:
-        raise NotFound(f"'{text}' is not a branch, tag, commit or point in time of this graph")
-    return state_at_commit(core, found)
+def branch_named(name: str | None, bound: str | None) -> str | None:
+    """The branch that is meant where only a branch will do (None is main): the bound one unless named, or by `HEAD`.
+
+    Whether it exists is found out by whoever reads it.
+    """
+    if name is None or name.strip() == HEAD:
+        return bound
+    return branch_name(name)
 
 
-def _commit(core: Core, text: str, bound: str | None) -> GraphCommit | None:
-    """The commit that a text names; None when it can be read as nothing."""
+def require_branch(core: Core, branch: str | None) -> None:
+    """Refuse a branch that does not exist, with what its name means instead."""
+    if branch is None or branch in list_branches(core.store):
+        return
+    if find_tag(core.store, branch) is not None:
+        raise BadRequest(f"'{branch}' is a tag, not a branch; name a branch")
+    if is_ulid(branch):
+        raise BadRequest(f"'{branch}' is the id of a commit, not a branch; name a branch")
+    raise BranchNotFound(branch)
+
+
+def _state_named(core: Core, text: str, bound: str | None) -> ManifestState:
+    match _meaning(core, text, bound):
+        case Branch(name):
+            return core.state(name)
+        case GraphCommit() as found:
+            return state_at_commit(core, found)
+        case None:
+            raise NotFound(f"'{text}' is not a branch, tag, commit or point in time of this graph")
+
+
+def _meaning(core: Core, text: str, bound: str | None) -> Branch | GraphCommit | None:
+    """What a text names: the one place that decides it. None when it can be read as nothing."""
     if is_ulid(text):
         return find_commit(core, text, bound)
     start, back, steps = text.rpartition(_BACK)
     if start and back and (steps == "" or (steps.isascii() and steps.isdecimal())):
-        origin = _commit(core, start, bound)
-        return None if origin is None else _ancestor(core, text, origin, int(steps[:_MAX_DIGITS] or 1), bound)
+        origin = _meaning(core, start, bound)
+        if origin is None:
+            return None
+        commit = _head(core, origin.name) if isinstance(origin, Branch) else origin
+        return _ancestor(core, text, commit, int(steps[:_MAX_DIGITS] or 1), bound)
+    if text == HEAD:
+        return Branch(bound)
+    if text in list_branches(core.store):
+        return Branch(normalize_branch(text))
     tag = find_tag(core.store, text)
     if tag is not None:
         return find_commit(core, tag.graph_commit_id, tag.branch)
-    if text in list_branches(core.store):
-        return _head(core, normalize_branch(text))
-    if text == HEAD:
-        return _head(core, bound)
     # Last, so that whatever is a name of its own never depends on which commits there are.
     return _at_instant(core, text, bound) or commit_beginning(core, text, bound)
 

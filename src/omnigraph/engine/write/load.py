@@ -16,7 +16,8 @@ from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.load_rows import LoadCounts, LoadMode, prepare_load
 from omnigraph.errors import Conflict
-from omnigraph.storage.protocol.branches import branch_name, create_branch, list_branches
+from omnigraph.storage.base.layout import normalize_branch
+from omnigraph.storage.protocol.branches import create_branch, list_branches
 from omnigraph.storage.protocol.capture import Txn, capture
 from omnigraph.storage.protocol.commit import Committed, Prepare, commit
 from omnigraph.storage.protocol.writeset import WriteSet
@@ -82,7 +83,7 @@ def dry_run_load(
     """Prepare a write on the newest state of its branch (of the base, while the branch is missing) and leave it."""
     missing = branch is not None and base is not None and branch not in list_branches(core.store)
     txn = capture(
-        core.store, branch_name(base) if missing and base is not None else branch, expected_head=expected_head
+        core.store, normalize_branch(base) if missing and base is not None else branch, expected_head=expected_head
     )
     prepare(txn)
     return Committed(None, txn.state)

@@ -15,6 +15,7 @@ from omnigraph.engine.api.graph import open as open_graph
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import InputFile
 from omnigraph.engine.intake.tabular import FrameShape
+from omnigraph.engine.views.targets import branch_named
 from omnigraph.engine.write.load_rows import parse_mode
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.ids import new_ulid
@@ -28,7 +29,6 @@ from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Tuning, stag
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance.parts import discard_load, load_directory
 from omnigraph.storage.maintenance.load_claims import claim_for_others
-from omnigraph.storage.protocol.branches import branch_name
 
 OPTIONS = {
     "graph",
@@ -93,7 +93,7 @@ class Target:
 
     def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled], done: Prestaged | None = None) -> None:
         """One load of everything that tasks have written, in the order of the partitions."""
-        graph._core.require_change(graph.actor, branch_name(branch))
+        graph._core.require_change(graph.actor, branch_named(branch, None))
         request = self.request(graph, branch, SpilledFrame(tuple(numbered(spilled))))
         load(graph._core, request, LocalTasks(), done=done)
 
@@ -105,7 +105,7 @@ class Target:
             type=self.type,
             edge=self.edge,
             columns=self.columns,
-            branch=branch_name(branch),
+            branch=branch_named(branch, None),
             base=graph.branch_name,
             actor=graph.actor,
             no_embed=self.no_embed,

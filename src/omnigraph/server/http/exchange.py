@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel
 from starlette.requests import Request
 
+from omnigraph.engine.views.targets import branch_named
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.authorize import authorize
 from omnigraph.policy.engine import PolicyDecision, PolicyRequest
@@ -20,7 +21,6 @@ from omnigraph.policy.visibility import Visibility
 from omnigraph.server.http import bodies
 from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.server.process.deployment import Deployment, ServedGraph, claimed
-from omnigraph.storage.protocol.branches import branch_name
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
@@ -155,7 +155,7 @@ def named_branch(given: str | None, what: str = "branch") -> str:
     name = given.strip()
     if not name:
         raise bad_request(f"'{what}' is empty")
-    return branch_name(name) or MAIN
+    return branch_named(name, None) or MAIN
 
 
 def bound_branch(name: str) -> str | None:

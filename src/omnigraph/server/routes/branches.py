@@ -11,6 +11,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.models import BranchCreateRequest, BranchMergeRequest
+from omnigraph.storage.protocol.names import new_name
 
 # What a branch operation counts for in admission: it moves no data.
 _ESTIMATE = 256
@@ -26,7 +27,7 @@ async def list_branches(exchange: Exchange) -> Response:
 async def create(exchange: Exchange) -> Response:
     """Fork a branch."""
     body = await exchange.json(BranchCreateRequest)
-    name, source = named_branch(body.name, "name"), named_branch(body.from_, "from")
+    name, source = new_name(body.name, "branch"), named_branch(body.from_, "from")
     exchange.allow(Action.BRANCH_CREATE, branch=source, target=name)
     graph = exchange.graph.bound(actor=exchange.actor)
     with exchange.admit(_ESTIMATE):

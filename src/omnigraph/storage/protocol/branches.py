@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, ReadSetChanged, Retry, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
-from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, normalize_branch
+from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import Identifier, Ref
@@ -20,30 +19,11 @@ from omnigraph.storage.protocol import sidecar
 from omnigraph.storage.protocol.capture import control_is_held
 from omnigraph.storage.protocol.control import Control, hold_control
 from omnigraph.storage.protocol.forks import owned_refs
+from omnigraph.storage.protocol.names import branch_name, new_name
 from omnigraph.storage.protocol.retire import forget_refs, is_sealed, keep, reclaim, seal
-from omnigraph.storage.protocol.tags import list_tags
+from omnigraph.storage.protocol.tags import find_tag, list_tags
 
-_SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
-_RESERVED_SUFFIX = re.compile(r".*--\d+")
 _REGISTER_ATTEMPTS = 8
-_LONGEST = 200  # a ref is a file, named after its branch with every slash written in three characters
-
-
-def branch_name(name: str) -> str | None:
-    """The branch a caller meant (None is main), after refusing names that storage could not hold."""
-    branch = normalize_branch(name)
-    if branch is None:
-        return None
-    segments = branch.split("/")
-    if not all(_SEGMENT.fullmatch(segment) and ".." not in segment for segment in segments) or branch.endswith(".lock"):
-        raise BadRequest(
-            f"'{branch}' is not a branch name; use letters, digits, '.', '_', '-' and '/' between non-empty parts"
-        )
-    if len(branch) + 2 * branch.count("/") > _LONGEST:
-        raise BadRequest(f"a branch name has at most {_LONGEST} characters, and a '/' counts as three")
-    if branch == SCHEMA_LOCK_REF or _RESERVED_SUFFIX.fullmatch(segments[-1]):
-        raise BadRequest(f"the branch name '{branch}' is reserved")
-    return branch
 
 
 def list_branches(store: Store) -> list[str]:
@@ -53,12 +33,12 @@ def list_branches(store: Store) -> list[str]:
 
 def create_branch(store: Store, name: str, *, source: str | None = None) -> None:
     """Create a branch at the newest state of `source`; it shares every table until it writes to it."""
-    branch = branch_name(name)
-    if branch is None:
-        raise BadRequest("'main' always exists and cannot be created")
+    branch = new_name(name, "branch")
     origin = None if source is None else branch_name(source)
     with store.gates.hold([origin, branch]), hold_control(store, "branch_create", target=branch) as control:
         _finish_interrupted(store, control)
+        if find_tag(store, branch) is not None:
+            raise Conflict(f"there is a tag '{branch}' already; choose another name, or delete the tag first")
         _make_room(store, branch, control)
         captured = manifest.load(store.root, origin)
         hit("branch_create.pre_native")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from omnigraph.errors import Conflict, Corrupt, NotFound
 from omnigraph.storage.base.layout import TAGS_DIR
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol.control import hold_control
 
 _NAME = re.compile(r"[A-Za-z0-9._/-]+")
@@ -28,11 +29,14 @@ class Tag:
 
 
 def create_tag(store: Store, tag: Tag) -> None:
-    """Store a tag; Conflict when the name is taken.
+    """Store a tag; Conflict when the name is taken, by a branch too.
 
-    Under graph control, because a cleanup that has listed the tags already must not run on past a new one.
+    Under graph control, as every creation of a branch, and because a cleanup that has listed the tags already must not
+    run on past a new one.
     """
     with hold_control(store, "tag", target=tag.name):
+        if tag.name in manifest.refs(store.root):
+            raise Conflict(f"there is a branch '{tag.name}' already; choose another name for the tag")
         if not store.objects.write_if_absent(_path(tag.name), json.dumps(asdict(tag))):
             raise Conflict(f"tag '{tag.name}' already exists; tags never move, delete it first")
 

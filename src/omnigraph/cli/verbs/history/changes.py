@@ -15,7 +15,6 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.change_text import JsonBlock, TextBlock, cause_json, change_json
 from omnigraph.errors import BadRequest, Conflict
-from omnigraph.ids import is_ulid
 
 if TYPE_CHECKING:
     from omnigraph.engine.api.graph import Graph
@@ -81,7 +80,7 @@ def poll(call: Call) -> None:
     if start is not None and not re.fullmatch("now|beginning|after:.+", start):
         raise BadRequest(f"--start takes now | beginning | after:<commit_id>, not '{start}'")
     with read_target(call).reader() as graph:
-        page = _poll(call, graph, cursor=call.text("--cursor"), start=_start(call, graph, start))
+        page = _poll(call, graph, cursor=call.text("--cursor"), start=start)
         printer = _FeedPrinter(json=call.json)
         printer.blocks(page.blocks)
         while page.next_page_token is not None:
@@ -89,14 +88,6 @@ def poll(call: Call) -> None:
             page = _poll(call, graph, page_token=page.next_page_token)
             printer.blocks(page.blocks)
     printer.end(page)
-
-
-def _start(call: Call, graph: Graph, start: str | None) -> str | None:
-    """`after:HEAD~3` as the feed takes it, with a commit id."""
-    word, _, commit = (start or "").partition(":")
-    if word != "after" or is_ulid(commit):
-        return start
-    return f"after:{graph.branch(call.value('--branch')).commits.show(commit).graph_commit_id}"
 
 
 def _poll(
