@@ -28,7 +28,7 @@ def _cluster(
 ) -> Command:
     arguments = () if argument is None else (argument,)
     path = ("cluster", name)
-    return Command(path, Capability.CONTROL, summary, f"cluster.{handler}", accepts, arguments, (_CONFIG, JSON))
+    return Command(path, Capability.CONTROL, summary, f"operate.cluster.{handler}", accepts, arguments, (_CONFIG, JSON))
 
 
 CONTROL = (
