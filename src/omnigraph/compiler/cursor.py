@@ -138,7 +138,7 @@ class Cursor:
         text, span = self._need(INT, what)
         self._need_number_boundary()
         # Judged by length first: int() of a megabyte of digits is slow, and refused by Python.
-        if len(text.lstrip("0")) > 19 or int(text) > limit:
+        if len(text.lstrip("0")) > len(str(limit)) or int(text) > limit:
             self.fail_at(span, f"this number is larger than {limit}")
         return int(text), span
 

@@ -6,7 +6,7 @@ the analyzer, which defines what a token is, is the engine's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cmp_to_key
 from itertools import product
 from typing import Any, TypeAlias
@@ -32,7 +32,7 @@ from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_dateti
 from omnigraph.compiler.types import union_members
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.evaluator_paths import edge_tables, hops_between, pairs_of, shortest_path, who
-from omnigraph.testing.evaluator_values import Assignment, Entity, Values, compare_total
+from omnigraph.testing.evaluator_values import Assignment, Entity, Overflow, Values, all_true, compare_total
 
 OutputRow: TypeAlias = dict[str, Any]
 
@@ -73,12 +73,22 @@ class _Evaluation:
         before: Callable[[int, int], int] = lambda a, b: self.compare(matched, scores, a, b)  # noqa: E731
         order = sorted(range(len(matched)), key=cmp_to_key(before))
         matched = [matched[place] for place in order]
+        if limit is not None and not (read.grouped or read.having or read.distinct):
+            matched = matched[: limit + offset]  # nobody asks what the other rows would give
         out = self.grouped(matched) if read.grouped else [self.projected(row, matched) for row in matched]
-        out = [row for row in out if all(values.truth(test, {"": row}) is True for test in read.having)]
+        out = [row for row in out if self.kept(row)]
+        for row in out:
+            for value in row.values():
+                if isinstance(value, Overflow):
+                    raise value
         if read.distinct:
             out = [row for place, row in enumerate(out) if row not in out[:place]]
         out = out[offset:] if limit is None else out[offset : offset + limit]
         return [{name: _json(value) for name, value in row.items()} for row in out]
+
+    def kept(self, row: OutputRow) -> bool:
+        shown: Assignment = {"": row}
+        return all_true(lambda test=test: self.values.truth(test, shown) for test in self.read.having) is True  # type: ignore[misc]
 
     # --- match -----------------------------------------------------------------------------------
 
@@ -86,15 +96,19 @@ class _Evaluation:
         """Every extension of `outer` by the clauses' own variables that satisfies all of them."""
         # Optional blocks, and what may speak about their variables, stand behind everything else.
         cut = next((at for at, clause in enumerate(clauses) if isinstance(clause, OptionalMatch)), len(clauses))
-        found = self.plain_solutions(clauses[:cut], outer)
-        for clause in clauses[cut:]:
-            if isinstance(clause, OptionalMatch):
-                found = [extended for row in found for extended in self.perhaps(clause, row)]
-            else:
-                found = [row for row in found if self.satisfies(clause, row)]
-        return found
+        plain, rest = clauses[:cut], [clause for clause in clauses[cut:] if not isinstance(clause, OptionalMatch)]
+        if cut == len(clauses):
+            return self.plain_solutions(plain, outer)
+        found = self.plain_solutions(plain, outer, undecided=True)
+        for block in (clause for clause in clauses[cut:] if isinstance(clause, OptionalMatch)):
+            found = [extended for row in found for extended in self.perhaps(block, row)]
+        # Asked again together with the rest: a row that overflows counts only if nothing excludes it.
+        return [row for row in found if self.satisfies_all((*plain, *rest), row)]
 
-    def plain_solutions(self, clauses: tuple[CheckedClause, ...], outer: Assignment) -> list[Assignment]:
+    def plain_solutions(
+        self, clauses: tuple[CheckedClause, ...], outer: Assignment, *, undecided: bool = False
+    ) -> list[Assignment]:
+        """The same for clauses without optional blocks; with `undecided`, rows that overflow are among them."""
         domains = {
             var: [entity for key in keys for entity in self.tables[key]]
             for var, keys in _variables(clauses).items()
@@ -106,9 +120,18 @@ class _Evaluation:
             assignment = {**outer, **dict(zip(domains, choice, strict=True))}
             if all(self.satisfies(step, assignment) for step in paths):
                 assignment |= {str(step.path_var): shortest_path(self.tables, step.link, assignment) for step in paths}
-                if all(self.satisfies(clause, assignment) for clause in clauses):
+                try:
+                    kept = self.satisfies_all(clauses, assignment)
+                except Overflow:
+                    if not undecided:
+                        raise
+                    kept = True
+                if kept:
                     found.append(assignment)
         return found
+
+    def satisfies_all(self, clauses: Iterable[CheckedClause], assignment: Assignment) -> bool:
+        return all_true(lambda clause=clause: self.satisfies(clause, assignment) for clause in clauses) is True  # type: ignore[misc]
 
     def perhaps(self, block: OptionalMatch, row: Assignment) -> list[Assignment]:
         """The row with each solution of the block, or once with null for everything that the block binds."""
@@ -118,7 +141,7 @@ class _Evaluation:
     def satisfies(self, clause: CheckedClause, assignment: Assignment) -> bool:
         match clause:
             case Bind(_, _, conditions):
-                return all(self.values.truth(condition, assignment) is True for condition in conditions)
+                return self.values.truth(ir.And(conditions), assignment) is True
             case Step(link, never):
                 return not never and self.linked(link, assignment)
             case Where(condition):
@@ -170,13 +193,19 @@ class _Evaluation:
         return {column.name: self.shown(column, row, rows) for column in self.read.columns}
 
     def shown(self, column: Column, row: Assignment, rows: list[Assignment]) -> Any:
+        """What stands in a column; an overflow stands there too until it is known that the row counts."""
         if isinstance(column.expr, ir.Node):
             entity = row[column.expr.var]
             if entity is None:
                 return None
             kind = {} if column.expr.fields is None else {"@type": entity["_table"].partition(":")[2]}
             return {"id": entity["id"], **kind, **{name: entity[name] for name in column.expr.properties}}
-        return self.values.value(column.expr, row, rows)
+        try:
+            return self.values.value(column.expr, row, rows)
+        except Overflow as error:
+            if self.read.grouped:
+                raise
+            return error
 
     def grouped(self, rows: list[Assignment]) -> list[OutputRow]:
         keys = [column for column in self.read.columns if not column.is_aggregate]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from omnigraph.compiler.ir import expr as ir
@@ -14,6 +14,10 @@ from omnigraph.engine.read.search.analyzer import analyze
 
 Entity: TypeAlias = dict[str, Any]
 Assignment: TypeAlias = dict[str, Entity | None]
+
+
+class Overflow(Exception):
+    """An integer beyond 64 bits; it fails the query only if the row it belongs to is in the answer."""
 
 
 def compare_total(left: Any, right: Any) -> int:
@@ -60,9 +64,12 @@ class Values:
             case ir.Node(var):
                 return row[var]
             case ir.Column(name):
-                return (row[""] or {})[name]
+                found = (row[""] or {})[name]
+                if isinstance(found, Overflow):
+                    raise found
+                return found
             case ir.Arithmetic(op, left, right):
-                return _arithmetic(op, self.value(left, row, rows), self.value(right, row, rows), expr.type.scalar)
+                return _arithmetic(op, *self._both(left, right, row, rows), expr.type.scalar)
             case ir.TextMatch():
                 return self.text_match(expr, row)
             case ir.Nearest() | ir.Bm25() | ir.Rrf():
@@ -96,16 +103,28 @@ class Values:
                     return None
                 return ((one["_table"], one["id"]) == (other["_table"], other["id"])) != negated
             case ir.And(parts):
-                answers = [self.truth(part, row) for part in parts]
-                return False if False in answers else None if None in answers else True
+                return all_true(lambda part=part: self.truth(part, row) for part in parts)  # type: ignore[misc]
             case ir.Or(parts):
-                answers = [self.truth(part, row) for part in parts]
-                return True if True in answers else None if None in answers else False
+                return any_true(lambda part=part: self.truth(part, row) for part in parts)  # type: ignore[misc]
             case ir.NotTrue(part):
                 return self.truth(part, row) is not True
+            case ir.Possibly():
+                raise AssertionError("a checked query has no such condition; only plans do")
+
+    def _both(self, left: ir.Expr, right: ir.Expr, row: Assignment, rows: list[Assignment]) -> tuple[Any, Any]:
+        """Two operands; beside a null the other one does not matter."""
+        found, overflow = [], None
+        for side in (left, right):
+            try:
+                found.append(self.value(side, row, rows))
+            except Overflow as error:
+                overflow = error
+        if overflow is not None and None not in found:
+            raise overflow
+        return (None, None) if overflow is not None else (found[0], found[1])
 
     def _operands(self, left: ir.Expr, right: ir.Expr, row: Assignment) -> tuple[Any, Any]:
-        first, second = self.value(left, row, []), self.value(right, row, [])
+        first, second = self._both(left, right, row, [])
         # A constant beside a single-precision property is rounded as the property was.
         if _is_single(left) and not _is_single(right):
             second = _single(second)
@@ -114,7 +133,7 @@ class Values:
         return first, second
 
     def _member(self, value: ir.Expr, options: ir.Expr, row: Assignment) -> bool | None:
-        item, items = self.value(value, row, []), self.value(options, row, [])
+        item, items = self._both(value, options, row, [])
         if item is None or items is None:
             return None
         return any(_compare("=", item, other) is True for other in items)
@@ -208,17 +227,53 @@ def _arithmetic(op: str, left: Any, right: Any, scalar: str) -> Any:
         return None
     if scalar == "F64":
         left, right = float(left), float(right)
+    if scalar != "F64" and not (_fits(left) and _fits(right)):
+        raise Overflow
     match op:
         case "+":
-            return left + right
+            found = left + right
         case "-":
-            return left - right
+            found = left - right
         case "*":
-            return left * right
+            found = left * right
         case "/":
-            return left / right
+            found = left / right
         case _:
-            return math.fmod(left, right) if scalar == "F64" else int(math.copysign(abs(left) % abs(right), left))
+            found = math.fmod(left, right) if scalar == "F64" else (abs(left) % abs(right)) * (-1 if left < 0 else 1)
+    if scalar != "F64" and not _fits(found):
+        raise Overflow
+    return found
+
+
+def _fits(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
+def all_true(questions: Iterable[Callable[[], bool | None]]) -> bool | None:
+    """Whether every answer is yes; one that is not settles it, also where another one overflows."""
+    answers = [_answer(question) for question in questions]
+    if False in answers or None in answers:
+        return False if False in answers else None
+    if any(isinstance(answer, Overflow) for answer in answers):
+        raise Overflow
+    return True
+
+
+def any_true(questions: Iterable[Callable[[], bool | None]]) -> bool | None:
+    """Whether some answer is yes, which settles it, also where another one overflows."""
+    answers = [_answer(question) for question in questions]
+    if True in answers:
+        return True
+    if any(isinstance(answer, Overflow) for answer in answers):
+        raise Overflow
+    return None if None in answers else False
+
+
+def _answer(question: Callable[[], bool | None]) -> bool | Overflow | None:
+    try:
+        return question()
+    except Overflow as error:
+        return error
 
 
 def _is_single(expr: ir.Expr) -> bool:

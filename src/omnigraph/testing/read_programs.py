@@ -19,8 +19,8 @@ from omnigraph.testing.read_scope import LITERALS, Scope, ants_in, fresh, operan
 SCHEMA = """
 interface Named { s: String? }
 node Ant implements Named {
-  k: String @key  n: I32?  f: F64?  s: String?  b: Bool?  d: Date?  at: DateTime?  tags: [String]?  v: Vector(2)?
-  x: String?
+  k: String @key  n: I32?  m: I64?  f: F64?  s: String?  b: Bool?  d: Date?  at: DateTime?  tags: [String]?
+  v: Vector(2)?  x: String?
 }
 node Bee implements Named { k: String @key  n: I64?  s: String?  g: F32? }
 edge Walks: Ant -> Ant { w: I32?  s: String? }
@@ -29,6 +29,7 @@ edge Feeds: Bee -> Ant { s: String? }
 """
 
 _NUMBERS = st.none() | st.integers(-2, 3)
+_LARGE = st.none() | st.sampled_from([0, 1, -7, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)])
 _FLOATS = st.none() | st.sampled_from([-1.5, 0.0, 0.5, 2.0, 3.0])
 _TEXTS = st.none() | st.sampled_from(["", "a", "b", "ab", "ä", "B"])
 _WORDS = st.none() | st.sampled_from(
@@ -41,8 +42,8 @@ _VECTORS = st.none() | st.tuples(st.sampled_from([0.0, 1.0, 3.0]), st.sampled_fr
 
 _PROPERTIES: dict[str, dict[str, Any]] = {
     "Ant": {
-        "n": _NUMBERS, "f": _FLOATS, "s": _TEXTS, "b": st.none() | st.booleans(), "d": _DATES, "at": _INSTANTS,
-        "tags": _ITEMS, "v": _VECTORS, "x": _WORDS,
+        "n": _NUMBERS, "m": _LARGE, "f": _FLOATS, "s": _TEXTS, "b": st.none() | st.booleans(), "d": _DATES,
+        "at": _INSTANTS, "tags": _ITEMS, "v": _VECTORS, "x": _WORDS,
     },
     "Bee": {"n": _NUMBERS, "s": _TEXTS, "g": _FLOATS},
     "Walks": {"w": _NUMBERS, "s": _TEXTS},
@@ -310,7 +311,7 @@ def _condition(draw: DrawFn, scope: Scope, depth: int) -> str:
     match draw(st.sampled_from(["compare", "compare", "compare", "null", "in", "text", "list"])):
         case "null":
             return f"{left} is {draw(st.sampled_from(['null', 'not null']))}"
-        case "in" if family in ("number", "text"):
+        case "in" if family in ("number", "large", "text"):
             items = draw(st.lists(st.sampled_from(LITERALS[family]), min_size=1, max_size=3))
             return f"{left} {draw(st.sampled_from(['in', 'not in']))} [{', '.join(items)}]"
         case "text" if family == "text":

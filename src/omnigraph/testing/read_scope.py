@@ -11,7 +11,14 @@ from hypothesis.strategies import DrawFn
 
 # Scalar properties by type of owner and kind of value; numbers of every width compare with each other.
 SCALARS = {
-    "Ant": {"number": ["n", "f"], "text": ["s", "k", "id", "x"], "bool": ["b"], "date": ["d"], "instant": ["at"]},
+    "Ant": {
+        "number": ["n", "f"],
+        "large": ["m"],
+        "text": ["s", "k", "id", "x"],
+        "bool": ["b"],
+        "date": ["d"],
+        "instant": ["at"],
+    },
     "Bee": {"number": ["n", "g"], "text": ["s", "k", "id"]},
     "Walks": {"number": ["w"], "text": ["s"]},
     "Meets": {"number": ["w"]},
@@ -21,8 +28,9 @@ SCALARS = {
     "Mixed": {"text": ["id"]},
     "path": {"number": ["length"]},
 }
-LITERALS = {
+LITERALS: dict[str, list[str]] = {
     "number": ["-1", "0", "1", "2", "2.0", "0.5", "1.5", "99999999999"],
+    "large": ["0", "-1", "9007199254740993", "9007199254740993.0", "9223372036854775807", "18446744073709551615"],
     "text": ['""', '"a"', '"ab"', '"a1"', '"ä"', '"zz"'],
     "bool": ["true", "false"],
     "date": ['date("2020-02-29")', 'date("2021-01-01")'],
@@ -84,6 +92,9 @@ def operand(draw: DrawFn, scope: Scope) -> tuple[str, str]:
     operand = f"${var}.{draw(st.sampled_from(SCALARS[kind][family]))}"
     if family == "number" and draw(st.integers(0, 4)) == 0:
         operand = f"{operand} {draw(st.sampled_from('+-*/%'))} {draw(st.sampled_from(['1', '2', '0.5', '0']))}"
+    if family == "large" and draw(st.integers(0, 2)) == 0:
+        other = draw(st.sampled_from(["1", "-1", "2.5", "0", "4611686018427387904", "9223372036854775807"]))
+        operand = f"{operand} {draw(st.sampled_from('+-*/%'))} {other}"
     return operand, family
 
 

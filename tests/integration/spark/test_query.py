@@ -151,6 +151,15 @@ LOWERINGS = {
     "groups of a union, tied": q("$x: Named", "$x as who, $x.s as s, count(*) as n", "order { n desc } limit 5"),
     "nodes of a union, last first": q("$x: Named", "$x as who, $x.s as s", "order { who desc, $x.s }"),
     "groups of a union, last first": q("$x: Named", "$x as who, $x.s as s, count(*) as n", "order { who desc, s }"),
+    "an overflow that something else excludes": q(
+        '$b: Bee optional { $a meets $b } $b.n * 4611686018427387904 > 0 or $b.n = 2 $b.s != "zz"', "$b.k, $b.n"
+    ),
+    "an overflow that having excludes": q(
+        "$b: Bee", "$b.k as k, $b as bee, $b.n * 3000000000000 as far", 'having { k != "b1"  far > 0 } order { far }'
+    ),
+    "large numbers beside fractions": q(
+        "$b: Bee $b.n / 2 > 0.5", "$b.k, $b.n * 1.0 as near, 18446744073709551615 as top"
+    ),
     "a union in not": q("$x: Named not { $x walks|feeds $y }", "$x.id"),
     "distinct nodes of a union": q("$a walks|meets $x", "$x").replace("return", "return distinct"),
     "optional before anything is matched": q('optional { $a: Ant { k: "zz" } } $b: Bee', "$a.k, $b.k as bee"),

@@ -370,6 +370,7 @@ def test_conditions(text: str, tree: Condition) -> None:
         ("--5", Unary("-", number(-5))),
         ("-9223372036854775808", number(-(2**63))),
         ("9223372036854775807", number(2**63 - 1)),
+        ("18446744073709551615", number(2**64 - 1)),  # a U64, by issue 13
         ("sum($h.alt) / count(*)", Binary("/", Agg("sum", H_ALT), Agg("count", None))),
     ],
 )
@@ -656,7 +657,7 @@ def test_every_word_that_is_no_literal_may_be_a_column_reference(word: str) -> N
 @pytest.mark.parametrize(
     "match",
     [
-        "$h.alt = 9223372036854775808",
+        "$h.alt = 18446744073709551616",
         "$h.alt = -9223372036854775809",
         "$h.alt = 1x",
         "$h.alt = 1.",

@@ -44,6 +44,10 @@ GOLDENS = {
     "value_join": "match { $h: Hut $w: Warden $h.name = $w.name $w.age > 30 } return { $h.code, $w.badge }",
     "selective_start": 'match { $h: Hut $h path $x $w guards $x $w.badge = "w1" } return { $h.code }',
     "disjunction": 'match { $h: Hut $h path $x $h.alt < 5 or $x.grade in ["a", "b"] } return { $x.code }',
+    "may_overflow": "match { $h: Hut $h path $x $h.alt * 5000000000 > 5 $x.alt + 1 > 3"
+    " not { $w guards $x $w.age - 9223372036854775807 > 1 } } return { $h.code }",
+    "may_overflow_in_having": "match { $h: Hut } return { $h.code as code, $h.alt * 5000000000 as far }"
+    ' having { code != "h1"  far > 0 } order { far }',
     "constant_gate": 'match { $h: Hut $mode = "all" or $mode is null } return { $h.code }',
     "aggregate_all": "match { $h: Hut } return { count(*) as n, avg($h.alt) as m, count(distinct $h.grade) as g }",
     "aggregate_groups": "match { $w: Warden $w guards $h } return { $w, count($h) as n } order { n desc } limit 3",

@@ -28,7 +28,7 @@ MISTAKES: dict[str, str | bytes] = {
     "hash-comment": in_match("# open huts"),
     "single-quotes": in_match("$h.name = 'Alm'"),
     "bad-escape": in_match('$h.name = "a\\qb"'),
-    "integer-overflow": in_match("$h.alt = 9223372036854775808"),
+    "integer-overflow": in_match("$h.alt = 18446744073709551616"),
     "glued-number": in_match("$h.alt = 12abc"),
     "upper-case-edge": in_match("$h GuardsHut $w"),
     "one-hop-bound": in_match("$h path{2} $x"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import PropType
+from omnigraph.engine.values.arithmetic import compute
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.compare import typed_array
 from omnigraph.engine.values.predicate import Bindings, Evaluator
@@ -282,3 +284,20 @@ def test_unknown_is_neither_true_nor_false_until_not_true_closes_it() -> None:
     assert truth(ir.NotTrue(unknown)) == [True] * 8
     assert truth(ir.And((unknown, ir.NEVER))) == [False] * 8
     assert truth(ir.Or((unknown, ir.NotTrue(unknown)))) == [True] * 8
+
+
+INT64S = st.one_of(st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), -1, 0, 1, 2**31, -(2**31), 2**63 - 1]))
+
+
+@given(
+    rows=st.lists(st.tuples(st.none() | INT64S, st.none() | INT64S), min_size=1, max_size=20), op=st.sampled_from("+-*")
+)
+def test_exactly_the_rows_that_overflow_are_told(rows: list[tuple[int | None, int | None]], op: str) -> None:
+    left, right = (pa.array(side, pa.int64()) for side in zip(*rows, strict=True))
+    values, failed = compute(op, left, right)
+    exact = {"+": operator.add, "-": operator.sub, "*": operator.mul}[op]
+    expected = [None if None in row else exact(*row) for row in rows]
+    beyond = [value is not None and not -(2**63) <= value < 2**63 for value in expected]
+    assert (failed is None and not any(beyond)) or (failed is not None and failed.rows.to_pylist() == beyond)
+    fits = [None if over else value for value, over in zip(expected, beyond, strict=True)]
+    assert values.to_pylist() == fits

@@ -14,6 +14,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, MatchOp, NodeScan, ShortestPath
 from omnigraph.compiler.ir.pattern import Pattern
+from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import variables
 
 # Costs are tuples that end in something unique, so that the order is total and the same every time.
@@ -53,15 +54,18 @@ class _Composer:
             self._wait(_Part(0, at, condition), variables(condition))
         for at, path in enumerate(pattern.paths):
             self._wait(_Part(3, at, path), {path.link.tail, path.link.head})
+        failing = [block for block in pattern.negations if can_fail(block)]
         for at, block in enumerate(pattern.negations):
-            self._wait(_Part(4, at, block), block.outer)
+            if block not in failing:
+                self._wait(_Part(4, at, block), block.outer)
         for var in pattern.nodes:
             heappush(self._starts, (True, self._start_cost(var), var))
         for var in sorted(pattern.bound):
             self._enter(var)
         while self._settle() or self._hop() or self._scan() or self._join_optional():
             pass
-        return tuple(self._ops)
+        # What may fail comes last: a row that something else drops must not get there.
+        return (*self._ops, *failing, *(Filter(condition, late=True) for condition in pattern.late))
 
     def _settle(self) -> bool:
         """Emit the first part that only needed its variables: filters, then tests, edge bindings, paths, negations."""

@@ -52,6 +52,8 @@ class NeutralEstimates:
                 return min(self.selectivity(type_name, part) for part in parts)
             case ir.Or(parts):
                 return min(1.0, sum(self.selectivity(type_name, part) for part in parts))
+            case ir.Possibly(part):
+                return self.selectivity(type_name, part)
             case _:
                 return _OTHER
 

@@ -350,7 +350,14 @@ class NotTrue:
     part: Condition
 
 
-Condition: TypeAlias = Compare | SameNode | TextTest | In | IsNull | IsTrue | And | Or | NotTrue
+@dataclass(frozen=True, slots=True)
+class Possibly:
+    """The part is true, or a value that it needs cannot be computed; who keeps such a row asks again when it counts."""
+
+    part: Condition
+
+
+Condition: TypeAlias = Compare | SameNode | TextTest | In | IsNull | IsTrue | And | Or | NotTrue | Possibly
 
 
 def _is_string(expr: Expr) -> bool:

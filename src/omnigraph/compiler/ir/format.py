@@ -51,6 +51,8 @@ def format_condition(condition: ir.Condition) -> str:
             return "(" + " or ".join(format_condition(part) for part in parts) + ")"
         case ir.NotTrue(part):
             return f"not ({format_condition(part)})"
+        case ir.Possibly(part):
+            return f"possibly ({format_condition(part)})"
 
 
 def format_expr(expr: ir.Expr) -> str:
@@ -112,8 +114,8 @@ def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.Sho
             way = "both" if link.undirected else "out"
             ends = f"test ${link.tail} {way} {_link(link)} ${link.head}"
             return ends + _where(edge_predicates) + _keeping(link.edge_var, edge_columns)
-        case ops.Filter(condition):
-            return f"filter {format_condition(condition)}"
+        case ops.Filter(condition, late):
+            return f"filter {'at last ' if late else ''}{format_condition(condition)}"
         case ops.ShortestPath(link, var, columns):
             return f"shortest ${var}: ${link.tail} {_link(link)} ${link.head}" + _keeping(var, columns)
 

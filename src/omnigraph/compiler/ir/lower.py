@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
@@ -32,6 +34,8 @@ from omnigraph.compiler.ir.ops import (
     Sort,
     SortKey,
 )
+from omnigraph.compiler.ir.ranges import can_fail
+from omnigraph.compiler.ir.walk import rebuild
 from omnigraph.compiler.query.checked import (
     Bind,
     Checked,
@@ -123,14 +127,33 @@ def _result(read: CheckedRead) -> tuple[ResultOp, ...]:
 
 def _projected(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
     # Sorting before projecting lets keys read what is not returned; Distinct then keeps the first of equal rows.
-    ops: list[ResultOp] = [_row_order(read, read.keys), Project(columns), *_having(read)]
+    order = _row_order(read, read.keys)
+    ops: list[ResultOp] = [order, Project(columns), *_having(read.having)]
+    if read.having and can_fail(order, *columns):
+        ops = _narrowed(read, columns, order)
     return [*ops, Distinct()] if read.distinct else ops
+
+
+def _narrowed(read: CheckedRead, columns: tuple[Output, ...], order: Sort) -> list[ResultOp]:
+    """The same where something may overflow: that is computed for the rows that `having` leaves only."""
+    failing = {column.name: column.expr for column in columns if can_fail(column)}
+
+    def inlined(node: Any) -> Any:
+        if isinstance(node, ir.Column):
+            return failing.get(node.name, node)
+        return rebuild(node, inlined)
+
+    first = tuple(column for column in columns if column.name not in failing)
+    again = (
+        each if each.name in failing else Output(each.name, ir.Column(each.name, each.expr.type)) for each in columns
+    )
+    return [Project(first), *_having(tuple(map(inlined, read.having))), order, Project(tuple(again))]
 
 
 def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
     aggregate = Aggregate(columns)
     ties = [column for column in read.columns if not column.is_aggregate]
-    ops: list[ResultOp] = [aggregate, *_having(read)]
+    ops: list[ResultOp] = [aggregate, *_having(read.having)]
     # Groups come in the order of their first row wherever the keys leave something open; lists keep the order of rows.
     by_rows = read.rank is not None or not read.keys or not all(_has_order(column) for column in ties)
     if (by_rows and aggregate.keys) or any(_collects(column) for column in read.columns):
@@ -154,8 +177,11 @@ def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
     return Sort((best_first, *keys), (*entity, *(name for name in ties if name not in entity)))
 
 
-def _having(read: CheckedRead) -> list[ResultOp]:
-    return [Having(condition) for condition in read.having]
+def _having(conditions: tuple[ir.Condition, ...]) -> list[ResultOp]:
+    """What may overflow is asked last and together: a row that something else drops must not fail."""
+    failing = tuple(condition for condition in conditions if can_fail(condition))
+    ops: list[ResultOp] = [Having(condition) for condition in conditions if condition not in failing]
+    return [*ops, Having(failing[0] if len(failing) == 1 else ir.And(failing))] if failing else ops
 
 
 def _collects(column: Column) -> bool:

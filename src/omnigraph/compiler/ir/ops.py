@@ -93,9 +93,10 @@ class ExpandTest:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Keep rows for which the condition is true."""
+    """Keep rows for which the condition is true; a `late` one stands behind everything else of its pipeline."""
 
     condition: Condition
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

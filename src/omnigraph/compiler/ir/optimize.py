@@ -8,6 +8,7 @@ from omnigraph.compiler.ir.ops import ForEach, MutationPlan, Plan, Project, Read
 from omnigraph.compiler.ir.passes.bind_constants import bind_constants
 from omnigraph.compiler.ir.passes.choose_start import choose_start
 from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.passes.defer_failures import defer_failures
 from omnigraph.compiler.ir.passes.flatten_negation import flatten_negation
 from omnigraph.compiler.ir.passes.fuse_top_k import fuse_top_k
 from omnigraph.compiler.ir.passes.join_on_equality import join_on_equality
@@ -20,6 +21,7 @@ PASSES = (
     bind_constants,
     split_conjunctions,
     flatten_negation,
+    defer_failures,
     push_predicates,
     choose_start,
     order_expansions,

@@ -29,6 +29,7 @@ class Pattern:
     links: list[Link] = field(default_factory=list)
     predicates: dict[str, list[Condition]] = field(default_factory=dict)  # by the one variable they read
     filters: list[Condition] = field(default_factory=list)
+    late: list[Condition] = field(default_factory=list)
     paths: list[ShortestPath] = field(default_factory=list)
     optionals: list[LeftJoin] = field(default_factory=list)
     negations: list[AntiJoin] = field(default_factory=list)
@@ -55,8 +56,8 @@ def decompose(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> Pattern:
             case ExpandTest(link, edge_predicates):
                 pattern.links.append(link)
                 _add_edge_predicates(pattern, link, edge_predicates)
-            case Filter(condition):
-                pattern.filters.append(condition)
+            case Filter(condition, late):
+                (pattern.late if late else pattern.filters).append(condition)
             case ShortestPath():
                 pattern.paths.append(op)
             case LeftJoin():

@@ -17,7 +17,8 @@ LITERAL_WORDS: dict[str, tuple[bool | None, str]] = {
     "false": (False, "bool"),
     "null": (None, "null"),
 }
-_INT64_MAX = 2**63 - 1
+_UINT64_MAX = 2**64 - 1
+_INT64_LEAST = 2**63
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
 
@@ -151,8 +152,7 @@ def _number(cur: QueryCursor, start: int, *, negative: bool) -> Literal:
     if cur.kind == FLOAT:
         value, _ = cur.need_float()
         return Literal(-value if negative else value, "float", cur.span_from(start))
-    # The most negative integer has no positive counterpart.
-    whole, _ = cur.need_int(limit=_INT64_MAX + negative)
+    whole, _ = cur.need_int(limit=_INT64_LEAST if negative else _UINT64_MAX)
     return Literal(-whole if negative else whole, "int", cur.span_from(start))
 
 

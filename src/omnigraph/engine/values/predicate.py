@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -14,7 +15,8 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime
-from omnigraph.compiler.types import INTEGER, PropType
+from omnigraph.compiler.types import INTEGER
+from omnigraph.engine.values.arithmetic import Failed, as_number, compute, constant_number, either
 from omnigraph.engine.values.compare import (
     MIRRORED,
     Bound,
@@ -92,41 +94,90 @@ class Evaluator:
         return pc.fill_null(self.truth(condition), False)
 
     def truth(self, condition: ir.Condition) -> pa.Array:
-        """True, false or null (unknown) per row."""
-        match condition:
-            case ir.Compare(op, left, right):
-                return self._compare(op, self.value(left), self.value(right))
-            case ir.TextTest(op, left, right):
-                return self._text(op, self.value(left), self.value(right))
-            case ir.In(value, options, negated):
-                found = self._member(self.value(value), self.value(options))
-                return pc.invert(found) if negated else found
-            case ir.IsNull(operand, negated):
-                return self._null_test(self.value(operand), negated=negated)
-            case ir.IsTrue(operand):
-                return self._column(self.value(operand), pa.bool_())
-            case ir.SameNode(left, right, negated):
-                return (pc.not_equal if negated else pc.equal)(self.leaf(left), self.leaf(right))
-            case ir.And(parts):
-                return self._fold(pc.and_kleene, parts, start=True)
-            case ir.Or(parts):
-                return self._fold(pc.or_kleene, parts, start=False)
-            case ir.NotTrue(part):
-                return pc.invert(self.keep(part))
+        """True, false or null (unknown) per row; an error when what decides about some row cannot be computed."""
+        answer, failed = self._truth(condition)
+        _refuse(failed)
+        return answer
 
     def value(self, expr: ir.Expr) -> Operand:
-        """The expression per row, or one fixed value."""
-        if (known := fixed(expr, self.bindings)) is not None:
-            return known
-        if isinstance(expr, ir.Arithmetic):
-            return self._arithmetic(expr.op, self.value(expr.left), self.value(expr.right), expr.type)
-        return self.leaf(expr)
+        """The expression per row, or one fixed value; an error when some row has none."""
+        found, failed = self._value(expr)
+        _refuse(failed)
+        return found
 
     def column(self, expr: ir.Expr, kind: pa.DataType) -> pa.Array:
         """The expression as a full column of an Arrow type that represents its values exactly."""
         return self._column(self.value(expr), kind)
 
     # --- conditions ------------------------------------------------------------------------------
+
+    def _truth(self, condition: ir.Condition) -> tuple[pa.Array, Failed | None]:
+        """True, false or null (unknown) per row, and the rows for which a value it depends on cannot be computed."""
+        match condition:
+            case ir.Compare(op, left, right):
+                return self._over(partial(self._compare, op), left, right)
+            case ir.TextTest(op, left, right):
+                return self._over(partial(self._text, op), left, right)
+            case ir.In(value, options, negated):
+                found, failed = self._over(self._member, value, options)
+                return (pc.invert(found) if negated else found), failed
+            case ir.IsNull(operand, negated):
+                tested, failed = self._value(operand)
+                return _undecided(self._null_test(tested, negated=negated), failed), failed
+            case ir.IsTrue(operand):
+                return self._column(self.value(operand), pa.bool_()), None
+            case ir.SameNode(left, right, negated):
+                return (pc.not_equal if negated else pc.equal)(self.leaf(left), self.leaf(right)), None
+            case ir.And(parts):
+                return self._all(parts)
+            case ir.Or(parts):
+                return self._any(parts)
+            case ir.NotTrue(part):
+                answer, failed = self._truth(part)
+                return _undecided(pc.invert(pc.fill_null(answer, False)), failed), failed
+            case ir.Possibly(part):
+                answer, failed = self._truth(part)
+                kept = pc.fill_null(answer, False)
+                return (kept if failed is None else pc.or_(kept, failed.rows)), None
+
+    def _over(
+        self, test: Callable[[Operand, Operand], pa.Array], left: ir.Expr, right: ir.Expr
+    ) -> tuple[pa.Array, Failed | None]:
+        """A test of two operands; where one of them is null the other one does not matter."""
+        first, second = self._value(left), self._value(right)
+        return test(first[0], second[0]), self._spoilt(first, second)
+
+    def _spoilt(self, *sides: tuple[Operand, Failed | None]) -> Failed | None:
+        failed = either(*(side[1] for side in sides))
+        for operand, own in sides if failed is not None else ():
+            if isinstance(operand, Fixed):
+                if operand.value is None:
+                    return None
+                continue
+            known = pc.is_valid(operand) if own is None else pc.or_(pc.is_valid(operand), own.rows)
+            failed = None if failed is None else failed.where(known)
+        return failed
+
+    def _all(self, parts: tuple[ir.Condition, ...]) -> tuple[pa.Array, Failed | None]:
+        """A row that some part excludes is excluded, whatever became of the others."""
+        if not parts:
+            return self._broadcast(value=True, kind=pa.bool_()), None
+        found = [self._truth(part) for part in parts]
+        answer = reduce(pc.and_kleene, (one for one, _ in found))
+        failed = either(*(own for _, own in found))
+        for one, own in found if failed is not None else ():
+            possible = pc.fill_null(one, False)
+            failed = None if failed is None else failed.where(possible if own is None else pc.or_(possible, own.rows))
+        return answer, failed
+
+    def _any(self, parts: tuple[ir.Condition, ...]) -> tuple[pa.Array, Failed | None]:
+        """A row that some part keeps is kept, whatever became of the others."""
+        if not parts:
+            return self._broadcast(value=False, kind=pa.bool_()), None
+        found = [self._truth(part) for part in parts]
+        answer = reduce(pc.or_kleene, (one for one, _ in found))
+        failed = either(*(own for _, own in found))
+        return answer, None if failed is None else failed.where(pc.invert(pc.fill_null(answer, False)))
 
     def _compare(self, op: str, left: Operand, right: Operand) -> pa.Array:
         match left, right:
@@ -180,33 +231,31 @@ class Evaluator:
             return self._broadcast((operand.value is None) != negated, pa.bool_())
         return pc.is_valid(operand) if negated else pc.is_null(operand)
 
-    def _fold(self, combine: Callable[..., pa.Array], parts: tuple[ir.Condition, ...], *, start: bool) -> pa.Array:
-        if not parts:
-            return self._broadcast(start, pa.bool_())
-        answer = self.truth(parts[0])
-        for part in parts[1:]:
-            answer = combine(answer, self.truth(part))
-        return answer
-
     # --- values ----------------------------------------------------------------------------------
 
-    def _arithmetic(self, op: str, left: Operand, right: Operand, kind: PropType) -> Operand:
-        width = pa.int64() if kind.scalar in INTEGER else pa.float64()
-        if (isinstance(left, Fixed) and left.value is None) or (isinstance(right, Fixed) and right.value is None):
-            return Fixed(None)
-        first, second = (self._number(side, width) for side in (left, right))
-        try:
-            return _ARITHMETIC[op](first, second)
-        except pa.ArrowInvalid as error:
-            raise BadRequest(f"integer overflow in '{op}'") from error
+    def _value(self, expr: ir.Expr) -> tuple[Operand, Failed | None]:
+        if (known := fixed(expr, self.bindings)) is not None:
+            return known, None
+        if isinstance(expr, ir.Arithmetic):
+            return self._arithmetic(expr)
+        return self.leaf(expr), None
 
-    def _number(self, side: Operand, width: pa.DataType) -> pa.Array:
-        try:
-            if isinstance(side, Fixed):
-                return self._broadcast(side.value, width)
-            return side.cast(width)
-        except (pa.ArrowInvalid, OverflowError) as error:
-            raise BadRequest("integer overflow: arithmetic on integers is 64 bits wide and signed") from error
+    def _arithmetic(self, expr: ir.Arithmetic) -> tuple[Operand, Failed | None]:
+        width = pa.int64() if expr.type.scalar in INTEGER else pa.float64()
+        sides = [self._value(side) for side in (expr.left, expr.right)]
+        if any(isinstance(operand, Fixed) and operand.value is None for operand, _ in sides):
+            return Fixed(None), None
+        numbers = [self._number(operand, width, failed) for operand, failed in sides]
+        values, failed = compute(expr.op, numbers[0][0], numbers[1][0])
+        return values, either(self._spoilt(*numbers), failed)
+
+    def _number(self, side: Operand, width: pa.DataType, failed: Failed | None) -> tuple[pa.Array, Failed | None]:
+        if isinstance(side, Fixed):
+            assert isinstance(side.value, int | float)
+            values, beyond = constant_number(side.value, width, self.length)
+        else:
+            values, beyond = as_number(side, width)
+        return values, either(failed, beyond)
 
     def _column(self, operand: Operand, kind: pa.DataType) -> pa.Array:
         return self._broadcast(operand.value, kind) if isinstance(operand, Fixed) else operand
@@ -268,26 +317,15 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _divide(left: pa.Array, right: pa.Array) -> pa.Array:
-    zero = pa.scalar(0, right.type)
-    nonzero = pc.if_else(pc.equal(right, zero), None, right)
-    return pc.divide_checked(left, nonzero)
+def _undecided(answer: pa.Array, failed: Failed | None) -> pa.Array:
+    return answer if failed is None else pc.if_else(failed.rows, None, answer)
 
 
-def _remainder(left: pa.Array, right: pa.Array) -> pa.Array:
-    """What truncating division leaves: it has the sign of the dividend; null for a zero divisor."""
-    valid = pc.and_(pc.and_(pc.is_valid(left), pc.is_valid(right)), pc.not_equal(right, pa.scalar(0, right.type)))
-    safe = [pc.fill_null(pc.if_else(valid, side, None), 1).to_numpy(zero_copy_only=False) for side in (left, right)]
-    return pc.if_else(valid, pa.array(np.fmod(*safe), left.type), None)
+def _refuse(failed: Failed | None) -> None:
+    if failed is not None and pc.any(failed.rows).as_py():
+        raise BadRequest(failed.why)
 
 
-_ARITHMETIC: Mapping[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
-    "+": pc.add_checked,
-    "-": pc.subtract_checked,
-    "*": pc.multiply_checked,
-    "/": _divide,
-    "%": _remainder,
-}
 _FIXED: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,

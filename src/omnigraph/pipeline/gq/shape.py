@@ -62,12 +62,14 @@ class Shaper:
         return fuse(self.low, rows, calls, None, self.run)
 
     def _project(self, rows: Rows, columns: Sequence[OutputColumn]) -> Rows:
-        plain = [column for column in columns if not isinstance(column.expr, ir.Node)]
+        plain = [column for column in columns if not isinstance(column.expr, ir.Node | ir.Column)]
         rows = self._fused(rows, [column.expr for column in plain])
         rows, found = self.low.computed(rows, [column.expr for column in plain])
         outputs: dict[str, Output] = dict(zip((column.name for column in plain), found, strict=True))
         for column in columns:
-            if isinstance(column.expr, ir.Node):
+            if isinstance(column.expr, ir.Column):
+                outputs[column.name] = rows.outputs[column.expr.name]
+            elif isinstance(column.expr, ir.Node):
                 rows = self._with_type(rows, column.expr)
                 parts, wanted = rows.parts(column.expr.var), ("id", TYPE, KEY, *column.expr.properties)
                 outputs[column.name] = NodeColumns({name: parts[name] for name in wanted if name in parts})

@@ -22,7 +22,7 @@ def _pushed(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> tuple[MatchOp, .
     rest: list[MatchOp] = []
     here = _introduced(ops) - bound
     for op in ops:
-        reads = variables(op.condition) if isinstance(op, Filter) else frozenset()
+        reads = variables(op.condition) if isinstance(op, Filter) and not op.late else frozenset()
         if isinstance(op, Filter) and len(reads) == 1 and reads <= here:
             by_variable.setdefault(next(iter(reads)), []).append(op.condition)
         else:

@@ -17,7 +17,7 @@ def split_conjunctions(plan: ReadPlan, context: Context) -> ReadPlan:
 
 def _split(ops: tuple[MatchOp, ...]) -> Iterator[MatchOp]:
     for op in ops:
-        if isinstance(op, Filter):
+        if isinstance(op, Filter) and not op.late:
             yield from (Filter(part) for part in _parts(op.condition))
         else:
             yield op

@@ -6,9 +6,11 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.temporal import BadTemporal, parse_date, parse_datetime
-from omnigraph.compiler.types import NUMERIC, PropType, compatible
+from omnigraph.compiler.types import INTEGER_RANGE, NUMERIC, PropType, compatible
 
-_LITERAL_TYPES = {"string": ir.STRING, "int": ir.INT64, "float": ir.FLOAT64, "bool": ir.BOOL, "null": ir.NULL}
+_LITERAL_TYPES = {"string": ir.STRING, "float": ir.FLOAT64, "bool": ir.BOOL, "null": ir.NULL}
+_UINT64 = PropType("U64")
+_LEAST, _GREATEST = INTEGER_RANGE["I64"]
 
 
 def constant(expr: ast.Expr, scope: Scope) -> ir.Const | None:
@@ -18,8 +20,10 @@ def constant(expr: ast.Expr, scope: Scope) -> ir.Const | None:
             return _scalar(expr, scope)
         case ast.ListLiteral():
             return _list(expr, scope)
-        case ast.Unary("-", ast.Literal(int() | float() as value, "int" | "float")):
-            return ir.Const(-value, ir.INT64 if isinstance(value, int) else ir.FLOAT64)
+        case ast.Unary("-", ast.Literal(float() as value, "float")):
+            return ir.Const(-value, ir.FLOAT64)
+        case ast.Unary("-", ast.Literal(int() as value, "int")) if value <= -_LEAST:
+            return ir.Const(-value, _integer_type(-value))
         case _:
             return None
 
@@ -120,7 +124,15 @@ def _scalar(literal: ast.Literal, scope: Scope) -> ir.Const:
             return ir.Const(parse_datetime(str(literal.value)), ir.DATETIME)
     except BadTemporal as bad:
         raise scope.error("T32", str(bad), literal.span) from None
+    if literal.kind == "int":
+        assert isinstance(literal.value, int)
+        return ir.Const(literal.value, _integer_type(literal.value))
     return ir.Const(literal.value, _LITERAL_TYPES[literal.kind])
+
+
+def _integer_type(value: int) -> PropType:
+    """Every whole number is an I64, unless only a U64 takes it."""
+    return ir.INT64 if value <= _GREATEST else _UINT64
 
 
 def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
@@ -135,11 +147,18 @@ def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
             message = f"a list cannot mix {items[0].type} and {found.type}"
             raise scope.error("T32", message, item.span)
         items.append(found)
-    # An empty list counts as a list of strings.
-    scalar = "String" if not items else items[0].type.scalar
-    if any(item.type.scalar == "F64" for item in items):
-        scalar = "F64"
-    return ir.Const(tuple(_item(item) for item in items), PropType(scalar, list=True))
+    return ir.Const(tuple(_item(item) for item in items), PropType(_item_scalar(items, literal, scope), list=True))
+
+
+def _item_scalar(items: list[ir.Const], literal: ast.ListLiteral, scope: Scope) -> str:
+    """What a list is a list of: of several number types the one that takes all items; without items, strings."""
+    scalars = {item.type.scalar for item in items}
+    if "F64" in scalars:
+        return "F64"
+    if "U64" in scalars and any(isinstance(item.value, int) and item.value < 0 for item in items):
+        message = f"no integer type takes both a number below 0 and one above {_GREATEST}"
+        raise scope.error("T32", message, literal.span)
+    return "U64" if "U64" in scalars else items[0].type.scalar if items else "String"
 
 
 def _item(const: ir.Const) -> ir.Scalar:

@@ -120,13 +120,22 @@ def _average(values: pa.Array, group: Rows, count: int) -> pa.Array:
 def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.float64]:
     numbers = values.to_numpy(zero_copy_only=False)
     if numbers.dtype.kind in "iu" and len(numbers):
-        # Integers add up exactly and are rounded once, unless the total could leave 64 bits.
+        # Integers add up exactly and are rounded once.
         largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
         if largest * len(numbers) < 1 << 63:
-            exact = np.zeros(count, np.int64)
-            np.add.at(exact, group, numbers.astype(np.int64))
-            return exact.astype(np.float64)
+            return _integer_sums(numbers.astype(np.int64), group, count).astype(np.float64)
+        # A total that could leave 64 bits is put together from the sums of both halves.
+        halves = (_integer_sums(part.astype(np.int64), group, count) for part in (numbers >> 32, numbers & 0xFFFFFFFF))
+        high, low = (half.astype(object) for half in halves)
+        totals: npt.NDArray[np.float64] = (high * (1 << 32) + low).astype(np.float64)
+        return totals
     return np.bincount(group, weights=numbers.astype(np.float64), minlength=count).astype(np.float64)
+
+
+def _integer_sums(numbers: npt.NDArray[np.int64], group: Rows, count: int) -> npt.NDArray[np.int64]:
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, group, numbers)
+    return sums
 
 
 def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
