@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from array import array
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ FLOAT = "float"
 STRING = "string"
 PUNCT = "punctuation"
 BAD = "bad"
+_NAME_HELP = "a name consists of ASCII letters, digits and '_'"
 END = "end of input"
 
 # Quantifiers are possessive: an unclosed string or comment must fail in linear time, not by backtracking.
@@ -112,6 +114,10 @@ def describe_bad(tokens: Tokens, index: int) -> tuple[str, str | None]:
         return "unexpected character '!'", "inequality is '!='; a negation is not { … }"
     if character == "\ufeff":
         return "the text starts with a byte order mark", "save the file as UTF-8 without a byte order mark"
+    if character == "`":
+        return "a name is not quoted", _NAME_HELP
+    if not character.isascii() and (character.isalnum() or unicodedata.combining(character)):
+        return f"unexpected character '{character}'", _NAME_HELP
     shown = character if character.isprintable() else f"U+{ord(character):04X}"
     return f"unexpected character '{shown}'", None
 

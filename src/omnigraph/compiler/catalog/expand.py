@@ -10,11 +10,22 @@ from omnigraph.compiler.diagnostics import SchemaError, did_you_mean, fail
 from omnigraph.compiler.schema import ast
 from omnigraph.compiler.source import Source
 
-_PHYSICAL = frozenset({"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"})
+# Columns that Lance adds to what it reads, and the mark of a deleted row, which records may not carry either.
+PHYSICAL = frozenset(
+    {
+        "_rowid",
+        "_rowaddr",
+        "_rowoffset",
+        "_row_created_at_version",
+        "_row_last_updated_at_version",
+        "_distance",
+        "_tombstone",
+    }
+)
 RESERVED: Mapping[str, frozenset[str]] = {
-    "interface": _PHYSICAL,
-    "node": _PHYSICAL | {"id"},
-    "edge": _PHYSICAL | {"id", "src", "dst", "from", "to"},
+    "interface": PHYSICAL,
+    "node": PHYSICAL | {"id"},
+    "edge": PHYSICAL | {"id", "src", "dst", "from", "to"},
 }
 # Injection multiplies: a few megabytes of text could ask for billions of properties.
 MAX_INJECTED = 1_000_000

@@ -54,5 +54,5 @@ def _punctuation(text: str, before: str, kind: str, following: list[str], expect
         case "-" if following == ["-"]:
             return "comments are // to the end of the line, or /* … */"
         case "-" if kind == LOWER:
-            return "a name holds letters, digits and '_'"
+            return "a name consists of ASCII letters, digits and '_'"
     return None

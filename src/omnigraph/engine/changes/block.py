@@ -122,9 +122,13 @@ class TypeChanges:
         """The changes from a position on; images are made a few hundred at a time."""
         for first in range(start, len(self.ids), _IMAGES_AT_ONCE):
             ids = self.ids.slice(first, _IMAGES_AT_ONCE)
-            before, after = _images_of(self.delta.before, ids), _images_of(self.delta.after, ids)
+            before, after = (self._images_of(rows, ids) for rows in (self.delta.before, self.delta.after))
             for at, entity_id in enumerate(ids.to_pylist()):
                 yield self._change(entity_id, OPS[self.ops[first + at]], before.get(entity_id), after.get(entity_id))
+
+    def _images_of(self, rows: pa.Table, ids: pa.Array) -> Mapping[str, Any]:
+        chosen = rows.filter(pc.is_in(rows["id"], value_set=ids))
+        return dict(zip(chosen["id"].to_pylist(), images(chosen, edge=self.pair.kind == "edge"), strict=True))
 
     def _change(self, entity_id: str, op: str, before: Any, after: Any) -> Change:
         named = {"id": self.type_id, "name": self.pair.type_name}
@@ -236,11 +240,6 @@ def _cause(commit: GraphCommit) -> Cause:
 def _present(ids: pa.Array, rows: pa.Table) -> np.ndarray:
     present: np.ndarray = pc.is_in(ids, value_set=one_column(rows, "id")).to_numpy(zero_copy_only=False)
     return present
-
-
-def _images_of(rows: pa.Table, ids: pa.Array) -> Mapping[str, Any]:
-    chosen = rows.filter(pc.is_in(rows["id"], value_set=ids))
-    return dict(zip(chosen["id"].to_pylist(), images(chosen), strict=True))
 
 
 def _require_limit(resource: str, value: int, ceiling: int) -> None:

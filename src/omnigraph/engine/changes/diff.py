@@ -143,9 +143,8 @@ def _changes(core: Core, pair: TablePair, scope: ChangeScope) -> pa.Table:
 
 def _rows(pair: TablePair, op: str, rows: pa.Table) -> pa.Table:
     count = rows.num_rows
-    ends = [
-        one_column(rows, name) if name in rows.column_names else pa.nulls(count, pa.utf8()) for name in ("src", "dst")
-    ]
+    edge = pair.kind == "edge"  # a node may have properties that are called like the ends of an edge
+    ends = [one_column(rows, name) if edge else pa.nulls(count, pa.utf8()) for name in ("src", "dst")]
     # A row that one side has no longer is placed at the version it was last seen in.
     written = None if op == "delete" else one_column(rows, UPDATED)
     entry = pair.before if op == "delete" and pair.before is not None else pair.entry

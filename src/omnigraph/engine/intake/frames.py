@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.compiler.catalog.expand import PHYSICAL
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.intake.ndjson_records import RESERVED
 from omnigraph.engine.intake.property_columns import column_from_arrow
 from omnigraph.engine.intake.records import (
     PLAIN,
@@ -80,8 +80,7 @@ def arrow_table(frame: Any) -> pa.Table:
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
     if hasattr(frame, "__arrow_c_stream__"):
-        table = pa.table(frame)
-        return table.drop_columns([name for name in table.column_names if _PANDAS_INDEX.fullmatch(name)])
+        return pa.table(frame)
     name = f"{frame.__class__.__module__}.{frame.__class__.__qualname__}"
     raise BadRequest(f"cannot load a {name}; give an Arrow table, or a pandas or Polars data frame")
 
@@ -110,6 +109,7 @@ def _selected(
     described_in: str | None,
 ) -> pa.Table:
     """The columns to use, under their field names."""
+    table = _without_index(table, info)
     names = table.column_names
     if len(set(names)) != len(names):
         raise BadRequest(f"the frame has several columns of one name: {', '.join(sorted(names))}")
@@ -133,11 +133,18 @@ def _selected(
     return table.select(list(chosen.values())).rename_columns(list(chosen))
 
 
+def _without_index(table: pa.Table, info: TableType) -> pa.Table:
+    """The table without the columns that pandas makes of an index that has no name; the type may have such a name."""
+    indexes = (table.schema.pandas_metadata or {}).get("index_columns", ())
+    found = [name for name in table.column_names if _PANDAS_INDEX.fullmatch(name)]
+    return table.drop_columns([name for name in found if name not in info.properties or name in indexes])
+
+
 def _field(info: TableType, name: str) -> str:
     """The record field a name stands for; W017 or W018 when there is none."""
     if _is_field(info, name):
         return name if name in info.properties else _ENDPOINTS.get(name, name)
-    if name in RESERVED:
+    if name in PHYSICAL:
         code, message = "W018", f"field '{name}' is reserved physical state"
     else:
         code, message = "W017", unknown_field(info.name, name, info.properties)

@@ -10,15 +10,13 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.compiler.catalog.expand import PHYSICAL
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.engine.intake.records import RawRows
 from omnigraph.engine.intake.violations import Violation, unknown_field
 from omnigraph.engine.values.arrow import TableType
 
-RESERVED = frozenset(
-    {"_tombstone", "_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
-)
 _MEMBERS = {"type": {"type", "data"}, "edge": {"edge", "from", "to", "data"}}
 
 
@@ -141,7 +139,7 @@ def _type(catalog: Catalog, kind: str, name: str) -> TableType:
 
 def _check_reserved(members: dict[str, Any], table_key: str | None) -> None:
     for member in members:
-        if member in RESERVED:
+        if member in PHYSICAL:
             message = f"field '{member}' is reserved physical state"
             raise _Refused("W018", message, table_key=table_key, name=member)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog import compile_schema
+from omnigraph.compiler.catalog.expand import RESERVED
 from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.intake.property_columns import are_cells, column_from_arrow
 from omnigraph.engine.intake.tabular import from_text
@@ -21,7 +22,7 @@ _TEXT = PropType("String")
 _WORD = "^[A-Za-z_][A-Za-z0-9_-]*$"
 _ENUM_MOST = 8
 _ENUM_ROWS = 24
-_RESERVED = {"id", "src", "dst", "from", "to", "_rowid", "_rowaddr", "_rowoffset"}
+_NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
 _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "data": "data"}
 
 
@@ -82,21 +83,33 @@ def type_name(text: str, *, singular: bool = False) -> str:
 
 
 def property_name(text: str, taken: Iterable[str] = (), *, edge: bool = False) -> str:
-    """`Full Name` → `full_name`; reserved and repeated names get a tail.
+    """A name that the language takes stays as it is, `Full Name` → `full_name`; reserved and repeated ones get a tail.
 
-    >>> property_name("Full Name"), property_name("id"), property_name("name", ["name"])
-    ('full_name', 'id_', 'name_2')
+    >>> property_name("Full Name"), property_name("_fullName"), property_name("id"), property_name("name", ["name"])
+    ('full_name', '_fullName', 'id_', 'name_2')
     """
-    plain = re.sub(r"[^A-Za-z0-9_]+", "_", text.strip()).strip("_") or "value"
-    plain = plain[0].lower() + plain[1:] if not plain.isupper() else plain.lower()
-    plain = re.sub(r"_([A-Z])", lambda found: f"_{found.group(1).lower()}", plain)
-    name = plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
-    reserved = _RESERVED if edge else _RESERVED - {"src", "dst", "from", "to"}
-    name = f"{name}_" if name in reserved else name
+    name = text if _NAME.fullmatch(text) else _spelled(text)
+    name = f"{name}_" if name in RESERVED["edge" if edge else "node"] else name
     used, tail, base = set(taken), 2, name
     while name in used:
         name, tail = f"{base}_{tail}", tail + 1
     return name
+
+
+def property_names(texts: Iterable[str], *, edge: bool = False) -> dict[str, str]:
+    """A name for each of several columns of one type; those that can stay as they are come first."""
+    given = list(texts)
+    found: dict[str, str] = {}
+    for text in sorted(given, key=lambda each: property_name(each, edge=edge) != each):
+        found[text] = property_name(text, found.values(), edge=edge)
+    return {text: found[text] for text in given}
+
+
+def _spelled(text: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", text.strip()).strip("_") or "value"
+    plain = plain[0].lower() + plain[1:] if not plain.isupper() else plain.lower()
+    plain = re.sub(r"_([A-Z])", lambda found: f"_{found.group(1).lower()}", plain)
+    return plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
 
 
 def distinct_name(name: str, taken: Iterable[str]) -> str:

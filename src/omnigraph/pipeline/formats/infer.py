@@ -19,7 +19,7 @@ from omnigraph.pipeline.formats.draft import (
     DraftProperty,
     DraftType,
     distinct_name,
-    property_name,
+    property_names,
     schema_text,
     type_name,
     unique_ends,
@@ -162,13 +162,6 @@ class _Drafting:
     def _properties(
         self, table: InputTable, skip: set[str], *, edge: bool
     ) -> tuple[tuple[DraftProperty, ...], dict[str, str]]:
-        found: list[DraftProperty] = []
-        columns: dict[str, str] = {}
-        for column, kind in table.kinds.items():
-            if column in skip:
-                continue
-            name = property_name(column, [prop.name for prop in found], edge=edge)
-            found.append(DraftProperty(name, kind, key=column == table.key))
-            if name != column:
-                columns[name] = column
-        return tuple(found), columns
+        named = property_names((column for column in table.kinds if column not in skip), edge=edge)
+        found = [DraftProperty(name, table.kinds[column], key=column == table.key) for column, name in named.items()]
+        return tuple(found), {name: column for column, name in named.items() if name != column}

@@ -50,13 +50,16 @@ def is_spark_frame(data: Any) -> bool:
 
 def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
     """Write every partition of a frame; partitions without rows are left out."""
+    # On the way columns are numbered: Spark confuses names that differ in case only unless its session is told not to.
+    names = list(frame.columns)
 
     def spill(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spilled = spill_partition(batches, directory)
+        spilled = spill_partition((batch.rename_columns(names) for batch in batches), directory)
         yield pa.RecordBatch.from_pydict({"answer": [json.dumps(spilled)]})
 
     with without_warnings(), translated("read the frame"):
-        answers = [json.loads(row.answer) for row in frame.mapInArrow(spill, _ANSWER).collect()]
+        numbered_columns = frame.toDF(*(f"c{at}" for at in range(len(names))))
+        answers = [json.loads(row.answer) for row in numbered_columns.mapInArrow(spill, _ANSWER).collect()]
     return numbered(answers)
 
 

@@ -23,17 +23,19 @@ from omnigraph.pipeline.formats.draft import (
     DraftType,
     distinct_name,
     kind_of,
-    property_name,
+    property_names,
     schema_text,
     type_name,
 )
 
 _ENDS = ("from", "to")
+# Stands before the name of every attribute, so that it is never taken for a column with a meaning of its own.
+_ATTRIBUTE = "."
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Nodes of one kind as they were found: a column `id` and others of any name; `key` is one that equals the id."""
+    """Nodes of one kind as they were found: a column `id` and attributes; `key` is an attribute that equals the id."""
 
     label: str
     rows: pa.Table
@@ -42,7 +44,7 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Edges of one kind as they were found: `from`, `from_label`, `to`, `to_label`, and others of any name."""
+    """Edges of one kind as they were found: `from`, `from_label`, `to`, `to_label`, and attributes."""
 
     label: str
     rows: pa.Table
@@ -119,7 +121,7 @@ def bundle(nodes: Sequence[Nodes], links: Sequence[Links], notes: Sequence[str] 
             spoken = type_name(link.label) if len(parts) == 1 else f"{ends[0]}{type_name(link.label)}{ends[1]}"
             name = distinct_name(spoken, taken)
             taken.append(name)
-            types.append(_table(name, rows, ("id", *_ENDS) if _identifies(rows) else _ENDS, ends))
+            types.append(_table(name, _identified(rows), ends))
     return Bundle(tuple(types), tuple(notes))
 
 
@@ -132,35 +134,35 @@ def _opened(into: str | os.PathLike[str], schema: str, actor: str | None) -> Gra
 
 def _node_type(name: str, found: Nodes) -> TypeTable:
     if found.key is None:
-        return _table(name, found.rows, ("id",), None)
-    return _table(name, found.rows.drop_columns(["id"]), (), None, key=found.key)
+        return _table(name, found.rows, None)
+    return _table(name, found.rows.drop_columns(["id"]), None, key=found.key)
 
 
-def _table(
-    name: str, rows: pa.Table, fixed: Sequence[str], ends: tuple[str, str] | None, key: str | None = None
-) -> TypeTable:
+def _table(name: str, rows: pa.Table, ends: tuple[str, str] | None, key: str | None = None) -> TypeTable:
     properties: list[DraftProperty] = []
-    columns: dict[str, pa.ChunkedArray] = {each: rows[each] for each in fixed}
-    for column in rows.column_names:
-        if column in fixed or rows[column].null_count == rows.num_rows:
-            continue
-        values = rows[column]
+    columns = {each: rows[each] for each in rows.column_names if not each.startswith(_ATTRIBUTE)}
+    given = {each[1:]: rows[each] for each in rows.column_names if each.startswith(_ATTRIBUTE)}
+    given = {each: values for each, values in given.items() if values.null_count < rows.num_rows}
+    for attribute, spoken in property_names(given, edge=ends is not None).items():
+        values = given[attribute]
         kind = kind_of(values)
         if kind is None:
             values = pa.chunked_array([json_texts(chunk) for chunk in values.chunks], pa.utf8())
             kind = kind_of(values)
         assert kind is not None
-        spoken = property_name(column, [prop.name for prop in properties], edge=ends is not None)
-        properties.append(DraftProperty(spoken, kind, key=column == key))
+        properties.append(DraftProperty(spoken, kind, key=attribute == key))
         columns[spoken] = values
     return TypeTable(DraftType(name, tuple(properties), ends), pa.table(columns))
 
 
-def _identifies(rows: pa.Table) -> bool:
-    """Whether edges come with ids that can stay theirs."""
-    if "id" not in rows.column_names or not pa.types.is_string(rows["id"].type):
-        return False
-    return not rows["id"].null_count and pc.count_distinct(rows["id"]).as_py() == rows.num_rows
+def _identified(rows: pa.Table) -> pa.Table:
+    """Edges with the ids they come with, where those can stay theirs."""
+    own = attribute("id")
+    if own not in rows.column_names or not pa.types.is_string(rows[own].type):
+        return rows
+    if rows[own].null_count or pc.count_distinct(rows[own]).as_py() != rows.num_rows:
+        return rows
+    return rows.rename_columns(["id" if each == own else each for each in rows.column_names])
 
 
 def _by_ends(rows: pa.Table) -> dict[tuple[str, str], pa.Table]:
@@ -185,15 +187,20 @@ def column(values: Sequence[Any]) -> pa.Array:
         return pa.array([None if value is None else str(value) for value in values], pa.utf8())
 
 
-def attribute_columns(rows: Sequence[Mapping[str, Any]], skip: Sequence[str] = ()) -> dict[str, pa.Array]:
-    """Attribute dicts as columns, in order of appearance; a name that is taken gets an underscore."""
+def attribute(name: str) -> str:
+    """The column of an attribute, whatever it is called, beside `id`, `label`, `from` and the like."""
+    return f"{_ATTRIBUTE}{name}"
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
+    """Dicts as columns, in order of appearance."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return {free_name(str(name), skip): column([row.get(name) for row in rows]) for name in names}
+    return {str(name): column([row.get(name) for row in rows]) for name in names}
 
 
-def free_name(name: str, taken: Sequence[str] = ("id", "label", "from", "to")) -> str:
-    """The name of a property beside columns that mean something themselves."""
-    return f"{name}_" if name in taken else name
+def attributes(given: Mapping[Any, Any]) -> dict[str, Any]:
+    """The attributes of one node or edge under the names of their columns."""
+    return {attribute(str(name)): value for name, value in given.items()}
 
 
 def with_labels(links: pa.Table, known: pa.Table) -> pa.Table:

@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from omnigraph.engine.intake.files import list_files, open_stream
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attribute_columns, bundle
+from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attributes, bundle, columns_of
 
 # Where writers put the kind of a node or an edge, beside a `labels` or `label` attribute of the element itself.
 _LABELS = ("labels", "label", "labelV", "labelE", "type")
-_END_COLUMNS = ("from", "to", "from_label", "to_label")
 _PLAIN = {"int": int, "long": int, "integer": int, "float": float, "double": float}
 
 
@@ -41,10 +40,10 @@ def read_graphml(sources: Sequence[str]) -> Bundle:
     for source in sources:
         for file in list_files(source, [".graphml", ".xml"]):
             _read(file.path, found)
-    nodes = {label: pa.table(attribute_columns(rows)) for label, rows in found.nodes.items()}
+    nodes = {label: pa.table(columns_of(rows)) for label, rows in found.nodes.items()}
     if not nodes:
         raise BadRequest("the files contain no nodes")
-    links = {label: pa.table(attribute_columns(rows)) for label, rows in found.links.items()}
+    links = {label: pa.table(columns_of(rows)) for label, rows in found.links.items()}
     return bundle(
         [Nodes(label, rows) for label, rows in nodes.items()], [Links(label, rows) for label, rows in links.items()]
     )
@@ -66,11 +65,11 @@ def _read(path: str, found: _Found) -> None:
                         # Ids of a file are unique in it, ours within a type: an export keeps ours as data.
                         own = str(data.pop("id", element.get("id", "")))
                         found.places[element.get("id", "")] = (label, own)
-                        found.nodes.setdefault(label, []).append({"id": own, **data})
+                        found.nodes.setdefault(label, []).append({"id": own, **attributes(data)})
                     case "edge":
                         data = _data(path, element, keys, "edge")
                         label = _label(element, data, "Edge")
-                        found.links.setdefault(label, []).append({**_ends(path, element, found), **data})
+                        found.links.setdefault(label, []).append(_ends(path, element, found) | attributes(data))
     except ElementTree.ParseError as error:
         raise BadRequest(f"'{path}' is not XML: {error}") from error
 
@@ -89,6 +88,9 @@ def _tag(element: ElementTree.Element) -> str:
 
 def _data(path: str, element: ElementTree.Element, keys: dict[str, _Key], kind: str) -> dict[str, Any]:
     given = {each.get("key", ""): each.text or "" for each in element if _tag(each) == "data"}
+    if _own_label(element):
+        # Neo4j says it twice: in an attribute of the element, and as data under a key of that very name.
+        given = {identity: text for identity, text in given.items() if identity not in _LABELS}
     found: dict[str, Any] = {}
     for identity, text in given.items():
         key = keys.get(identity, _Key(identity, "string", None))
@@ -96,7 +98,7 @@ def _data(path: str, element: ElementTree.Element, keys: dict[str, _Key], kind: 
     for identity, key in keys.items():
         if key.default is not None and identity not in given and kind == "node":
             found.setdefault(key.name, _value(path, key, key.default))
-    return {f"{name}_" if name in _END_COLUMNS else name: value for name, value in found.items()}
+    return found
 
 
 def _ends(path: str, element: ElementTree.Element, found: _Found) -> dict[str, str]:
@@ -121,12 +123,12 @@ def _value(path: str, key: _Key, text: str) -> Any:
 
 
 def _label(element: ElementTree.Element, data: dict[str, Any], default: str) -> str:
-    """The first label; taken out of the data, where it is not a property."""
-    given = element.get("labels") or element.get("label")
-    for name in _LABELS:
-        if name in data and isinstance(data[name], str):
-            inside = data.pop(name)
-            given = given or inside
-            break
-    parts = [part for part in (given or "").split(":") if part]
+    """The first label; where the element itself has none it is taken out of the data, and is not a property then."""
+    inside = next((name for name in _LABELS if isinstance(data.get(name), str)), None)
+    given = _own_label(element) or (data.pop(inside) if inside is not None else "")
+    parts = [part for part in given.split(":") if part]
     return parts[0] if parts else default
+
+
+def _own_label(element: ElementTree.Element) -> str:
+    return element.get("labels") or element.get("label") or ""

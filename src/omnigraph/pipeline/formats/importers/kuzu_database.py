@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, bundle
+from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attribute, bundle
 
 _CHUNK = 1 << 17
 
@@ -49,21 +49,25 @@ def _primary_key(connection: Any, table: str) -> str:
 
 
 def _nodes(connection: Any, table: str, key: str) -> pa.Table:
-    names = [row["name"] for row in _rows(connection, f"CALL table_info({_text(table)}) RETURN *")]
-    wanted = ", ".join(f"n.{_name(name)} AS {_name(name)}" for name in names if name != "id" or key != "id")
-    head = f"CAST(n.{_name(key)}, 'STRING') AS id"
-    return _arrow(connection, f"MATCH (n:{_name(table)}) RETURN {', '.join(filter(None, [head, wanted]))}")
+    info = [row["name"] for row in _rows(connection, f"CALL table_info({_text(table)}) RETURN *")]
+    names = [name for name in info if name != "id" or key != "id"]
+    wanted = [f"CAST(n.{_name(key)}, 'STRING')", *(f"n.{_name(name)}" for name in names)]
+    rows = _arrow(connection, f"MATCH (n:{_name(table)}) RETURN {_numbered(wanted)}")
+    return rows.rename_columns(["id", *map(attribute, names)])
 
 
 def _links(connection: Any, table: str, keys: dict[str, str]) -> list[pa.Table]:
     info = _rows(connection, f"CALL table_info({_text(table)}) RETURN *")
-    wanted = [f"r.{_name(row['name'])} AS {_name(row['name'])}" for row in info]
+    names = [row["name"] for row in info]
     found = []
     for row in _rows(connection, f"CALL show_connection({_text(table)}) RETURN *"):
         tail, head = row["source table name"], row["destination table name"]
-        ends = [f"CAST(a.{_name(keys[tail])}, 'STRING') AS `from`", f"CAST(b.{_name(keys[head])}, 'STRING') AS `to`"]
+        ends = [f"CAST({end}.{_name(keys[owner])}, 'STRING')" for end, owner in (("a", tail), ("b", head))]
         pattern = f"(a:{_name(tail)})-[r:{_name(table)}]->(b:{_name(head)})"
-        rows = _arrow(connection, f"MATCH {pattern} RETURN {', '.join([*ends, *wanted])}")
+        rows = _arrow(
+            connection, f"MATCH {pattern} RETURN {_numbered([*ends, *(f'r.{_name(name)}' for name in names)])}"
+        )
+        rows = rows.rename_columns(["from", "to", *map(attribute, names)])
         for end, label in (("from_label", tail), ("to_label", head)):
             rows = rows.append_column(end, pa.array([label] * rows.num_rows, pa.utf8()))
         found.append(rows)
@@ -77,6 +81,11 @@ def _arrow(connection: Any, query: str) -> pa.Table:
 def _rows(connection: Any, query: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = _arrow(connection, query).to_pylist()
     return found
+
+
+def _numbered(values: Sequence[str]) -> str:
+    """Values under names that cannot be equal; what they are called is known by their place."""
+    return ", ".join(f"{value} AS c{at}" for at, value in enumerate(values))
 
 
 def _name(text: str) -> str:

@@ -16,7 +16,7 @@ from omnigraph.engine.intake.forms import Form
 from omnigraph.engine.intake.table_files import Columns, table_pieces
 from omnigraph.engine.intake.tabular import from_text
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, bundle
+from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attribute, bundle
 
 _HEADER = re.compile(r"^(?P<name>[^:]*)(?::(?P<kind>[^({]*)(?:\((?P<space>[^)]*)\))?(?:\{.*\})?)?$")
 _HEADER_FILE = re.compile(r"[-_.]header\.csv$")
@@ -169,7 +169,7 @@ def _columns(file: _File, fixed: dict[str, pa.ChunkedArray], keep: _Field | None
     for field in file.fields:
         if field is keep or (field.name and not field.kind.isupper()):
             kind = "string" if field.kind.isupper() else field.kind
-            found[field.name] = _typed(file.path, field, kind, file.rows[field.column])
+            found[attribute(field.name)] = _typed(file.path, field, kind, file.rows[field.column])
     return pa.table(found)
 
 

@@ -17,9 +17,10 @@ from omnigraph.pipeline.formats.importers.bundle import (
     Bundle,
     Links,
     Nodes,
-    attribute_columns,
+    attribute,
+    attributes,
     bundle,
-    free_name,
+    columns_of,
     with_labels,
 )
 
@@ -80,7 +81,7 @@ def _properties(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     if "properties" not in rows.column_names or not rows.num_rows or pa.types.is_null(rows["properties"].type):
         return {}
     whole = rows["properties"].combine_chunks()
-    return {free_name(field.name): pa.chunked_array([pc.struct_field(whole, field.name)]) for field in whole.type}
+    return {attribute(field.name): pa.chunked_array([pc.struct_field(whole, field.name)]) for field in whole.type}
 
 
 def _texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -110,8 +111,8 @@ def _from_records(path: str, data: bytes) -> tuple[pa.Table, pa.Table]:
             raise BadRequest(
                 f"'{path}' line {number} is not a node or relationship of apoc.export.json: {error}"
             ) from error
-    return pa.table(attribute_columns(nodes)), pa.table(attribute_columns(links)) if links else _no_links()
+    return pa.table(columns_of(nodes)), pa.table(columns_of(links)) if links else _no_links()
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {free_name(name): value for name, value in (record.get("properties") or {}).items()}
+    return attributes(record.get("properties") or {})

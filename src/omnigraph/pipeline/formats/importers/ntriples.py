@@ -12,7 +12,7 @@ import pyarrow.csv as pcsv
 
 from omnigraph.engine.intake.files import list_files, open_stream
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, bundle, with_labels
+from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attribute, bundle, with_labels
 
 _TRIPLE = r"^\s*(?P<s><[^<>]*>|_:[^\s]+)\s*<(?P<p>[^<>]*)>\s*(?P<o><[^<>]*>|_:[^\s]+|\".*\"[^\s]*)\s*\.\s*(?:#.*)?$"
 _LITERAL = r"^\"(?P<text>.*)\"(?:@(?P<language>[A-Za-z0-9-]+)|\^\^<(?P<kind>[^<>]*)>)?$"
@@ -95,8 +95,8 @@ def _properties(nodes: pa.Table, values: pa.Table) -> pa.Table:
     for predicate in pc.unique(mine["p"]).to_pylist():
         rows = mine.filter(pc.equal(mine["p"], predicate))
         owner = pc.index_in(rows["s"], value_set=raw).combine_chunks()
-        name = _local_names(pa.chunked_array([[predicate]]))[0].as_py()
-        columns[name if name not in columns else predicate] = _spread(owner, _values(rows["o"]), len(raw))
+        name = attribute(_local_names(pa.chunked_array([[predicate]]))[0].as_py())
+        columns[attribute(predicate) if name in columns else name] = _spread(owner, _values(rows["o"]), len(raw))
     return pa.table(columns)
 
 

@@ -14,10 +14,11 @@ from omnigraph.pipeline.formats.importers.bundle import (
     Bundle,
     Links,
     Nodes,
-    attribute_columns,
+    attribute,
+    attributes,
     bundle,
     column,
-    free_name,
+    columns_of,
     with_labels,
 )
 
@@ -50,8 +51,8 @@ def read_igraph(graph: Any, type_attribute: str = "type") -> Bundle:
         raise BadRequest("two vertices have the same name, so they would be one; rename them first")
     ends = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
     notes = [] if graph.is_directed() else ["the graph is undirected; each edge is stored once, as it was listed"]
-    vertices = {free_name(name): column(graph.vs[name]) for name in graph.vs.attributes() if name != "name"}
-    edges = {free_name(name): column(graph.es[name]) for name in graph.es.attributes()}
+    vertices = {attribute(name): column(graph.vs[name]) for name in graph.vs.attributes() if name != "name"}
+    edges = {attribute(name): column(graph.es[name]) for name in graph.es.attributes()}
     linked = _ended(ids.take(pa.array(ends[:, 0])), ids.take(pa.array(ends[:, 1])))
     return _assembled(
         _split({"id": ids, **vertices}, type_attribute, _NODE),
@@ -65,18 +66,18 @@ def _ended(tails: pa.Array, heads: pa.Array) -> dict[str, pa.Array]:
 
 
 def _labelled(
-    rows: Sequence[Mapping[str, Any]], attribute: str, default: str, fixed: Mapping[str, pa.Array]
+    rows: Sequence[Mapping[str, Any]], naming: str, default: str, fixed: Mapping[str, pa.Array]
 ) -> dict[str, pa.Table]:
     """Rows by type; what has no type of its own is called by the default."""
-    return _split({**fixed, **attribute_columns(rows, tuple(fixed))}, attribute, default)
+    return _split({**fixed, **columns_of([attributes(row) for row in rows])}, naming, default)
 
 
-def _split(columns: Mapping[str, pa.Array], attribute: str, default: str) -> dict[str, pa.Table]:
-    table = pa.table(dict(columns))
-    if attribute not in table.column_names or not pa.types.is_string(table[attribute].type):
+def _split(columns: Mapping[str, pa.Array], naming: str, default: str) -> dict[str, pa.Table]:
+    table, label = pa.table(dict(columns)), attribute(naming)
+    if label not in table.column_names or not pa.types.is_string(table[label].type):
         return {default: table} if table.num_rows else {}
-    labels = pc.fill_null(table[attribute], default)
-    rows = table.drop_columns([attribute])
+    labels = pc.fill_null(table[label], default)
+    rows = table.drop_columns([label])
     return {label: rows.filter(pc.equal(labels, label)) for label in pc.unique(labels).to_pylist()}
 
 
