@@ -100,8 +100,8 @@ def serving(
 
 
 def _main(description: Mapping[str, Any]) -> None:
+    from omnigraph.assembly import open as open_graph
     from omnigraph.compiler.query.stored import registry
-    from omnigraph.engine.views.lifecycle import open_graph
     from omnigraph.policy.authorize import State, classify
     from omnigraph.policy.bundle import parse_bundle
     from omnigraph.policy.engine import PolicyEngine
@@ -118,8 +118,8 @@ def _main(description: Mapping[str, Any]) -> None:
 
     def opened(name: str) -> ServedGraph:
         given = description["graphs"][name]
-        core = open_graph(given["uri"], policy=engine(given.get("policy"), name))
-        return ServedGraph(name, core, registry(given.get("queries", {})))
+        handle = open_graph(given["uri"], policy=engine(given.get("policy"), name))
+        return ServedGraph(name, handle, registry(given.get("queries", {})))
 
     with ThreadPoolExecutor(4) as pool:
         graphs = {graph.id: graph for graph in pool.map(opened, description["graphs"])}

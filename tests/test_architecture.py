@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,18 @@ VIOLATIONS = [
         "reads: columns",
         id="columns-know-match",
     ),
+    pytest.param(
+        "pipeline/tasks/load.py",
+        "import omnigraph.engine.views.core",
+        "nobody above the engine holds the core",
+        id="pipeline-holds-a-core",
+    ),
+    pytest.param(
+        "server/routes/writes.py",
+        "import omnigraph.engine.write.mutate",
+        "the server goes through the facade",
+        id="server-mutates-by-itself",
+    ),
 ]
 
 
@@ -128,3 +141,99 @@ def test_every_package_is_on_the_architecture_page_and_says_what_it_owns() -> No
     for sign in source.rglob("__init__.py"):
         docstring = ast.get_docstring(ast.parse(sign.read_text(encoding="utf-8")))
         assert docstring, f"{sign} does not say what lives there"
+
+
+# --- what import-linter cannot see -----------------------------------------------------------------
+
+SOURCES = sorted((REPOSITORY / "src" / "omnigraph").rglob("*.py"))
+# The command line imports the module of the one command it runs, out of its own package, to start fast.
+IMPORTS_ITS_OWN_BY_NAME = {"cli/main.py": "omnigraph.cli.verbs."}
+_IMPORTERS = {"import_module", "__import__", "resolve_name", "find_loader", "run_module"}
+
+
+def hidden_imports(place: str, text: str) -> list[str]:
+    """Imports of our own modules by a string, which no contract can see."""
+    allowed = IMPORTS_ITS_OWN_BY_NAME.get(place)
+    return [
+        f"{place}:{node.lineno} {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in _IMPORTERS
+        and not (allowed is not None and f"f'{allowed}" in ast.unparse(node))
+    ]
+
+
+def private_names(text: str) -> set[str]:
+    """Private attributes and functions that a module defines."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+            case ast.Assign(targets=targets):
+                found.update(each.id for each in targets if isinstance(each, ast.Name))
+    return {name for name in found if name.startswith("_")}
+
+
+def private_uses(text: str) -> Iterator[tuple[int, str, str]]:
+    """Line, name and expression of every private attribute of something else than `self`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__"):
+            if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+                continue
+            yield node.lineno, node.attr, ast.unparse(node)
+
+
+def _package(path: Path) -> str:
+    place = path.relative_to(REPOSITORY / "src" / "omnigraph")
+    return place.parts[0] if len(place.parts) > 1 else place.stem
+
+
+def foreign_private_uses(texts: dict[Path, str]) -> list[str]:
+    """Private attributes that are used in a package and defined, by their name, only in other packages of ours."""
+    defined: dict[str, set[str]] = {}
+    for path, text in texts.items():
+        defined.setdefault(_package(path), set()).update(private_names(text))
+    ours = set().union(*defined.values())
+    return [
+        f"{path.name}:{line} {shown}"
+        for path, text in texts.items()
+        for line, name, shown in private_uses(text)
+        if name in ours and (name not in defined[_package(path)] or (name == "_core" and _package(path) != "engine"))
+    ]
+
+
+def test_no_module_of_ours_is_imported_by_a_string() -> None:
+    places = {path.relative_to(REPOSITORY / "src" / "omnigraph").as_posix(): path for path in SOURCES}
+    assert [found for place, path in places.items() for found in hidden_imports(place, path.read_text())] == []
+
+
+def test_no_package_touches_the_private_parts_of_another() -> None:
+    assert foreign_private_uses({path: path.read_text() for path in SOURCES}) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "offence"),
+    [
+        (
+            "engine/api/runners.py",
+            'from importlib import import_module\nimport_module("omnigraph.pipeline.tasks.load")',
+        ),
+        ("engine/views/delta.py", 'import importlib\nimportlib.import_module(f"{_PIPELINE}.compare")'),
+        ("storage/base/store.py", '__import__("omnigraph.engine")'),
+        ("cli/main.py", 'from importlib import import_module\nimport_module("omnigraph.server.app")'),
+    ],
+)
+def test_an_import_by_a_string_is_noticed(place: str, offence: str) -> None:
+    assert len(hidden_imports(place, offence)) == 1
+
+
+@pytest.mark.parametrize("offence", ["graph._core.store", "reader._branch_of_mine", "access(graph)._core"])
+def test_a_reach_into_another_package_is_noticed(offence: str) -> None:
+    root = REPOSITORY / "src" / "omnigraph"
+    engine = "class Graph:\n    def __init__(self):\n        self._core = 1\n        self._branch_of_mine = 2"
+    assert foreign_private_uses({root / "engine" / "a.py": engine, root / "pipeline" / "b.py": offence}) != []

@@ -2,24 +2,26 @@
 
 >>> import omnigraph as og
 >>> sorted(og.__all__)[:3]
-['Baseline', 'Blame', 'Blob']
+['Analytics', 'Baseline', 'Blame']
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from omnigraph import errors
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph.assembly import init, open
     from omnigraph.client.graph import RemoteGraph, connect
+    from omnigraph.engine.api.analytics import Analytics, NodeValues
     from omnigraph.engine.api.branches import Branches
     from omnigraph.engine.api.changes import Changes
     from omnigraph.engine.api.commits import Commits
-    from omnigraph.engine.api.graph import Graph, init, open
+    from omnigraph.engine.api.graph import Graph
     from omnigraph.engine.api.graph_at import Past
+    from omnigraph.engine.api.spark import SparkView
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
     from omnigraph.engine.changes.baseline import Baseline
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.protocol.tags import Tag
 
 __all__ = [
+    "Analytics",
     "Baseline",
     "Blame",
     "Blob",
@@ -60,12 +63,14 @@ __all__ = [
     "MergeOutcome",
     "MergeResult",
     "MutationResult",
+    "NodeValues",
     "OmnigraphError",
     "Past",
     "RemoteGraph",
     "ReplayResult",
     "Result",
     "Settings",
+    "SparkView",
     "Tag",
     "Tags",
     "Transaction",
@@ -77,51 +82,74 @@ __all__ = [
     "open",
 ]
 
+
 # Arrow and Lance take most of a second to import, so every name below is loaded when it is first used.
-_HOMES = {
-    "Baseline": "omnigraph.engine.changes.baseline",
-    "Blame": "omnigraph.engine.changes.blame",
-    "Blob": "omnigraph.engine.views.blob",
-    "Branches": "omnigraph.engine.api.branches",
-    "Changes": "omnigraph.engine.api.changes",
-    "ChangesPage": "omnigraph.engine.changes.page",
-    "Commits": "omnigraph.engine.api.commits",
-    "Difference": "omnigraph.engine.changes.diff",
-    "Explanation": "omnigraph.engine.read.frames.explain",
-    "FeedPage": "omnigraph.engine.changes.poll",
-    "Graph": "omnigraph.engine.api.graph",
-    "GraphCommit": "omnigraph.storage.manifest.commits",
-    "Limits": "omnigraph.engine.read.frames.budget",
-    "LoadResult": "omnigraph.engine.values.result",
-    "LogEntry": "omnigraph.engine.changes.log",
-    "MergeOutcome": "omnigraph.engine.merge.outcome",
-    "MergeResult": "omnigraph.engine.merge.outcome",
-    "MutationResult": "omnigraph.engine.values.result",
-    "Past": "omnigraph.engine.api.graph_at",
-    "RemoteGraph": "omnigraph.client.graph",
-    "ReplayResult": "omnigraph.engine.merge.replay",
-    "Result": "omnigraph.engine.read.shape.result",
-    "Settings": "omnigraph.settings",
-    "Tag": "omnigraph.storage.protocol.tags",
-    "Tags": "omnigraph.engine.api.tags",
-    "Transaction": "omnigraph.engine.api.transaction",
-    "connect": "omnigraph.client.graph",
-    "infer": "omnigraph.pipeline.formats.infer",
-    "init": "omnigraph.engine.api.graph",
-    "open": "omnigraph.engine.api.graph",
-}
-
-
-_MODULES = {"importers": "omnigraph.pipeline.formats.importers"}
-
-
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
-    value = getattr(import_module(home), name)
+    home: Any
+    match name:
+        case "init" | "open":
+            from omnigraph import assembly as home
+        case "RemoteGraph" | "connect":
+            from omnigraph.client import graph as home
+        case "Blame":
+            from omnigraph.engine.changes import blame as home
+        case "Blob":
+            from omnigraph.engine.views import blob as home
+        case "Analytics" | "NodeValues":
+            from omnigraph.engine.api import analytics as home
+        case "Branches":
+            from omnigraph.engine.api import branches as home
+        case "Changes":
+            from omnigraph.engine.api import changes as home
+        case "Commits":
+            from omnigraph.engine.api import commits as home
+        case "Difference":
+            from omnigraph.engine.changes import diff as home
+        case "Baseline":
+            from omnigraph.engine.changes import baseline as home
+        case "ChangesPage":
+            from omnigraph.engine.changes import page as home
+        case "FeedPage":
+            from omnigraph.engine.changes import poll as home
+        case "Graph":
+            from omnigraph.engine.api import graph as home
+        case "LogEntry":
+            from omnigraph.engine.changes import log as home
+        case "MergeOutcome" | "MergeResult":
+            from omnigraph.engine.merge import outcome as home
+        case "ReplayResult":
+            from omnigraph.engine.merge import replay as home
+        case "Past":
+            from omnigraph.engine.api import graph_at as home
+        case "Limits":
+            from omnigraph.engine.read.frames import budget as home
+        case "Explanation":
+            from omnigraph.engine.read.frames import explain as home
+        case "Result":
+            from omnigraph.engine.read.shape import result as home
+        case "LoadResult" | "MutationResult":
+            from omnigraph.engine.values import result as home
+        case "SparkView":
+            from omnigraph.engine.api import spark as home
+        case "Tags":
+            from omnigraph.engine.api import tags as home
+        case "Transaction":
+            from omnigraph.engine.api import transaction as home
+        case "infer":
+            from omnigraph.pipeline.formats import infer as home
+        case "GraphCommit":
+            from omnigraph.storage.manifest import commits as home
+        case "Settings":
+            from omnigraph import settings as home
+        case "Tag":
+            from omnigraph.storage.protocol import tags as home
+        case "importers":
+            from omnigraph.pipeline.formats import importers
+
+            return importers
+        case _:
+            raise AttributeError(f"module 'omnigraph' has no attribute '{name}'")
+    value = getattr(home, name)
     globals()[name] = value
     return value
 

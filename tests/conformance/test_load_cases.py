@@ -10,10 +10,10 @@ import pytest
 
 from omnigraph.engine.changes import export
 from omnigraph.engine.intake.ndjson import decode_ndjson
+from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.lifecycle import create_graph, open_graph
 from omnigraph.engine.write.load import LoadCall, run_load
-from omnigraph.engine.write.load_rows import LoadMode
 from omnigraph.errors import BadRequest, KeyConflict, OmnigraphError, ValueViolation
 from omnigraph.storage.protocol import branches
 from omnigraph.testing.loads import export_text, load_lines, ndjson

@@ -102,7 +102,7 @@ def test_one_commit_of_a_branch_is_picked_without_the_others(people: og.Graph) -
 def test_a_pick_can_go_to_another_branch_and_fork_its_tables(people: og.Graph) -> None:
     people.branches.create("feature")
     change(people, "Alice", age=31)
-    people.commits.cherry_pick(head(people), onto="feature")
+    people.commits.cherry_pick(head(people), branch="feature")
     assert people.branch("feature").get("Person", "Alice") == people.get("Person", "Alice")
     assert people.branch("feature").snapshot().entry("node:Person").ref == "feature"
 

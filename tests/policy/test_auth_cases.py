@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import PermissionDenied, PolicyFailed, PolicyInvalid, StartRefused, Unauthenticated
+from omnigraph.errors import BadRequest, PermissionDenied, PolicyFailed, PolicyInvalid, StartRefused, Unauthenticated
 from omnigraph.policy.actions import Action
 from omnigraph.policy.authorize import Refusal, State, authorize, classify
 from omnigraph.policy.bundle import Bundle, check_kind, parse_bundle
@@ -427,6 +427,33 @@ def test_every_writer_asks_the_policy_first(case: str, place: Path) -> None:
             write(allowed)
         assert allowed.branches.list() == ["main"]
         assert denied.query("query n() { match { $p: Person } return { count($p) as n } }").rows()
+
+
+def test_the_values_of_an_algorithm_are_written_only_by_those_who_may(tmp_path: Path) -> None:
+    linked = "node Person { name: String @key  rank: F64? }\nedge Knows: Person -> Person"
+    with og.init(tmp_path / "g.omni", linked) as graph:
+        graph.mutate('query q() { insert Person { name: "a" } insert Knows { from: "a", to: "a" } }')
+        guarded = graph.with_policy(engine(FULL))
+        before = graph.commits.head()
+        with pytest.raises(PermissionDenied, match="policy denied action 'change'"):
+            guarded.with_actor("reader").analytics.pagerank("Knows", write_to="Person.rank")
+        assert graph.commits.head() == before
+        done = guarded.with_actor("doer").analytics.pagerank("Knows", write_to="Person.rank")
+        assert done.commit is not None
+        assert done.commit.actor_id == "doer"
+
+
+def test_a_handle_for_another_policy_or_actor_is_closed_with_the_graph(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g.omni", SCHEMA, actor="ada") as graph:
+        others = [graph.with_actor("bob"), graph.with_policy(engine(FULL)), graph.with_visibility(None)]
+        assert [(other.actor, other.policy is None) for other in others] == [
+            ("bob", True),
+            ("ada", False),
+            ("ada", True),
+        ]
+    for other in others:
+        with pytest.raises(BadRequest, match="closed"):
+            other.view()
 
 
 def test_input_is_not_read_for_a_denied_write(place: Path) -> None:

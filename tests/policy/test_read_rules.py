@@ -71,7 +71,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[og.Graph]:
 def seen_by(graph: og.Graph, actor: str, action: Action = Action.READ) -> og.Graph:
     """The graph as a server hands it to this actor."""
     visibility = engine().visibility(actor, PolicyRequest(action, "main"))
-    return og.Graph(graph._core.with_visibility(visibility), None, actor)
+    return graph.with_visibility(visibility).with_actor(actor)
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_a_rule_that_does_not_fit_the_schema_shows_nothing(whole: og.Graph, rule
         f"version: 1\ngroups: {{g: [a]}}\nrules: [{{id: r, allow: {{actors: {{group: g}}, actions: [read], {rule}}}}}]"
     )
     visibility = engine(text).visibility("a", PolicyRequest(Action.READ, "main"))
-    graph = og.Graph(whole._core.with_visibility(visibility), None, "a")
+    graph = whole.with_visibility(visibility).with_actor("a")
     with pytest.raises(PolicyFailed, match=why):
         rows(graph, "match { $p: Person } return { $p.name }")
 

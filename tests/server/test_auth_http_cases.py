@@ -361,12 +361,11 @@ def test_commits_name_their_actor(as_: Any, case: str) -> None:
 
 @case(40)
 def test_what_decides_at_the_door_decides_in_the_engine(template: Path, tmp_path: Path, case: str) -> None:
-    from omnigraph.engine.views.lifecycle import open_graph
     from omnigraph.server.process.deployment import ServedGraph
 
     uri = copies(template, tmp_path, ["g"])["g"]
-    served = ServedGraph("g", open_graph(uri, policy=PolicyEngine(parse_bundle(P1, "p1"), "g")))
-    inside = served.bound(actor="bob")
+    served = ServedGraph("g", og.open(uri, policy=PolicyEngine(parse_bundle(P1, "p1"), "g")))
+    inside = served.acting("bob")
     assert inside.policy is served.policy
     with pytest.raises(PermissionDenied, match="policy denied action 'change' on branch 'main'"):
         inside.mutate(ADD, params={"name": "X"})

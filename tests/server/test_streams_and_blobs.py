@@ -19,7 +19,6 @@ from graph_api import Api
 from served_people import SCHEMA, create_people
 
 import omnigraph as og
-from omnigraph.engine.views.lifecycle import open_graph
 from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.policy.visibility import Visibility
 from omnigraph.server.process.deployment import ServedGraph
@@ -138,14 +137,25 @@ def test_a_graph_gives_out_one_cut_at_a_time(server: ServerProcess, client: http
 
 def test_whoever_exports_in_a_process_excludes_the_others(tmp_path: Path) -> None:
     with og.init(tmp_path / "g.omni", SCHEMA) as graph:
-        served = ServedGraph("default", open_graph(graph.uri))
-        with served.cut.held(), pytest.raises(ResourceLimitExceeded, match="stream_export_slots"):
-            graph.export(io.BytesIO())
-        part = Visibility(frozenset({"Document"}), frozenset())
-        reloaded = ServedGraph("default", open_graph(graph.uri)).with_visibility(part)
-        with served.cut.held(), pytest.raises(ResourceLimitExceeded):
-            reloaded.cut.take()
-        assert graph.export(io.BytesIO()) == 0
+        graph.mutate('query q() { insert Person { name: "Ada" } }')
+        served = ServedGraph("default", og.open(graph.uri))
+        part = Visibility(frozenset({"Person"}), frozenset())
+        others = (graph, served.handle, ServedGraph("default", og.open(graph.uri)).with_visibility(part).handle)
+        refused: list[og.Graph] = []
+
+        class Nested(io.BytesIO):
+            """A target that everybody else tries to export into while it is written to."""
+
+            def write(self, data: Any) -> int:
+                for other in others:
+                    with pytest.raises(ResourceLimitExceeded, match="stream_export_slots"):
+                        other.export(io.BytesIO())
+                    refused.append(other)
+                return super().write(data)
+
+        written = served.handle.export(Nested())
+        assert refused == list(others)
+        assert [other.export(io.BytesIO()) for other in others] == [written] * 3
 
 
 @case(30)

@@ -55,11 +55,11 @@ class AsyncGraph:
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
         *,
-        snapshot: str | None = None,
+        at: str | None = None,
     ) -> Result:
         """Run a read on this branch or as of a commit."""
         text = calls.text_of(source if isinstance(source, str) else Path(source))
-        return await self._transport.send(calls.query(text, name, params, self.branch_name, snapshot))
+        return await self._transport.send(calls.query(text, name, params, self.branch_name, at))
 
     async def mutate(
         self,
@@ -73,9 +73,9 @@ class AsyncGraph:
         text = calls.text_of(source if isinstance(source, str) else Path(source))
         return await self._transport.send(calls.mutate(text, name, params, self.branch_name, if_commit))
 
-    async def run(self, name: str, params: Mapping[str, Any] | None = None, *, snapshot: str | None = None) -> Result:
+    async def run(self, name: str, params: Mapping[str, Any] | None = None, *, at: str | None = None) -> Result:
         """Run a stored read."""
-        return await self._transport.send(calls.stored_query(name, params, self.branch_name, snapshot))
+        return await self._transport.send(calls.stored_query(name, params, self.branch_name, at))
 
     async def run_mutation(
         self, name: str, params: Mapping[str, Any] | None = None, *, if_commit: str | None = None
@@ -93,7 +93,7 @@ class AsyncGraph:
 
     async def get(self, type_name: str, entity_id: str, at: str | None = None) -> dict[str, Any] | None:
         """One node as flat JSON, now or at a commit; None when it is not there."""
-        rows = (await self.query(calls.get_source(type_name), params={"id": entity_id}, snapshot=at)).rows()
+        rows = (await self.query(calls.get_source(type_name), params={"id": entity_id}, at=at)).rows()
         return rows[0]["x"] if rows else None
 
     async def blob(self, type_name: str, entity_id: str, property_name: str, *, at: str | None = None) -> AsyncBlob:

@@ -93,13 +93,13 @@ class RemoteGraph:
         params: Mapping[str, Any] | None = None,
         *,
         branch: str | None = None,
-        snapshot: str | None = None,
+        at: str | None = None,
         **beyond: Any,
     ) -> Result:
         """Run a read on this branch, on another one, or as of a commit."""
         _only_embedded("query", beyond, runner="auto")
         text = calls.text_of(_path_or_text(source))
-        return self._transport.send(calls.query(text, name, params, branch or self.branch_name, snapshot))
+        return self._transport.send(calls.query(text, name, params, branch or self.branch_name, at))
 
     def mutate(
         self,
@@ -128,7 +128,7 @@ class RemoteGraph:
     ) -> dict[str, Any] | None:
         """One node as flat JSON, now or at a commit; None when it is not there."""
         source = calls.get_source(type_name)
-        rows = self.query(source, params={"id": entity_id}, branch=branch, snapshot=at).rows()
+        rows = self.query(source, params={"id": entity_id}, branch=branch, at=at).rows()
         return rows[0]["x"] if rows else None
 
     def blob(
@@ -304,9 +304,9 @@ class RemoteQueries:
         """The catalog: name, description, parameters, and whether it writes."""
         return self._transport.send(calls.catalog())
 
-    def run(self, name: str, params: Mapping[str, Any] | None = None, *, snapshot: str | None = None) -> Result:
+    def run(self, name: str, params: Mapping[str, Any] | None = None, *, at: str | None = None) -> Result:
         """Run a stored read."""
-        return self._transport.send(calls.stored_query(name, params, self._bound, snapshot))
+        return self._transport.send(calls.stored_query(name, params, self._bound, at))
 
     def mutate(
         self, name: str, params: Mapping[str, Any] | None = None, *, if_commit: str | None = None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.assembly import open as open_graph
 from omnigraph.cluster import addresses
 from omnigraph.cluster.declaration.declared import Resource
 from omnigraph.cluster.state.digests import content_digest
 from omnigraph.cluster.state.stored import Stored, now
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.api.graph import open as open_graph
 from omnigraph.errors import OmnigraphError
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from omnigraph.assembly import open as open_graph
 from omnigraph.cluster import addresses
 from omnigraph.cluster.changes import DEPENDENCY, Change
 from omnigraph.cluster.live import Live, live_state, look_at
@@ -15,7 +16,6 @@ from omnigraph.cluster.state.digests import content_digest
 from omnigraph.cluster.state.sidecars import Kind, Sidecar, write_sidecar
 from omnigraph.cluster.state.stored import graph_name, now
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.api.graph import open as open_graph
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.lifecycle import create_graph
 from omnigraph.errors import BadRequest, Conflict, OmnigraphError, ResourceLimitExceeded, StorageError

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from omnigraph.assembly import open as open_graph
 from omnigraph.cluster import addresses
 from omnigraph.cluster.changes import Change, Gate, blast_radius, classify, difference, gates
 from omnigraph.cluster.declaration.declared import load_declared
@@ -13,7 +14,6 @@ from omnigraph.cluster.diagnostics import Stopped
 from omnigraph.cluster.session import Session, no_observations, open_session
 from omnigraph.cluster.state.approvals import Approval, read_approvals
 from omnigraph.cluster.state.sidecars import Unusable, read_sidecars
-from omnigraph.engine.api.graph import open as open_graph
 from omnigraph.errors import OmnigraphError
 
 

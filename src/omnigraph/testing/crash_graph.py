@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.engine.api.graph import Graph, init, open
+from omnigraph.assembly import init, open
+from omnigraph.engine.api.access import access
+from omnigraph.engine.api.graph import Graph
 from omnigraph.settings import Settings
 from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
 from omnigraph.storage.manifest import manifest
@@ -157,7 +159,7 @@ def run_scenario(scenario: Scenario, template: Path, directory: Path) -> list[st
 
 
 def _at_rest(graph: Graph) -> list[str]:
-    store = graph._core.store
+    store = access(graph).store
     found = violations(store)
     found += [f"{name + STAGING} is still there" for name in FILES if store.objects.exists(name + STAGING)]
     if SCHEMA_LOCK_REF in manifest.refs(store.root):

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from omnigraph.engine.api.graph import Graph, open
+from omnigraph.assembly import open
+from omnigraph.engine.api.access import access
+from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.merge import merge as merging
 from omnigraph.storage.base import failpoints
 from omnigraph.testing.invariants import violations
@@ -84,7 +86,7 @@ def run_merge_scenario(scenario: MergeScenario, template: Path, directory: Path)
     if process.exitcode != -signal.SIGKILL:
         return [f"the merge ended with {process.exitcode} instead of being killed"]
     graph = open(graph.uri, scenario.target, settings=SETTINGS)
-    problems = violations(graph._core.store)
+    problems = violations(access(graph).store)
     wanted = source if scenario.ending == "published" else before
     if image_of(graph.view()) != wanted:
         problems.append(f"the target should be {scenario.ending}")
@@ -110,7 +112,7 @@ def _lineage_problems(graph: Graph) -> list[str]:
 def _merging_again(graph: Graph, scenario: MergeScenario) -> list[str]:
     expected = {"untouched": "fast_forward", "rolled back": "merged", "published": "already_up_to_date"}
     outcome = graph.branches.merge(SOURCE, into=scenario.target).outcome
-    problems = violations(graph._core.store)
+    problems = violations(access(graph).store)
     if outcome != expected[scenario.ending]:
         problems.append(f"merging again gives {outcome} instead of {expected[scenario.ending]}")
     if image_of(graph.view()) != image_of(graph.view(SOURCE)):

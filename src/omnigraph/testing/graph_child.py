@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.engine.api.graph import Graph, open
+from omnigraph.assembly import open
+from omnigraph.engine.api.access import access
+from omnigraph.engine.api.graph import Graph
 from omnigraph.errors import OmnigraphError, RecoveryRequired, Retry
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
@@ -68,7 +70,7 @@ def _cleanup(graph: Graph, _argument: str) -> str | None:
 
 
 def _open(graph: Graph, _argument: str) -> str | None:
-    return open(graph.uri, settings=graph._core.store.settings).commits.head()
+    return open(graph.uri, settings=access(graph).store.settings).commits.head()
 
 
 VERBS: dict[str, Callable[[Graph, str], str | None]] = {

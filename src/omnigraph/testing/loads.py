@@ -8,10 +8,9 @@ from typing import Any
 
 from omnigraph.engine.changes.export import export_jsonl
 from omnigraph.engine.intake.ndjson import decode_ndjson
-from omnigraph.engine.values.result import LoadResult
+from omnigraph.engine.values.result import LoadMode, LoadResult
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.write.load import LoadCall, run_load
-from omnigraph.engine.write.load_rows import LoadMode
 
 
 def load_lines(core: Core, data: bytes | str, mode: LoadMode, branch: str | None = None) -> LoadResult:

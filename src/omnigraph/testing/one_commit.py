@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import omnigraph as og
-from omnigraph.engine.write.load_rows import LoadMode
+from omnigraph.engine.api.access import access
+from omnigraph.engine.values.result import LoadMode
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.maintenance.strays import referred_files
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
@@ -189,7 +190,7 @@ def judge(trial: Trial, root: Path, known: str | None, sizes: Sizes, report: Rep
         report.commits = len(ours)
         if len(ours) != (trial.ending == "new") or others:
             report.problems.append(f"the history has {[commit.actor_id for commit in fresh]} since the load")
-        report.problems += violations(graph._core.store)
+        report.problems += violations(access(graph).store)
 
 
 def tidy(root: Path, report: Report) -> None:
@@ -209,7 +210,7 @@ def stray_files(graph: og.Graph) -> list[str]:
     """Data files in the tables of main that none of their versions refers to."""
     found = []
     for entry in graph.view().snapshot:
-        address = entry.address(graph._core.store.root)
+        address = entry.address(access(graph).store.root)
         there = {str(path.relative_to(address.uri)) for path in Path(address.uri, "data").rglob("*.lance")}
         found += [f"{entry.table_key} {name}" for name in sorted(there - referred_files(address))]
     return found

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import omnigraph as og
-from omnigraph.engine.write.load_rows import LoadMode
+from omnigraph.engine.values.result import LoadMode
 
 SIZES = "OMNIGRAPH_ONE_COMMIT"
 SCHEMA = """

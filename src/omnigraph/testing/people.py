@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from omnigraph.engine.api.graph import Graph, init, open
+from omnigraph.assembly import init, open
+from omnigraph.engine.api.graph import Graph
 from omnigraph.settings import Settings
 
 SCHEMA = """

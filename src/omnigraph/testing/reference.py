@@ -132,7 +132,12 @@ def _entry(name: str, value: Any) -> Iterator[str]:
 
 def _inherited(name: str, value: type, base: type) -> Iterator[str]:
     for member, detail in sorted(vars(base).items()):
-        if not member.startswith("_") and inspect.isfunction(detail) and member not in vars(value):
+        # The nearest definition is the one that counts.
+        if member.startswith("_") or inspect.getattr_static(value, member) is not detail or member in vars(value):
+            continue
+        if isinstance(detail, property):
+            yield from (f"### {name}.{member}", "", f"A property. {inspect.getdoc(detail) or ''}".strip(), "")
+        elif inspect.isfunction(detail):
             yield from (f"### {name}.{member}", "", *_callable(member, detail), "")
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import list_files, open_output
 from omnigraph.errors import NotFound, ValueViolation
@@ -47,11 +48,13 @@ def test_files_on_s3_load_into_a_graph_on_s3_in_every_mode(place: str) -> None:
     put(f"{place}/in/b.jsonl", people(*range(10, 20)))
     put(f"{place}/in/notes.txt", b"no records")
     graph = og.init(f"{place}/graph", SCHEMA)
-    done = load(graph._core, LoadRequest(data=f"{place}/in/*.jsonl", mode="append"), LocalTasks(), TINY)
+    done = load(access(graph), LoadRequest(data=f"{place}/in/*.jsonl", mode="append"), LocalTasks(), TINY)
     assert (dict(done.nodes), dict(done.edges)) == ({"Person": 20}, {"Knows": 20})
-    load(graph._core, LoadRequest(data=f"{place}/in/a.jsonl", mode="merge"), LocalTasks(), TINY)
+    load(access(graph), LoadRequest(data=f"{place}/in/a.jsonl", mode="merge"), LocalTasks(), TINY)
     assert graph.get("Person", "p7") == {"id": "p7", "age": 7, "name": "p7", "photo": "base64:SGVsbG8="}
-    load(graph._core, LoadRequest(data=f"{place}/in", mode="overwrite", branch="side", base="main"), LocalTasks(), TINY)
+    load(
+        access(graph), LoadRequest(data=f"{place}/in", mode="overwrite", branch="side", base="main"), LocalTasks(), TINY
+    )
     assert len(export_text(graph._core, "side").splitlines()) == 40
     assert len(export_text(graph._core).splitlines()) == 50
     assert graph._core.store.objects.list_tree("__loads") == []
@@ -61,7 +64,7 @@ def test_what_is_wrong_on_s3_is_named_with_its_place(place: str) -> None:
     put(f"{place}/in/a.jsonl", people(*range(9)) + b"{nonsense}\n")
     graph = og.init(f"{place}/graph", SCHEMA)
     with pytest.raises(ValueViolation) as refused:
-        load(graph._core, LoadRequest(data=f"{place}/in", mode="append"), LocalTasks(), TINY)
+        load(access(graph), LoadRequest(data=f"{place}/in", mode="append"), LocalTasks(), TINY)
     assert (refused.value.file, refused.value.line) == (f"{place}/in/a.jsonl", 19)
     with pytest.raises(NotFound, match="contains no record files"):
         list_files(f"{place}/nothing/*.jsonl")

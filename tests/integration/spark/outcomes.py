@@ -10,33 +10,31 @@ from typing import Any
 from load_cases import Case
 
 import omnigraph as og
-from omnigraph.engine.api.runners import LoadRequest, run
-from omnigraph.engine.values.result import LoadResult
-from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.lifecycle import create_graph, open_graph
-from omnigraph.engine.write.load_rows import parse_mode
+from omnigraph.engine.api.access import Access, access
+from omnigraph.engine.api.runners import LoadRequest, run_load
+from omnigraph.engine.values.result import LoadResult, parse_mode
+from omnigraph.pipeline.runners import RUNNERS
 from omnigraph.testing.loads import export_text, load_lines
 
 ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
-Load = Callable[[Core, LoadRequest], LoadResult]
+Load = Callable[[Access, LoadRequest], LoadResult]
 
 
-def inline(core: Core, request: LoadRequest) -> LoadResult:
+def inline(graph: Access, request: LoadRequest) -> LoadResult:
     """The plain load of this process."""
-    return run(core, request, "inline")
+    return run_load(RUNNERS, graph, request, "inline")
 
 
 def outcome(place: Path, case: Case, load: Load) -> dict[str, Any]:
     """Play a case on a fresh graph. Generated ids differ from run to run, so only their order is kept."""
-    create_graph(place / "graph", case.schema)
-    core = open_graph(place / "graph")
+    graph = og.init(place / "graph", case.schema)
     if case.before:
-        load_lines(core, case.before, "overwrite")
+        load_lines(graph._core, case.before, "overwrite")
     file = place / "input.jsonl"
     file.write_bytes(case.data)
-    head = core.state(None).effective_head
+    head = graph.commits.head()
     try:
-        done = load(core, LoadRequest(data=str(file), mode=parse_mode(case.mode)))
+        done = load(access(graph), LoadRequest(data=str(file), mode=parse_mode(case.mode)))
     except og.OmnigraphError as error:
         found: dict[str, Any] = {
             "error": type(error).__name__,
@@ -46,8 +44,8 @@ def outcome(place: Path, case: Case, load: Load) -> dict[str, Any]:
         }
     else:
         found = {"nodes": dict(done.nodes), "edges": dict(done.edges), "committed": done.commit is not None}
-    found["moved"] = core.state(None).effective_head != head
-    found["graph"] = plain(export_text(core), place)
+    found["moved"] = graph.commits.head() != head
+    found["graph"] = plain(export_text(graph._core), place)
     found["left"] = sorted(path.name for path in (place / "graph" / "__loads").glob("*"))
     return found
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
@@ -39,7 +40,7 @@ def test_every_bad_record_is_told_and_nothing_is_written(source: tuple[Path, lis
     graph = og.init(tmp_path / "graph", SCHEMA)
     request = LoadRequest(data=str(path), mode="append", rejects=str(tmp_path / "rejects"))
     with pytest.raises(OmnigraphError) as failure:
-        load(graph._core, request, LocalTasks(), TUNING)
+        load(access(graph), request, LocalTasks(), TUNING)
     expected = {(at, line.code) for at, line in enumerate(lines, 1) if line.code and line.alone}
     assert told(tmp_path / "rejects") == expected
     counts = ", ".join(f"{n} x {code}" for code, n in sorted(Counter(code for _, code in expected).items()))
@@ -54,7 +55,7 @@ def test_skipping_loads_the_rest_and_the_counts_add_up(
     path, lines = source
     graph = og.init(tmp_path / "graph", SCHEMA)
     request = LoadRequest(data=str(path), mode="append", on_error="skip", rejects=str(tmp_path / "rejects"))
-    done = load(graph._core, request, SparkTasks(spark), TUNING)
+    done = load(access(graph), request, SparkTasks(spark), TUNING)
     refused = Counter(line.code for line in lines if line.code)
     good = [line for line in lines if line.code is None]
     assert dict(done.rejected) == dict(refused)

@@ -16,6 +16,7 @@ from omnigraph.testing.spark_cluster import running_cluster
 PROGRAM = """
 import json, os, sys
 import omnigraph as og
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import open_output
 from omnigraph.pipeline.tasks.jobs import SparkTasks
@@ -31,7 +32,7 @@ with open_output(f"{place}/in.jsonl") as file:
 graph = og.init(f"{place}/graph", "node P { name: String @key  text: String?  v: Vector(8)? @embed(name) } edge K: P -> P")
 spark = spark_session(master)
 request = LoadRequest(data=f"{place}/in.jsonl", mode="append")
-done = load(graph._core, request, SparkTasks(spark), Tuning(split_bytes=9_000))
+done = load(access(graph), request, SparkTasks(spark), Tuning(split_bytes=9_000))
 query = '''query q() { match { $a: P { name: "p7" } $a k{1,3} $b } return { $b.name, count($a) as n } }'''
 found = graph.query(query, runner="spark").rows()
 same = found == graph.query(query).rows()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.maintenance import index_builds, indexes
+from omnigraph.engine.maintenance import indexes
 from omnigraph.engine.maintenance.indexes import missing_indexes
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.tasks import indexing
@@ -165,12 +165,12 @@ def test_small_tables_and_processes_without_spark_build_in_the_commit(
     with og.open(place) as graph:
         graph.ensure_indices()
     with og.open(shutil.copytree(template, tmp_path / "h.omni"), settings=Settings(distribute_rows=10)) as graph:
-        monkeypatch.setattr("omnigraph.pipeline.spark.session.is_at_hand", lambda: False)
+        monkeypatch.setattr("omnigraph.pipeline.spark.session.is_running", lambda: False)
         graph.ensure_indices()
         assert {each.coverage for each in graph.indexes()} == {1.0}
         with pytest.raises(BadRequest, match="unknown runner 'gpu'"):
             graph.ensure_indices(runner="gpu")  # type: ignore[arg-type]
-        monkeypatch.setattr(index_builds, "find_spec", lambda name: None)
+        monkeypatch.setattr("omnigraph.pipeline.runners.find_spec", lambda name: None)
         with pytest.raises(BadRequest, match=r"install omnigraph\[spark\]"):
             graph.ensure_indices(runner="spark")
     assert parts == []

@@ -12,6 +12,7 @@ import pytest
 from load_cases import MANY, PEOPLE, SCHEMA
 
 import omnigraph as og
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.tasks.jobs import LocalTasks
@@ -42,7 +43,7 @@ POINTS = [
 def run_child(place: str, mode: str, spec: str) -> None:
     graph = og.open(place, settings=QUICK)
     with failpoints.armed(spec):
-        load(graph._core, LoadRequest(data=MANY, mode=mode), LocalTasks(), Tuning(split_bytes=2_000))  # type: ignore[arg-type]
+        load(access(graph), LoadRequest(data=MANY, mode=mode), LocalTasks(), Tuning(split_bytes=2_000))  # type: ignore[arg-type]
 
 
 OTHER_MODES = ("after-the-checks", "one-table-committed", "every-table-committed")
@@ -73,7 +74,7 @@ def test_a_killed_load_is_all_there_or_not_at_all(tmp_path: Path, mode: str, spe
     assert ("m001" in after) == published
     assert violations(reopened._core.store) == []
     again = LoadRequest(data=MANY, mode="overwrite" if mode == "overwrite" else "merge")
-    load(reopened._core, again, LocalTasks())
+    load(access(reopened), again, LocalTasks())
     assert "m059" in export_text(reopened._core)
     assert list((tmp_path / "graph" / "__loads").glob("*")) == [], "the next load removes what the dead one left"
     assert stray_files(reopened) == [], "also where it had brought files into tables"

@@ -16,6 +16,7 @@ from load_cases import BAD_LINES, MANY, PEOPLE, SCHEMA, edge, lines, person
 from outcomes import inline
 
 import omnigraph as og
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import BadRequest, KeyConflict, NotFound, ReadSetChanged, ValueViolation
 from omnigraph.pipeline.tasks.jobs import LocalTasks, Progress, SparkTasks
@@ -66,7 +67,7 @@ SET_REFUSALS = {"W012": 2, "W013": 2, "W014": 1}
 def test_a_load_that_skips_writes_the_good_rows_and_counts_the_rest(graph: og.Graph, tmp_path: Path) -> None:
     clean = og.init(tmp_path / "clean", SCHEMA)
     clean.load(PEOPLE, runner="inline")
-    done = run(graph._core, request(MESSY, on_error="skip"))
+    done = run(access(graph), request(MESSY, on_error="skip"))
     assert exported(graph) == exported(clean)
     assert sum(done.rejected.values()) == len(BAD_LINES) + sum(SET_REFUSALS.values())
     assert {code: done.rejected[code] for code in SET_REFUSALS} == SET_REFUSALS
@@ -82,7 +83,7 @@ def test_skipping_works_inline_without_spark(graph: og.Graph) -> None:
 def test_refused_rows_are_kept_with_file_and_line(graph: og.Graph, tmp_path: Path) -> None:
     file = tmp_path / "input.jsonl"
     file.write_bytes(MESSY)
-    done = run(graph._core, request(str(file), on_error="skip", rejects=str(tmp_path / "rejects")))
+    done = run(access(graph), request(str(file), on_error="skip", rejects=str(tmp_path / "rejects")))
     kept = read_rejects(tmp_path / "rejects")
     assert len(kept) == sum(done.rejected.values())
     by_line = {each["line"]: each["code"] for each in kept if each["line"] is not None}
@@ -96,7 +97,7 @@ def test_refused_rows_are_kept_with_file_and_line(graph: og.Graph, tmp_path: Pat
 def test_without_skipping_everything_refused_is_kept_and_nothing_is_loaded(graph: og.Graph, tmp_path: Path) -> None:
     head = graph.commits.head()
     with pytest.raises(ValueViolation) as refused:
-        run(graph._core, request(lines(MANY, BAD_LINES["enum"], BAD_LINES["range"]), rejects=str(tmp_path / "r")))
+        run(access(graph), request(lines(MANY, BAD_LINES["enum"], BAD_LINES["range"]), rejects=str(tmp_path / "r")))
     assert refused.value.code in ("W006", "W010")
     assert "refused: 1 x W006, 1 x W010" in refused.value.__notes__
     assert len(read_rejects(tmp_path / "r")) == 2
@@ -105,18 +106,18 @@ def test_without_skipping_everything_refused_is_kept_and_nothing_is_loaded(graph
 
 def test_too_many_errors_end_a_load_that_skips(graph: og.Graph) -> None:
     with pytest.raises(ValueViolation):
-        run(graph._core, request(lines(MANY, *BAD_LINES.values()), on_error="skip", max_errors=3))
+        run(access(graph), request(lines(MANY, *BAD_LINES.values()), on_error="skip", max_errors=3))
     assert exported(graph) == ""
 
 
 @pytest.mark.parametrize("runner", ["inline", "tasks"])
 def test_a_rehearsal_checks_everything_and_writes_nothing(graph: og.Graph, runner: str) -> None:
     head = graph.commits.head()
-    done = (run if runner == "tasks" else inline)(graph._core, request(MANY, dry_run=True))
+    done = (run if runner == "tasks" else inline)(access(graph), request(MANY, dry_run=True))
     assert (done.commit, done.dry_run, done.nodes["Person"]) == (None, True, 60)
     assert (graph.commits.head(), exported(graph), left_behind(graph)) == (head, "", [])
     with pytest.raises(ValueViolation, match="W013"):
-        run(graph._core, request(lines(edge("Knows", "a", "b")), dry_run=True))
+        run(access(graph), request(lines(edge("Knows", "a", "b")), dry_run=True))
 
 
 def test_a_rehearsal_does_not_create_the_branch(graph: og.Graph) -> None:
@@ -127,15 +128,15 @@ def test_a_rehearsal_does_not_create_the_branch(graph: og.Graph) -> None:
 
 def test_progress_names_its_stages_and_counts_rows(graph: og.Graph) -> None:
     seen: list[Progress] = []
-    run(graph._core, request(MANY, progress=seen.append))
+    run(access(graph), request(MANY, progress=seen.append))
     assert {progress.stage for progress in seen} == {"stage", "check"}
     assert max(progress.rows for progress in seen) == len(MANY.splitlines())
     assert max(progress.bytes for progress in seen) == len(MANY)
 
 
 def test_a_load_onto_a_new_branch_is_seen_only_there(graph: og.Graph) -> None:
-    run(graph._core, request(PEOPLE))
-    done = run(graph._core, request(MANY, "merge", branch="side", base="main"))
+    run(access(graph), request(PEOPLE))
+    done = run(access(graph), request(MANY, "merge", branch="side", base="main"))
     assert (done.branch, done.branch_created) == ("side", True)
     assert "m001" not in exported(graph)
     assert len(export_text(graph._core, "side").splitlines()) == len(PEOPLE.splitlines()) + len(MANY.splitlines())
@@ -154,7 +155,7 @@ def test_a_commit_in_between_is_checked_again_and_both_are_kept(graph: og.Graph)
 
     staged: list[Progress] = []
     with failpoints.armed({"load.post_checks": interfere}):
-        run(graph._core, request(MANY, progress=staged.append))
+        run(access(graph), request(MANY, progress=staged.append))
     assert "rival" in exported(graph)
     assert "m001" in exported(graph)
     finished = [progress for progress in staged if progress.stage == "stage" and progress.rows]
@@ -166,7 +167,7 @@ def test_a_clash_that_appears_in_between_is_found(graph: og.Graph) -> None:
         failpoints.armed({"load.post_checks": lambda: graph.load(lines(person("m007")), "merge", runner="inline")}),
         pytest.raises(KeyConflict, match="m007"),
     ):
-        run(graph._core, request(MANY))
+        run(access(graph), request(MANY))
     assert exported(graph).count("\n") == 1
     assert left_behind(graph) == []
 
@@ -176,7 +177,7 @@ def test_an_overwrite_refuses_when_the_branch_moves(graph: og.Graph) -> None:
         failpoints.armed({"load.post_checks": lambda: graph.load(lines(person("x")), "merge", runner="inline")}),
         pytest.raises(ReadSetChanged),
     ):
-        run(graph._core, request(MANY, "overwrite"))
+        run(access(graph), request(MANY, "overwrite"))
     assert exported(graph).count("\n") == 1
     assert (left_behind(graph), stray_files(graph)) == ([], [])
 
@@ -190,9 +191,9 @@ def test_a_load_that_was_taken_for_dead_gives_up_instead_of_committing_what_is_g
         failpoints.armed({"recovery.sidecar_write": tidy_up}),
         pytest.raises(og.errors.StorageError, match="were removed while it stood still"),
     ):
-        run(graph._core, request(MANY))
+        run(access(graph), request(MANY))
     assert (exported(graph), left_behind(graph), stray_files(graph)) == ("", [], [])
-    assert run(graph._core, request(MANY)).total_entities == len(MANY.splitlines())
+    assert run(access(graph), request(MANY)).total_entities == len(MANY.splitlines())
 
 
 def test_a_merge_replaces_rows_in_one_version_and_keeps_their_row_ids(graph: og.Graph) -> None:
@@ -201,9 +202,9 @@ def test_a_merge_replaces_rows_in_one_version_and_keeps_their_row_ids(graph: og.
         rows = table.scan(["id", "_rowid"])
         return table.version, dict(zip(rows["id"].to_pylist(), rows["_rowid"].to_pylist(), strict=True))
 
-    run(graph._core, request(PEOPLE))
+    run(access(graph), request(PEOPLE))
     version, before = places()
-    run(graph._core, request(lines(person("p3", age=3), person("fresh"), person("p7", age=70)), "merge"))
+    run(access(graph), request(lines(person("p3", age=3), person("fresh"), person("p7", age=70)), "merge"))
     later, after = places()
     assert later == version + 1
     assert {name: after[name] for name in before} == before
@@ -214,7 +215,7 @@ def test_a_merge_replaces_rows_in_one_version_and_keeps_their_row_ids(graph: og.
 def test_one_load_is_one_commit(graph: og.Graph) -> None:
     for mode in ("append", "merge", "overwrite"):
         before = len(graph.commits.list())
-        run(graph._core, request(PEOPLE, mode))
+        run(access(graph), request(PEOPLE, mode))
         assert len(graph.commits.list()) == before + 1
 
 
@@ -256,7 +257,7 @@ def mapping(tmp_path: Path) -> Path:
 def test_a_mapping_loads_nodes_and_edges_in_one_commit_whatever_runs_it(
     graph: og.Graph, tmp_path: Path, mapping: Path
 ) -> None:
-    done = run(graph._core, LoadRequest(data=None, mapping=mapping, mode="append"))
+    done = run(access(graph), LoadRequest(data=None, mapping=mapping, mode="append"))
     assert (dict(done.nodes), dict(done.edges)) == ({"Person": 20}, {"Knows": 19})
     other = og.init(tmp_path / "other", SCHEMA)
     other.load(mapping=mapping, runner="inline")
@@ -285,7 +286,7 @@ def test_a_bad_cell_is_named_with_its_file_and_the_line_of_an_editor(
     path.write_text("name,age\n" + "".join(f"u{at},{at}\n" for at in range(30)) + '"two\nlines",1\nbad,old\nlast,3\n')
     start = run if runner == "tasks" else inline
     with pytest.raises(ValueViolation, match="strict property 'age' expects") as refused:
-        start(graph._core, request(str(path), type="Person"))
+        start(access(graph), request(str(path), type="Person"))
     assert (refused.value.file, refused.value.line, refused.value.code) == (str(path), 34, "W002")
 
 
@@ -295,12 +296,12 @@ def test_a_repeated_key_in_parquet_is_named_with_its_row(graph: og.Graph, tmp_pa
     pq.write_table(pa.concat_tables([TABLE, TABLE.slice(5, 1)]), path, row_group_size=3)
     start = run if runner == "tasks" else inline
     with pytest.raises(ValueViolation, match="W012") as refused:
-        start(graph._core, request(str(path), type="Person", columns=COLUMNS))
+        start(access(graph), request(str(path), type="Person", columns=COLUMNS))
     assert (refused.value.file, refused.value.line) == (str(path), 21)
 
 
 def test_a_frame_in_memory_goes_through_tasks_too(graph: og.Graph) -> None:
-    done = run(graph._core, request(TABLE, type="Person", columns=COLUMNS))
+    done = run(access(graph), request(TABLE, type="Person", columns=COLUMNS))
     assert dict(done.nodes) == {"Person": 20}
 
 
@@ -346,14 +347,14 @@ def test_a_repeated_key_in_text_is_named_with_its_lines(
     source = {"path": str(tmp_path / "p.tsv")} | ({} if header else {"header": False, "names": ["name", "age"]})
     start = run if runner == "tasks" else inline
     with pytest.raises(ValueViolation, match=lines):
-        start(graph._core, request(None, mapping={"sources": {"p": source}, "nodes": {"Person": {"from": "p"}}}))
+        start(access(graph), request(None, mapping={"sources": {"p": source}, "nodes": {"Person": {"from": "p"}}}))
 
 
 def test_missing_input_is_told(graph: og.Graph, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no file"):
-        run(graph._core, request(str(tmp_path / "nothing.jsonl")))
+        run(access(graph), request(str(tmp_path / "nothing.jsonl")))
     with pytest.raises(NotFound, match="contains no record files"):
-        run(graph._core, request(str(tmp_path / "*.jsonl")))
+        run(access(graph), request(str(tmp_path / "*.jsonl")))
     with pytest.raises(BadRequest, match="either data or a mapping"):
         graph.load()
     with pytest.raises(BadRequest, match="unknown runner 'flink'"):
@@ -375,7 +376,7 @@ def test_a_task_that_fails_after_writing_is_repeated_and_nothing_is_doubled(
     graph: og.Graph, spark: Any, monkeypatch: pytest.MonkeyPatch, action: str
 ) -> None:
     monkeypatch.setenv(failpoints.ENVIRONMENT, f"load.split_staged_at_first={action}")
-    done = load(graph._core, request(PEOPLE), SparkTasks(spark), Tuning(split_bytes=900))
+    done = load(access(graph), request(PEOPLE), SparkTasks(spark), Tuning(split_bytes=900))
     assert done.total_entities == len(PEOPLE.splitlines()) == exported(graph).count("\n")
     assert left_behind(graph) == []
 
@@ -396,7 +397,7 @@ def test_a_job_that_keeps_failing_is_told_in_one_line_and_leaves_nothing(
 
 
 def test_skipping_on_spark_gives_the_same_counts(graph: og.Graph, spark: Any) -> None:
-    done = load(graph._core, request(MESSY, on_error="skip"), SparkTasks(spark), Tuning(split_bytes=1500))
+    done = load(access(graph), request(MESSY, on_error="skip"), SparkTasks(spark), Tuning(split_bytes=1500))
     assert {code: done.rejected[code] for code in SET_REFUSALS} == SET_REFUSALS
     assert done.total_entities == len(PEOPLE.splitlines())
 

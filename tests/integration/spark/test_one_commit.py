@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.write.load_rows import LoadMode
+from omnigraph.engine.values.result import LoadMode
 from omnigraph.testing.one_commit import Report, Trial, judge, tidy, watching
 from omnigraph.testing.one_commit_child import ACTOR
 from omnigraph.testing.one_commit_data import MODES, Sizes, write_base, write_input

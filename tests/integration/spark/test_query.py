@@ -211,5 +211,5 @@ def test_views_of_the_past_and_of_branches_are_queried_on_spark(ants: og.Graph) 
     ants.mutate('query q() { insert Ant { k: "a9" } }', branch="side")
     text = q("$a: Ant", "count($a) as n")
     assert ants.branch("side").spark.query(text).rows() == [{"n": 5}]
-    assert ants.query(text, branch="side", snapshot=commit, runner="spark").rows() == [{"n": 4}]
+    assert ants.query(text, branch="side", at=commit, runner="spark").rows() == [{"n": 4}]
     assert ants.query(q("$a: Ant", "$a as who"), runner="spark", node_ids=True).rows()[0] == {"who": "a0"}

@@ -42,7 +42,7 @@ def test_the_change_feed_is_a_stream_that_goes_on_where_it_stopped(graph: og.Gra
     def collect(frame: Any, batch: int) -> None:
         seen.extend((batch, row.commit_id, row.op, row.type, row.id, row.after) for row in frame.collect())
 
-    feed = graph.spark.changes("beginning", types="Person", max_commits="1")
+    feed = graph.spark.changes("beginning", types="Person", max_commits=1)
     drained(feed, tmp_path / "point", collect)
     first = graph.changes.poll(start="beginning", types="Person", limit=1_000)
     expected = [

@@ -63,7 +63,7 @@ def test_a_run_loads_on_a_branch_checks_and_merges(place: Path, graph: og.Graph)
     assert graph.branches.list() == ["main"], "the branch is gone once it is merged"
     assert len(graph.commits.list()) == before + 1
     assert graph.get("Person", "ada") == {"id": "ada", "name": "ada", "age": 36}
-    kept = history(graph._core, "nightly")
+    kept = history(graph, "nightly")
     assert kept == [done]
     assert kept[0].inputs[0].bytes == 16
     assert kept[0].started_at == "2026-01-02T12:00:00.000Z"
@@ -75,13 +75,13 @@ def test_the_same_input_is_taken_in_once(place: Path, graph: og.Graph) -> None:
     again = run(pipeline, graph)
     assert (again.status, again.commit_id) == ("unchanged", first.commit_id)
     assert first.run_id in again.message
-    assert len(history(graph._core, "nightly")) == 1
+    assert len(history(graph, "nightly")) == 1
     assert run(pipeline, graph, force=True).status == "merged"
     (place / "people.csv").write_text("name,age\nada,37\nbob,1\n")
     assert run(pipeline, graph).status == "merged"
     (place / "people.yaml").write_text(MAPPING + "# another word\n")
     assert run(pipeline, graph).status == "merged", "a changed definition is other work"
-    assert [each.status for each in history(graph._core, "nightly")] == ["merged"] * 4
+    assert [each.status for each in history(graph, "nightly")] == ["merged"] * 4
 
 
 def test_a_check_that_finds_rows_keeps_the_data_out(place: Path, graph: og.Graph) -> None:
@@ -113,14 +113,14 @@ def test_a_dry_run_leaves_nothing_behind(place: Path, graph: og.Graph) -> None:
     head = graph.refresh()
     done = run(declared(place), graph, dry_run=True)
     assert (done.status, dict(done.nodes)) == ("rehearsed", {"Person": 1})
-    assert (graph.refresh(), graph.branches.list(), history(graph._core, "nightly")) == (head, ["main"], [])
+    assert (graph.refresh(), graph.branches.list(), history(graph, "nightly")) == (head, ["main"], [])
 
 
 def test_bad_rows_are_on_record_too(place: Path, graph: og.Graph) -> None:
     (place / "people.csv").write_text("name,age\nada,36\nbob,old\n")
     with pytest.raises(ValueViolation):
         run(declared(place), graph)
-    failed = history(graph._core, "nightly")[0]
+    failed = history(graph, "nightly")[0]
     assert failed.status == "failed"
     assert "old" in (failed.message or "")
     assert graph.branches.list() == ["main"], "a branch that holds nothing is not left behind"

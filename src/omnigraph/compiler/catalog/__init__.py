@@ -5,7 +5,6 @@ Knows nothing of tables or data.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,27 +29,23 @@ __all__ = [
     "step_text",
 ]
 
+
 # A read opens a graph and never plans a migration, so each name is loaded when it is first used.
-_HOMES = {
-    "Accepted": "accepted",
-    "Catalog": "model",
-    "Plan": "migrate",
-    "Step": "steps",
-    "UnsupportedChange": "steps",
-    "accept_schema": "accepted",
-    "compile_schema": "accepted",
-    "decode_accepted": "accepted",
-    "decode_state": "decode_ir",
-    "plan_migration": "migrate",
-    "step_json": "steps",
-    "step_text": "steps",
-}
-
-
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    home: Any
+    match name:
+        case "Accepted" | "accept_schema" | "compile_schema" | "decode_accepted":
+            from omnigraph.compiler.catalog import accepted as home
+        case "decode_state":
+            from omnigraph.compiler.catalog import decode_ir as home
+        case "Plan" | "plan_migration":
+            from omnigraph.compiler.catalog import migrate as home
+        case "Catalog":
+            from omnigraph.compiler.catalog import model as home
+        case "Step" | "UnsupportedChange" | "step_json" | "step_text":
+            from omnigraph.compiler.catalog import steps as home
+        case _:
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = getattr(home, name)
     globals()[name] = value
     return value

@@ -10,7 +10,7 @@ import inspect
 import os
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import chain
 from typing import Any, BinaryIO, Literal, TypeVar, get_args, get_origin
@@ -21,6 +21,8 @@ from omnigraph.storage.base.layout import is_storable
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
+_CHECKED = "__checked__"
+
 Kind = Any
 """An annotation: a class, a union, a literal or a generic alias."""
 
@@ -29,7 +31,7 @@ def checked_methods(owner: Class) -> Class:
     """A class decorator: every public method checks its arguments, and so does `__init__`."""
     for name, member in vars(owner).items():
         if inspect.isfunction(member) and (not name.startswith("_") or name == "__init__"):
-            setattr(owner, name, checked(member))
+            setattr(owner, name, member if hasattr(member, _CHECKED) else checked(member))
     return owner
 
 
@@ -44,7 +46,26 @@ def checked(function: Function) -> Function:
         expected[0].check(args, kwargs)
         return function(*args, **kwargs)
 
+    setattr(wrapper, _CHECKED, True)
     return typing.cast("Function", wrapper)
+
+
+def renamed(**former: str) -> Callable[[Function], Function]:
+    """A decorator: the keywords on the left are still taken, as the ones on the right; no signature shows them."""
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            for old, new in former.items():
+                if old in kwargs:
+                    if kwargs.get(new) is not None:
+                        raise BadRequest(f"{new} is given twice: {old} is its former name")
+                    kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return typing.cast("Function", wrapper)
+
+    return decorate
 
 
 class _Expected:
@@ -86,8 +107,12 @@ def accepts(kind: Kind, value: object) -> bool:
         return any(accepts(option, value) for option in options)
     if origin is Literal:
         return any(type(option) is type(value) for option in get_args(kind))  # which one is the verb's business
-    if origin is Sequence:
-        return _is_sequence(value) and all(accepts(item, member) for item in get_args(kind) for member in value)
+    if origin in _SEVERAL:
+        if not isinstance(value, origin) or isinstance(value, str | bytes | bytearray):
+            return False
+        return all(
+            accepts(item, member) for item in get_args(kind) for member in typing.cast("Iterable[object]", value)
+        )
     if origin is Callable:
         return callable(value)
     kind = origin or kind
@@ -123,8 +148,8 @@ def describe(kind: Kind) -> str:
         return " or ".join(dict.fromkeys(words))
     if origin is Literal:
         return " or ".join(repr(option) for option in get_args(kind))
-    if origin is Sequence:
-        return f"a sequence of {describe(get_args(kind)[0])}"
+    if origin in _SEVERAL:
+        return f"a {_SEVERAL[origin]} of {describe(get_args(kind)[0])}"
     if origin is Callable:
         return "a function"
     kind = origin or kind
@@ -139,6 +164,7 @@ _SURE: Mapping[Any, type] = {
     None: type(None),
     type(None): type(None),
 }
+_SEVERAL: Mapping[Any, str] = {Sequence: "sequence", Collection: "collection"}
 _OPEN_ENDED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

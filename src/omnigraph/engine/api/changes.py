@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import BinaryIO
 
 from omnigraph.engine.api.arguments import checked_methods
@@ -13,10 +12,8 @@ from omnigraph.engine.changes.poll import DEFAULT_COMMITS, Cursor, FeedPage, Fee
 from omnigraph.engine.changes.scope import change_scope
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
-from omnigraph.engine.views.targets import branch_named
+from omnigraph.engine.views.targets import Names, branch_named
 from omnigraph.errors import BadRequest
-
-Names = Iterable[str] | str | None
 
 
 @checked_methods

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from omnigraph.engine.api.arguments import checked_methods
@@ -15,14 +15,13 @@ from omnigraph.engine.changes.scope import change_scope
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.merge.replay import ReplayCall, ReplayKind, ReplayResult, preview_replay, replay
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.targets import branch_named, commit_named, require_branch
+from omnigraph.engine.views.targets import Names, branch_named, commit_named, require_branch
 from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.protocol.branches import list_branches
 
 Listing: TypeAlias = list[GraphCommit]  # the method `list` hides the builtin inside the class
 Entries: TypeAlias = list[LogEntry]
-Names: TypeAlias = Iterable[str] | str | None
 
 
 @checked_methods
@@ -78,32 +77,32 @@ class Commits:
         self,
         commit: str | GraphCommit,
         *,
-        onto: str | None = None,
+        branch: str | None = None,
         preview: bool = False,
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
     ) -> ReplayResult:
         """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
-        return self._replay("revert", commit, onto, MergeOptions(strategy, properties, resolve or {}), preview)
+        return self._replay("revert", commit, branch, MergeOptions(strategy, properties, resolve or {}), preview)
 
     def cherry_pick(
         self,
         commit: str | GraphCommit,
         *,
-        onto: str | None = None,
+        branch: str | None = None,
         preview: bool = False,
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
     ) -> ReplayResult:
         """Apply what a commit changed to this branch, or to another one, as a new commit."""
-        return self._replay("cherry_pick", commit, onto, MergeOptions(strategy, properties, resolve or {}), preview)
+        return self._replay("cherry_pick", commit, branch, MergeOptions(strategy, properties, resolve or {}), preview)
 
     def _replay(
-        self, kind: ReplayKind, commit: str | GraphCommit, onto: str | None, options: MergeOptions, preview: bool
+        self, kind: ReplayKind, commit: str | GraphCommit, branch: str | None, options: MergeOptions, preview: bool
     ) -> ReplayResult:
-        target = self._named(onto)
+        target = self._named(branch)
         self._core.require_open() if preview else self._core.require_change(self._actor, target)
         require_branch(self._core, target)
         found = commit_named(self._core, commit, self._branch)

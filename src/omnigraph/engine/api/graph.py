@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.api import runners
-from omnigraph.engine.api.arguments import checked, checked_methods
-from omnigraph.engine.api.graph_at import Past
+from omnigraph.engine.api.access import access
+from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.maintenance import Upkeep
-from omnigraph.engine.api.runners import LoadRequest, OnError
+from omnigraph.engine.api.runners import LoadRequest, Runners
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
-from omnigraph.engine.read.frames.budget import Limits
-from omnigraph.engine.read.query import ReadCall, run_query
-from omnigraph.engine.read.shape.result import Result
-from omnigraph.engine.values.result import LoadResult, MutationResult
-from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.entity import entity_at
-from omnigraph.engine.views.export_lock import cut_of
-from omnigraph.engine.views.lifecycle import StrPath, create_graph, open_graph, read_source
-from omnigraph.engine.views.targets import Target, branch_named, commit_named, state_of
-from omnigraph.engine.views.time_travel import commit_at_time, state_at_commit, state_at_version
-from omnigraph.engine.views.view import View
-from omnigraph.errors import BadRequest
+from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError, parse_mode
+from omnigraph.engine.views.lifecycle import StrPath, Text, open_graph, read_source
+from omnigraph.engine.views.table_tasks import Runner, SparkPlace
+from omnigraph.engine.views.targets import branch_named
 from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.external_blobs import ExternalBlobPolicy, policy_of
+from omnigraph.policy.visibility import Visibility
 from omnigraph.settings import DEFAULTS, Settings
-from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.protocol import recovery
 
 # A process that only reads is spared what the other verbs need: those import it when they are called.
@@ -43,56 +34,34 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.schema import Schema
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
-    from omnigraph.engine.changes.diff import Difference
 
 
-@checked
-def init(
-    uri: StrPath,
-    schema: StrPath,
-    *,
-    actor: str | None = None,
-    force: bool = False,
-    settings: Settings = DEFAULTS,
-    external_blobs: Sequence[str] | ExternalBlobPolicy = (),
-) -> Graph:
-    """Create a graph at a path or `s3://` URI and open it; an existing graph is refused.
-
-    `schema` is schema text or the path of a `.pg` file. `force` accepts schema files that an interrupted
-    initialization left behind. `external_blobs` is that of `open`.
-    """
-    policy_of(external_blobs)  # before anything is created
-    create_graph(uri, schema, force=force, settings=settings)
-    return open(uri, actor=actor, settings=settings, external_blobs=external_blobs)
-
-
-@checked
-def open(
+def open_handle(
     uri: StrPath,
     branch: str = "main",
     actor: str | None = None,
     read_only: bool = False,
     *,
+    runners: Runners,
     settings: Settings = DEFAULTS,
     policy: PolicyEngine | None = None,
     external_blobs: Sequence[str] | ExternalBlobPolicy = (),
 ) -> Graph:
-    """Open a graph; unless `read_only`, interrupted writes of dead processes are resolved first.
-
-    With a `policy`, every write asks it first whether `actor` may. `external_blobs` are the `s3://` prefixes and
-    `file:///` directories below which new blobs may refer to objects instead of holding bytes; by default none.
-    """
-    allowed = policy_of(external_blobs)
-    core = open_graph(uri, read_only=read_only, settings=settings, policy=policy, external_blobs=allowed)
-    return Graph(core, actor=actor).branch(branch)
+    """Open a graph with the runners of the package above; users call `omnigraph.open`, which brings them along."""
+    core = open_graph(
+        uri,
+        read_only=read_only,
+        settings=settings,
+        policy=policy,
+        external_blobs=policy_of(external_blobs),
+        tasks=runners,
+    )
+    return Graph(core, runners, actor=actor).branch(branch)
 
 
 @checked_methods
 class Graph(Upkeep):
     """An opened graph, bound to one branch; safe to share between threads, and a context manager."""
-
-    def __init__(self, core: Core, branch: str | None = None, actor: str | None = None) -> None:
-        super().__init__(core, branch, actor)
 
     # --- what it is ------------------------------------------------------------------------------
 
@@ -108,12 +77,18 @@ class Graph(Upkeep):
 
     @property
     def read_only(self) -> bool:
+        """Whether this graph was opened for reading only."""
         return self._core.read_only
 
     @property
     def policy(self) -> PolicyEngine | None:
         """What decides about writes, if anything does."""
         return self._core.policy
+
+    @property
+    def visibility(self) -> Visibility | None:
+        """What reads may see; None when that is everything."""
+        return self._core.visibility
 
     @property
     def branches(self) -> Branches:
@@ -150,84 +125,25 @@ class Graph(Upkeep):
 
         return Schema(self._core, self._branch, self.actor)
 
-    # --- other places and times ------------------------------------------------------------------
+    # --- other handles on the same graph ---------------------------------------------------------
 
     def branch(self, name: str) -> Graph:
         """Another handle on the same graph, bound to an existing branch."""
         bound = branch_named(name, self._branch)
         self._core.state(bound)
-        return Graph(self._core, bound, self.actor)
+        return Graph(self._core, self._runners, bound, self.actor)
 
-    def at(
-        self,
-        commit: str | GraphCommit | None = None,
-        *,
-        version: int | None = None,
-        time: str | datetime | None = None,
-    ) -> Past:
-        """The graph as it was at a commit (its id or a tag), at a manifest version of this branch, or at an instant."""
-        if sum(given is not None for given in (commit, version, time)) != 1:
-            raise BadRequest("name one moment: a commit, version=… or time=…")
-        if version is not None:
-            state = state_at_version(self._core, self._branch, version)
-        else:
-            state = state_at_commit(self._core, self._resolve(commit, time))
-        return Past(self._core, self._core.view_of(state, self._core.schemas.of(self._core.state(self._branch))))
+    def with_actor(self, actor: str | None) -> Graph:
+        """Another handle on the same graph, for another actor."""
+        return Graph(self._core, self._runners, self._branch, actor)
 
-    def _resolve(self, commit: str | GraphCommit | None, time: str | datetime | None) -> GraphCommit:
-        if time is not None:
-            return commit_at_time(self._core, self._branch, time)
-        assert commit is not None
-        return commit_named(self._core, commit, self._branch)
+    def with_policy(self, policy: PolicyEngine | None) -> Graph:
+        """Another handle on the same graph, whose writes another policy decides about."""
+        return Graph(replace(self._core, policy=policy), self._runners, self._branch, self.actor)
 
-    def view(self, branch: str | None = None) -> View:
-        """The newest view of this handle's branch, or of another one."""
-        return self._core.view(self._named(branch))
-
-    def export(
-        self,
-        target: StrPath | BinaryIO,
-        types: Sequence[str] = (),
-        *,
-        branch: str | None = None,
-        format: str = "jsonl",
-    ) -> int:
-        """Write every entity, or those of some types, and return the number of bytes.
-
-        As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
-        """
-        here = self if branch is None else self.branch(branch)
-        with cut_of(self._core.store).held():
-            # Only the formats that are written together with their schema need its text.
-            schema = "" if format == "jsonl" else here.schema.source
-            return runners.export(here.view(), schema, target, types, format)
-
-    def get(
-        self, type_name: str, entity_id: str, at: str | GraphCommit | None = None, *, branch: str | None = None
-    ) -> dict[str, Any] | None:
-        """One entity as flat JSON, now or at a commit; None when the row, or its type, was not there."""
-        view = self.view(branch) if at is None else self.at(at).view()
-        return entity_at(view, type_name, entity_id)
-
-    def diff(
-        self,
-        before: Target,
-        after: Target | None = None,
-        *,
-        kinds: Sequence[str] | str | None = None,
-        types: Sequence[str] | str | None = None,
-        ops: Sequence[str] | str | None = None,
-    ) -> Difference:
-        """What is different in `after` (by default this branch) compared with `before`.
-
-        Each is a branch, a tag, a commit, a manifest version of this branch, an instant, or what `at` returned.
-        """
-        from omnigraph.engine.changes.diff import difference
-        from omnigraph.engine.changes.scope import change_scope
-
-        old = state_of(self._core, before, self._branch)
-        new = self._core.state(self._branch) if after is None else state_of(self._core, after, self._branch)
-        return difference(self._core, old, new, change_scope(kinds, types, ops))
+    def with_visibility(self, visibility: Visibility | None) -> Graph:
+        """Another handle on the same graph, for a reader who may not see all of it; None shows everything."""
+        return Graph(self._core.with_visibility(visibility), self._runners, self._branch, self.actor)
 
     def refresh(self) -> str | None:
         """Resolve what interrupted writers left on the way, and return the id of the newest commit."""
@@ -243,38 +159,11 @@ class Graph(Upkeep):
         self._branch = bound
         return head
 
-    # --- reading ---------------------------------------------------------------------------------
-
-    def query(
-        self,
-        source: StrPath,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        *,
-        branch: str | None = None,
-        snapshot: str | GraphCommit | None = None,
-        runner: str = "auto",
-        limits: Limits | None = None,
-        embedder: Embedder | None = None,
-        cancel: threading.Event | None = None,
-        node_ids: bool = False,
-    ) -> Result:
-        """Run a read on this branch, on another one, or as of a commit (`snapshot`).
-
-        `limits` bounds time and rows; setting `cancel` from another thread stops it. A returned node is an object,
-        with `node_ids` only its id.
-        """
-        here = self if branch is None else self.branch(branch)
-        view = here.view() if snapshot is None else here.at(snapshot).view()
-        keep = not self.read_only
-        call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
-        return run_query(view, call)
-
     # --- writing ---------------------------------------------------------------------------------
 
     def mutate(
         self,
-        source: StrPath,
+        source: Text,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
         branch: str | None = None,
@@ -298,22 +187,26 @@ class Graph(Upkeep):
     def load(
         self,
         data: Any = None,
-        mode: str = "append",
+        mode: LoadMode = "append",
         *,
+        # what the data is
         type: str | None = None,
         edge: str | None = None,
         columns: Mapping[str, str] | None = None,
         mapping: Mapping[str, Any] | StrPath | None = None,
+        # where it goes
         branch: str | None = None,
         from_: str | None = None,
         if_commit: str | None = None,
-        runner: str = "auto",
+        # what becomes of bad rows
         on_error: OnError = "stop",
         rejects: StrPath | None = None,
         max_errors: int | None = None,
+        # how it is done
+        runner: Runner = "auto",
+        spark: SparkPlace = None,
         dry_run: bool = False,
         progress: Callable[[Any], None] | None = None,
-        spark: Any = None,
         embedder: Embedder | None = None,
         no_embed: bool = False,
         no_build: bool = False,
@@ -329,8 +222,6 @@ class Graph(Upkeep):
         configured provider, or by `embedder`; `no_embed` leaves them null.
         Types of main that got 100,000 rows or more are indexed afterwards, in a commit of its own, unless `no_build`.
         """
-        from omnigraph.engine.write.load_rows import parse_mode
-
         named = self._named(branch)
         base = None if from_ is None else branch_named(from_, self._branch) or "main"
         self._require_load(named, base)
@@ -355,7 +246,7 @@ class Graph(Upkeep):
             no_embed=no_embed,
             no_build=no_build,
         )
-        return runners.run(self._core, request, runner)
+        return runners.run_load(self._runners, access(self), request, runner)
 
     def transaction(
         self,
@@ -364,20 +255,21 @@ class Graph(Upkeep):
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
     ) -> Transaction:
-        """Several writes that arrive together: `with graph.transaction() as tx:` gives a handle on a private branch.
+        """Several writes that arrive together: `with graph.transaction() as tx:`, then `tx.mutate(…)`, `tx.load(…)`.
 
-        It is merged into this branch when the block ends, and dropped when it raises; the options are those of merge.
+        They go to a private branch, which is merged into this one when the block ends and dropped when it raises; the
+        options are those of merge.
         """
-        from omnigraph.engine.api.transaction import Transaction  # a transaction is itself a graph
+        from omnigraph.engine.api.transaction import Transaction
 
         self._core.require_change(self.actor, self._branch)
-        return Transaction(self._core, self._branch, self.actor, MergeOptions(strategy, properties, resolve or {}))
+        return Transaction(self, MergeOptions(strategy, properties, resolve or {}))
 
     # --- lifetime --------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Let go of open files; every handle of this graph that came from the same `open` is closed."""
-        self._core.closed = True
+        self._core.closed.set()
         self._core.tables.clear()
 
     def __enter__(self) -> Graph:

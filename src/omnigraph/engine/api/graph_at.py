@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.reader import Reader
+from omnigraph.engine.api.runners import Runners
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.view import View
 
@@ -12,8 +13,8 @@ from omnigraph.engine.views.view import View
 class Past(Reader):
     """One moment of a graph; it never changes, whatever is committed afterwards."""
 
-    def __init__(self, core: Core, view: View) -> None:
-        super().__init__(core)
+    def __init__(self, core: Core, runners: Runners, view: View) -> None:
+        super().__init__(core, runners)
         self._view = view
 
     def view(self) -> View:

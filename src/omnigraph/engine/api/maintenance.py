@@ -7,10 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from omnigraph.engine.api.arguments import checked_methods
-from omnigraph.engine.api.reader import Reader
-from omnigraph.engine.maintenance.index_builds import IndexRunner
-from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.targets import branch_named
+from omnigraph.engine.api.branch_reader import BranchReader
+from omnigraph.engine.views.table_tasks import Runner
 
 if TYPE_CHECKING:
     from omnigraph.engine.maintenance.cleanup import CleanupReport
@@ -20,13 +18,8 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Upkeep(Reader):
+class Upkeep(BranchReader):
     """What an operator does to a graph; it changes how rows are stored, never which rows there are."""
-
-    def __init__(self, core: Core, branch: str | None = None, actor: str | None = None) -> None:
-        super().__init__(core)
-        self._branch = branch
-        self.actor = actor
 
     def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
         """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
@@ -34,7 +27,7 @@ class Upkeep(Reader):
 
         return report_indexes(self._core.view(self._named(branch)))
 
-    def ensure_indices(self, *, branch: str | None = None, runner: IndexRunner = "auto") -> list[PendingIndex]:
+    def ensure_indices(self, *, branch: str | None = None, runner: Runner = "auto") -> list[PendingIndex]:
         """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet.
 
         `runner="spark"` builds them in Spark tasks, `"inline"` here; `"auto"` takes a running Spark for large tables.
@@ -45,7 +38,7 @@ class Upkeep(Reader):
         return ensure_indices(self._core, self._named(branch), runner=runner)
 
     def optimize(
-        self, *, progress: Callable[[int, int], None] | None = None, runner: IndexRunner = "auto"
+        self, *, progress: Callable[[int, int], None] | None = None, runner: Runner = "auto"
     ) -> list[DatasetStats]:
         """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same.
 
@@ -87,6 +80,3 @@ class Upkeep(Reader):
         require_main(self._branch, "cleanup")
         policy = Policy(keep, None if older_than is None else parse_duration(older_than))
         return cleanup(self._core, policy, confirm=confirm, progress=progress)
-
-    def _named(self, branch: str | None) -> str | None:
-        return branch_named(branch, self._branch)

@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.runners import Runners
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation
-from omnigraph.engine.read.query import ReadCall, explain_query, run_query
+from omnigraph.engine.read.query import ReadCall, explain_query
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.entity import entity_at
 from omnigraph.engine.views.export_lock import cut_of
-from omnigraph.engine.views.lifecycle import StrPath, read_source
+from omnigraph.engine.views.lifecycle import StrPath, Text, read_source
+from omnigraph.engine.views.table_tasks import Runner
 from omnigraph.engine.views.view import View
 from omnigraph.storage.manifest.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
+    from omnigraph.engine.api.analytics import Analytics
+    from omnigraph.engine.api.spark import SparkView
     from omnigraph.engine.views.blob import Blob
 
 
@@ -29,22 +33,24 @@ if TYPE_CHECKING:
 class Reader(ABC):
     """Reads one graph; subclasses say which view."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, runners: Runners) -> None:
         self._core = core
+        self._runners = runners
 
     @abstractmethod
     def view(self) -> View:
         """What reads see right now: one snapshot, its catalog and its head commit."""
 
     @property
-    def spark(self) -> Any:
+    def spark(self) -> SparkView:
         """What this sees right now as Spark frames: `graph.spark.read("Person")` (needs omnigraph[spark])."""
-        return runners.spark_reader(self.view())
+        runners.require_spark(self._runners)
+        return self._runners.spark(self.view())
 
     @property
-    def analytics(self) -> Any:
+    def analytics(self) -> Analytics:
         """PageRank, components, communities, triangles, degrees and distances: `graph.analytics.pagerank("Knows")`."""
-        return runners.analytics(self)
+        return self._runners.analytics(self)
 
     def snapshot(self) -> Snapshot:
         """Which version of each table is visible."""
@@ -55,12 +61,7 @@ class Reader(ABC):
 
         As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
         """
-        if format != "jsonl":
-            self._core.require_everything_visible("an export with its schema")
-        view = self.view()
-        source = self._core.schemas.of(self._core.state(view.branch)).source
-        with cut_of(self._core.store).held():
-            return runners.export(view, source, target, types, format)
+        return self._export(self.view(), target, types, format)
 
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
         """One entity as flat JSON, or None when there is no such row."""
@@ -74,11 +75,11 @@ class Reader(ABC):
 
     def query(
         self,
-        source: StrPath,
+        source: Text,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
         *,
-        runner: str = "auto",
+        runner: Runner = "auto",
         limits: Limits | None = None,
         embedder: Embedder | None = None,
         cancel: threading.Event | None = None,
@@ -91,8 +92,20 @@ class Reader(ABC):
         """
         keep = not self._core.read_only
         call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
-        return run_query(self.view(), call)
+        return runners.run_read(self._runners, self.view(), call)
 
-    def explain(self, source: StrPath, name: str | None = None, params: Mapping[str, Any] | None = None) -> Explanation:
+    def explain(self, source: Text, name: str | None = None, params: Mapping[str, Any] | None = None) -> Explanation:
         """The plan that `query` would run; print it, or take it as data with `to_dict()`."""
         return explain_query(self.view(), ReadCall(read_source(source), name, params))
+
+    def _export(self, view: View, target: StrPath | BinaryIO, types: Sequence[str], format: str) -> int:
+        """JSON lines are written here; every other format, together with its schema, by the runners."""
+        if format == "jsonl":
+            from omnigraph.engine.changes.export_file import write_export
+
+            with cut_of(self._core.store).held():
+                return write_export(view, target, types)
+        self._core.require_everything_visible("an export with its schema")
+        schema = self._core.schemas.of(self._core.state(view.branch)).source
+        with cut_of(self._core.store).held():
+            return self._runners.export(view, schema, target, types, format)

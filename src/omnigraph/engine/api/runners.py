@@ -1,29 +1,33 @@
-"""Who runs a load: this process, or a package above the engine that has registered itself under a name."""
+"""Who runs what is too large for one thread: the interface to the package above the engine, and the choice of a runner.
+
+Whoever opens a graph hands in the runners; see `omnigraph.assembly`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from omnigraph.engine.values.result import LoadResult
+from omnigraph.engine.api.access import Access
+from omnigraph.engine.read.query import ReadCall, run_query
+from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.values.result import LoadMode, LoadResult, OnError
 from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.lifecycle import StrPath
+from omnigraph.engine.views.table_tasks import Runner, SparkPlace, TableTasks, parse_runner
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
 
 # Reads come through here too; they never load, so loads import what they need when they run.
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
-    from omnigraph.engine.write.load_rows import LoadMode
-
-OnError = Literal["stop", "skip"]
+    from omnigraph.engine.api.analytics import Analytics
+    from omnigraph.engine.api.reader import Reader
+    from omnigraph.engine.api.spark import SparkView
 
 # A JVM start would dwarf anything smaller.
 INLINE_BYTES = 32 << 20
-# Runners outside the engine register themselves when their package is imported, by name, for the first such load.
-_PIPELINE = "omnigraph.pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,79 +53,80 @@ class LoadRequest:
     max_errors: int | None = None
     dry_run: bool = False
     progress: Callable[[Any], None] | None = None
-    spark: Any = None
+    spark: SparkPlace = None
     embedder: Embedder | None = None
     no_embed: bool = False
     no_build: bool = False
 
 
-Runner = Callable[[Core, LoadRequest], LoadResult]
-_registered: dict[str, Runner] = {}
+class Runners(TableTasks, Protocol):
+    """What a package above the engine does for a graph that is opened with it."""
+
+    def load_on_spark(self, graph: Access, request: LoadRequest) -> LoadResult:
+        """Load by Spark tasks."""
+        ...
+
+    def load_in_tasks(self, graph: Access, request: LoadRequest) -> LoadResult:
+        """The same load in this process, task by task."""
+        ...
+
+    def query_on_spark(self, view: View, call: ReadCall) -> Result:
+        """The rows of a read, computed by Spark."""
+        ...
+
+    def export(self, view: View, schema: str, target: StrPath | BinaryIO, types: Sequence[str], format: str) -> int:
+        """Write a view in a format other than JSON lines and return the number of bytes."""
+        ...
+
+    def spark(self, view: View) -> SparkView:
+        """A view as Spark sees it."""
+        ...
+
+    def analytics(self, reader: Reader) -> Analytics:
+        """The algorithms on what a handle sees."""
+        ...
 
 
-def register(name: str, runner: Runner) -> None:
-    """Make a runner available under a name."""
-    _registered[name] = runner
-
-
-def run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
+def run_load(runners: Runners, graph: Access, request: LoadRequest, runner: Runner) -> LoadResult:
     """Run a load where the caller said, or where its size belongs (`auto`); a large one leaves its indexes built."""
-    done = _run(core, request, runner)
+    done = _run(runners, graph, request, runner)
     if request.branch is None and not request.dry_run and not request.no_build:
         from omnigraph.engine.maintenance.indexes import build_after
 
-        build_after(core, done, request.spark)
+        build_after(graph._core, done, request.spark)
     return done
 
 
-def _run(core: Core, request: LoadRequest, runner: str) -> LoadResult:
+def run_read(runners: Runners, view: View, call: ReadCall) -> Result:
+    """Run a read where the caller said; `auto` is this process."""
+    if call.runner == "spark":
+        require_spark(runners)
+        return runners.query_on_spark(view, call)
+    return run_query(view, call)
+
+
+def require_spark(runners: Runners) -> None:
+    """Refuse what only Spark can do where it is not installed."""
+    if not runners.is_installed():
+        raise BadRequest("the spark runner needs pyspark: install omnigraph[spark]")
+
+
+def _run(runners: Runners, graph: Access, request: LoadRequest, runner: Runner) -> LoadResult:
     if (request.data is None) == (request.mapping is None):
         raise BadRequest("load takes either data or a mapping")
     from omnigraph.engine.intake.sources import given
 
     request = replace(request, data=given(request.data))
-    match _chosen(request) if runner == "auto" else runner:
-        case "inline":
-            return _registered_runner("tasks")(core, request) if _is_selective(request) else _inline(core, request)
-        case "spark":
-            if find_spec("pyspark") is None:
-                raise BadRequest("the spark runner needs pyspark: install omnigraph[spark]")
-            return _registered_runner("spark")(core, request)
-    raise BadRequest(f"unknown runner '{runner}' (expected auto, inline or spark)")
+    if (_chosen(runners, request) if parse_runner(runner) == "auto" else runner) == "spark":
+        require_spark(runners)
+        return runners.load_on_spark(graph, request)
+    return runners.load_in_tasks(graph, request) if _is_selective(request) else _inline(graph._core, request)
 
 
-def spark_reader(view: View) -> Any:
-    """A view as Spark sees it; made by the pipeline."""
-    if find_spec("pyspark") is None:
-        raise BadRequest("reading with Spark needs pyspark: install omnigraph[spark]")
-    return import_module(f"{_PIPELINE}.spark.reader").SparkReader(view)
-
-
-def export(view: View, schema: str, target: Any, types: Sequence[str], format: str) -> int:
-    """Write a view: JSON lines here, every other format by the pipeline."""
-    if format == "jsonl":
-        from omnigraph.engine.changes.export_file import write_export
-
-        return write_export(view, target, types)
-    written: int = import_module(f"{_PIPELINE}.formats.exporters").export_view(view, schema, target, types, format)
-    return written
-
-
-def analytics(reader: Any) -> Any:
-    """The algorithms on what a reader sees; made by the pipeline."""
-    return import_module(f"{_PIPELINE}.analytics").Analytics(reader)
-
-
-def _registered_runner(name: str) -> Runner:
-    if name not in _registered:
-        import_module(_PIPELINE)
-    return _registered[name]
-
-
-def _chosen(request: LoadRequest) -> str:
+def _chosen(runners: Runners, request: LoadRequest) -> Runner:
     if request.spark is not None or type(request.data).__module__.startswith("pyspark."):
         return "spark"
-    if find_spec("pyspark") is None:
+    if not runners.is_installed():
         return "inline"
     from omnigraph.engine.intake.files import RECORD_SUFFIXES, TABLE_SUFFIXES
     from omnigraph.engine.intake.mapping import described, mapped_files
@@ -137,7 +142,7 @@ def _chosen(request: LoadRequest) -> str:
     return _for_size(sum(file.size for file in input_files(request.data, suffixes)))
 
 
-def _for_size(size: int) -> str:
+def _for_size(size: int) -> Runner:
     return "inline" if size <= INLINE_BYTES else "spark"
 
 
@@ -148,7 +153,8 @@ def _is_selective(request: LoadRequest) -> bool:
 
 def _inline(core: Core, request: LoadRequest) -> LoadResult:
     from omnigraph.engine.intake.sources import decoder_of, mapping_decoder
-    from omnigraph.engine.write.load import LoadCall, run_load
+    from omnigraph.engine.write.load import LoadCall
+    from omnigraph.engine.write.load import run_load as load_at_once
 
     if request.mapping is not None:
         decode = mapping_decoder(request.mapping)
@@ -164,4 +170,4 @@ def _inline(core: Core, request: LoadRequest) -> LoadResult:
         request.embedder,
         request.no_embed,
     )
-    return run_load(core, call, dry_run=request.dry_run)
+    return load_at_once(core, call, dry_run=request.dry_run)

@@ -8,7 +8,7 @@ from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.schema.apply import SchemaApplied, apply_schema, plan_schema
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
-from omnigraph.engine.views.lifecycle import StrPath, read_source
+from omnigraph.engine.views.lifecycle import Text, read_source
 from omnigraph.policy.actions import Action
 
 
@@ -37,7 +37,7 @@ class Schema:
         """Identifies the accepted schema, identities included."""
         return self.catalog.ir_hash
 
-    def plan(self, desired: StrPath, *, allow_data_loss: bool = False) -> Plan:
+    def plan(self, desired: Text, *, allow_data_loss: bool = False) -> Plan:
         """The steps from the accepted schema to a desired one (text, or the path of a `.pg` file); changes nothing.
 
         `print(plan)` is for people, `plan.to_json()` for programs.
@@ -45,7 +45,7 @@ class Schema:
         self._core.require_everything_visible("a schema plan")
         return plan_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss)
 
-    def apply(self, desired: StrPath, *, allow_data_loss: bool = False) -> SchemaApplied:
+    def apply(self, desired: Text, *, allow_data_loss: bool = False) -> SchemaApplied:
         """Change the schema in one commit, or not at all; refused while other branches than `main` exist.
 
         What the new schema leaves out stays readable in older commits, unless `allow_data_loss` reclaims it at once.

@@ -3,40 +3,144 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
+from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.merge.merge import MergeCall, merge_branches
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult
-from omnigraph.engine.views.core import Core
+from omnigraph.engine.read.frames.budget import Limits
+from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError
+from omnigraph.engine.views.lifecycle import StrPath, Text
+from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.errors import BadRequest, OmnigraphError, Retry
 from omnigraph.ids import new_ulid
 from omnigraph.storage.protocol.branches import create_branch, delete_branch
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 _log = logging.getLogger(__name__)
 _MERGE_ATTEMPTS = 8
 
 
-class Transaction(Graph):
-    """A graph handle on a private branch; leaving the block merges it, an exception drops it.
+@checked_methods
+class Transaction:
+    """Writes that arrive together; leaving the block merges them, an exception drops them.
 
     Writes and reads inside see each other; others do not see them. What others commit meanwhile is merged with, and
-    a contradiction raises MergeConflicts with nothing written. `result` is the merge.
+    a contradiction raises MergeConflicts with nothing written. `graph` is the handle on the private branch, for every
+    other verb, and `result` is the merge.
     """
 
-    def __init__(self, core: Core, target: str | None, actor: str | None, options: MergeOptions) -> None:
-        super().__init__(core, f"transaction-{new_ulid()}", actor)
+    def __init__(self, target: Graph, options: MergeOptions) -> None:
         self.target = target
         self.options = options
         self.result: MergeResult | None = None
+        self._core = target._core
+        self._branch = f"transaction-{new_ulid()}"
+        self._graph: Graph | None = None
         self._entered = False
+
+    @property
+    def graph(self) -> Graph:
+        """A handle on the private branch; it exists while the block runs."""
+        if self._graph is None:
+            raise BadRequest("this transaction is not open; use it inside its `with` block")
+        return self._graph
+
+    def query(
+        self,
+        source: Text,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        runner: Runner = "auto",
+        limits: Limits | None = None,
+        embedder: Embedder | None = None,
+        cancel: threading.Event | None = None,
+        node_ids: bool = False,
+    ) -> Result:
+        """Run a read on what the transaction has written so far; the options are those of `Graph.query`."""
+        return self.graph.query(
+            source,
+            name,
+            params,
+            runner=runner,
+            limits=limits,
+            embedder=embedder,
+            cancel=cancel,
+            node_ids=node_ids,
+        )
+
+    def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
+        """One entity as flat JSON, or None when there is no such row."""
+        return self.graph.get(type_name, entity_id)
+
+    def mutate(
+        self,
+        source: Text,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        embedder: Embedder | None = None,
+        no_embed: bool = False,
+    ) -> MutationResult:
+        """Run a mutation as a part of the transaction; the options are those of `Graph.mutate`."""
+        return self.graph.mutate(source, name, params, embedder=embedder, no_embed=no_embed)
+
+    def load(
+        self,
+        data: Any = None,
+        mode: LoadMode = "append",
+        *,
+        # what the data is
+        type: str | None = None,
+        edge: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        mapping: Mapping[str, Any] | StrPath | None = None,
+        # what becomes of bad rows
+        on_error: OnError = "stop",
+        rejects: StrPath | None = None,
+        max_errors: int | None = None,
+        # how it is done
+        runner: Runner = "auto",
+        spark: SparkPlace = None,
+        progress: Callable[[Any], None] | None = None,
+        embedder: Embedder | None = None,
+        no_embed: bool = False,
+    ) -> LoadResult:
+        """Load records or a frame as a part of the transaction; the options are those of `Graph.load`."""
+        return self.graph.load(
+            data,
+            mode,
+            type=type,
+            edge=edge,
+            columns=columns,
+            mapping=mapping,
+            on_error=on_error,
+            rejects=rejects,
+            max_errors=max_errors,
+            runner=runner,
+            spark=spark,
+            progress=progress,
+            embedder=embedder,
+            no_embed=no_embed,
+        )
+
+    # --- the block -------------------------------------------------------------------------------
 
     def __enter__(self) -> Transaction:
         if self._entered:
             raise BadRequest("a transaction can be entered only once")
         self._entered = True
-        self._core.policy_branch[self.branch_name] = self.target or "main"
-        create_branch(self._core.store, self.branch_name, source=self.target or "main")
+        self._core.policy_branch[self._branch] = self.target.branch_name
+        create_branch(self._core.store, self._branch, source=self.target.branch_name)
+        self._graph = Graph(self._core, self.target._runners, self._branch, self.target.actor)
         return self
 
     def __exit__(
@@ -46,11 +150,12 @@ class Transaction(Graph):
             if error is None:
                 self.result = self._merge()
         finally:
+            self._graph = None
             self._drop()
-            self._core.policy_branch.pop(self.branch_name, None)
+            self._core.policy_branch.pop(self._branch, None)
 
     def _merge(self) -> MergeResult:
-        call = MergeCall(self._branch, self.target, self.options, self.actor)
+        call = MergeCall(self._branch, self.target._branch, self.options, self.target.actor)
         for _ in range(_MERGE_ATTEMPTS - 1):
             try:
                 return merge_branches(self._core, call)
@@ -60,7 +165,7 @@ class Transaction(Graph):
 
     def _drop(self) -> None:
         try:
-            delete_branch(self._core.store, self.branch_name)
+            delete_branch(self._core.store, self._branch)
         except OmnigraphError as trouble:
             # Whether the block succeeded is decided already; the branch can be deleted by hand.
-            _log.warning("the private branch '%s' of a transaction was not deleted: %s", self.branch_name, trouble)
+            _log.warning("the private branch '%s' of a transaction was not deleted: %s", self._branch, trouble)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from omnigraph.engine.views.targets import Names
 from omnigraph.errors import BadRequest
 
 Kind = Literal["node", "edge"]
@@ -42,16 +42,12 @@ class ChangeScope:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def change_scope(
-    kinds: Iterable[str] | str | None = None,
-    types: Iterable[str] | str | None = None,
-    ops: Iterable[str] | str | None = None,
-) -> ChangeScope:
+def change_scope(kinds: Names = None, types: Names = None, ops: Names = None) -> ChangeScope:
     """The filter a caller described; a dimension that is left out lets everything through."""
     return ChangeScope(_chosen("kind", kinds, KINDS), _listed(types), _chosen("op", ops, OPS))
 
 
-def _chosen(name: str, given: Iterable[str] | str | None, known: tuple[str, ...]) -> tuple[str, ...]:
+def _chosen(name: str, given: Names, known: tuple[str, ...]) -> tuple[str, ...]:
     chosen = _listed(given)
     for value in chosen:
         if value not in known:
@@ -59,7 +55,7 @@ def _chosen(name: str, given: Iterable[str] | str | None, known: tuple[str, ...]
     return () if len(chosen) == len(known) else chosen
 
 
-def _listed(given: Iterable[str] | str | None) -> tuple[str, ...]:
+def _listed(given: Names) -> tuple[str, ...]:
     if given is None:
         return ()
     return tuple(sorted({given} if isinstance(given, str) else set(given)))

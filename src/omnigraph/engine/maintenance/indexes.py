@@ -21,6 +21,7 @@ from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.values.pushdown import column_name
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.table_tasks import SparkPlace
 from omnigraph.engine.views.view import View
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage.lance.tables import IndexInfo, IndexSpec, TableHandle
@@ -204,7 +205,7 @@ def ensure_indices(
     only: Collection[str] | None = None,
     extend: bool = False,
     runner: str = "auto",
-    spark: Any = None,
+    spark: SparkPlace = None,
 ) -> list[PendingIndex]:
     """Build the declared indexes that are missing, all in one commit, and say which cannot be built yet.
 
@@ -242,7 +243,7 @@ def ensure_indices(
     return pending
 
 
-def build_after(core: Core, done: LoadResult, spark: Any = None) -> None:
+def build_after(core: Core, done: LoadResult, spark: SparkPlace = None) -> None:
     """Index the tables of main that a load has filled; the load stands whatever becomes of this."""
     counts = {f"node:{name}": rows for name, rows in done.nodes.items()}
     counts |= {f"edge:{name}": rows for name, rows in done.edges.items()}

@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from omnigraph.engine.maintenance.index_builds import IndexBuilder, index_builder
+from omnigraph.engine.maintenance.index_builds import index_builder
 from omnigraph.engine.maintenance.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.table_tasks import IndexBuilder
 from omnigraph.errors import BadRequest, OmnigraphError, RecoveryRequired, Retry, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.store import Store

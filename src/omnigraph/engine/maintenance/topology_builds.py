@@ -6,25 +6,21 @@ import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
-from typing import Any
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.maintenance.index_builds import spreads
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.topology.files import WORTH_KEEPING
-from omnigraph.engine.read.topology.spread_lists import Run, build_spread
+from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
 from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.table_tasks import RunTasks, SparkPlace
 from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.maintenance.load_claims import claimed
-
-# Imported by name when a table is large: the engine does not know the pipeline.
-_PIPELINE = "omnigraph.pipeline.tasks.indexing"
 
 
 def keep_topologies(
@@ -32,7 +28,7 @@ def keep_topologies(
     branch: str | None,
     only: Collection[str] | None = None,
     runner: str = "auto",
-    spark: Any = None,
+    spark: SparkPlace = None,
 ) -> None:
     """Make what traversals of large edge tables will ask for, unless it is kept already.
 
@@ -63,7 +59,7 @@ def _ends(view: View, info: EdgeType) -> Ends | None:
     return Ends(edges, tails, heads, keep=True)
 
 
-def _in_pieces(core: Core, ends: Ends, *, spark: Any, on_spark: bool) -> Topology:
+def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:
     with _workshop(core, spark, on_spark=on_spark) as (run, scratch):
         build_spread(ends, run, scratch)
     kept = ends.shelf.load("out")
@@ -72,7 +68,7 @@ def _in_pieces(core: Core, ends: Ends, *, spark: Any, on_spark: bool) -> Topolog
 
 
 @contextmanager
-def _workshop(core: Core, spark: Any, *, on_spark: bool) -> Iterator[tuple[Run, str]]:
+def _workshop(core: Core, spark: SparkPlace, *, on_spark: bool) -> Iterator[tuple[RunTasks, str]]:
     """Who runs the tasks, and a directory that all of them reach."""
     if not on_spark:
         with tempfile.TemporaryDirectory(prefix="omnigraph-topology-") as place:
@@ -80,5 +76,5 @@ def _workshop(core: Core, spark: Any, *, on_spark: bool) -> Iterator[tuple[Run, 
         return
     scratch_id = new_ulid()
     with claimed(core.store, scratch_id):
-        run: Run = import_module(_PIPELINE).task_runner(spark, "topology")
+        run = core.tables.tasks.task_runner("topology", spark)
         yield run, core.store.root.child(load_directory(scratch_id))

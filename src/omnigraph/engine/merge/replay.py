@@ -32,7 +32,7 @@ class ReplayCall:
 
     kind: ReplayKind
     commit: GraphCommit
-    onto: str | None
+    branch: str | None
     options: MergeOptions = field(default_factory=MergeOptions)
     actor: str | None = None
 
@@ -58,14 +58,14 @@ class ReplayResult:
 def replay(core: Core, call: ReplayCall) -> ReplayResult:
     """Apply the changes of a commit, or undo them; MergeConflicts when the branch has moved on in the same places."""
     work = _Work(core, call)
-    done = run_commit(core.store, call.onto, work.prepare)
+    done = run_commit(core.store, call.branch, work.prepare)
     return work.result(done.commit, preview=False)
 
 
 def preview_replay(core: Core, call: ReplayCall) -> ReplayResult:
     """What the replay would do, conflicts included; writes nothing."""
     work = _Work(core, call)
-    work.plan(capture(core.store, call.onto).state)
+    work.plan(capture(core.store, call.branch).state)
     return work.result(None, preview=True)
 
 
@@ -105,7 +105,7 @@ class _Work:
         return ReplayResult(
             kind=self.call.kind,
             replayed_commit_id=self.call.commit.graph_commit_id,
-            branch=self.call.onto or "main",
+            branch=self.call.branch or "main",
             commit=published,
             changes={merge.info.name: merge.counts for merge in self.merges.values() if not merge.is_empty},
             conflicts=tuple(self.conflicts),

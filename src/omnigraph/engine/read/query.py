@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.api.runners import spark_reader
 from omnigraph.engine.read.execute import execute
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
 from omnigraph.engine.read.frames.explain import Explanation
@@ -20,14 +19,12 @@ from omnigraph.engine.read.match.leaves import frame_leaf
 from omnigraph.engine.read.plan.plans import planned
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.predicate import Bindings
+from omnigraph.engine.views.table_tasks import Runner, parse_runner
 from omnigraph.engine.views.view import View
-from omnigraph.errors import BadRequest
 from omnigraph.ids import now_micros
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
-
-RUNNERS = ("auto", "inline", "spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class ReadCall:
     source: Source
     name: str | None = None
     params: Mapping[str, Any] | None = None
-    runner: str = "auto"
+    runner: Runner = "auto"
     limits: Limits | None = None
     embedder: Embedder | None = None
     cancel: threading.Event | None = None
@@ -45,15 +42,11 @@ class ReadCall:
     node_ids: bool = False  # whether a returned node is its id instead of an object
 
     def __post_init__(self) -> None:
-        if self.runner not in RUNNERS:
-            raise BadRequest(f"runner '{self.runner}' is not available here; use one of {', '.join(RUNNERS)}")
+        parse_runner(self.runner)
 
 
 def run_query(view: View, call: ReadCall) -> Result:
-    """The rows of a read at one view; `auto` is this process."""
-    if call.runner == "spark":
-        result: Result = spark_reader(view).run(call)
-        return result
+    """The rows of a read at one view, computed in this process."""
     compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     found = planned(view, compiled, bindings.params)

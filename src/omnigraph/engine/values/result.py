@@ -1,11 +1,16 @@
-"""What writes give back."""
+"""What writes are asked for in a word, and what they give back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
+from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import GraphCommit
+
+LoadMode = Literal["append", "merge", "overwrite"]
+OnError = Literal["stop", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +72,11 @@ class LoadResult:
     def commit_id(self) -> str | None:
         """The id of the commit."""
         return None if self.commit is None else self.commit.graph_commit_id
+
+
+def parse_mode(mode: str) -> LoadMode:
+    """The load mode a caller named."""
+    for known in get_args(LoadMode):
+        if mode == known:
+            return known  # type: ignore[no-any-return]
+    raise BadRequest(f"unknown load mode '{mode}' (expected {', '.join(get_args(LoadMode))})")

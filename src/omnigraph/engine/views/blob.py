@@ -22,12 +22,13 @@ _UPDATED = "_row_last_updated_at_version"
 class Blob:
     """A stored value at one view; `uri` is set when the value is a reference to an object outside the graph.
 
-    `etag` is equal only for equal bytes, and is known without reading them.
+    `etag` is equal only for equal bytes, and is known without reading them. `snapshot_id` is where it was found.
     """
 
     size: int
     etag: str
     uri: str | None = None
+    snapshot_id: str | None = None
     _table: TableHandle | None = field(default=None, repr=False, compare=False)
     _column: str = field(default="", repr=False, compare=False)
     _row_id: int = field(default=0, repr=False, compare=False)
@@ -76,9 +77,9 @@ def _blob(view: View, info: TableType, entry: TableEntry, column: str, row: dict
     if stored["kind"] == EXTERNAL:
         if stored["position"] or stored["size"]:
             raise Corrupt(f"'{info.name}.{column}' refers to a part of an external object")
-        return Blob(0, "", stored["blob_uri"])
+        return Blob(0, "", stored["blob_uri"], view.head)
     tag = _etag(entry, column, row)
-    return Blob(int(stored["size"]), tag, None, view.table(info), column, int(row[_ROW_ID]))
+    return Blob(int(stored["size"]), tag, None, view.head, view.table(info), column, int(row[_ROW_ID]))
 
 
 def _etag(entry: TableEntry, column: str, row: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.catalog.accepted import Accepted
@@ -31,7 +32,7 @@ class Core:
     policy: PolicyEngine | None = None
     external_blobs: ExternalBlobPolicy | None = None
     visibility: Visibility | None = None
-    closed: bool = field(default=False)
+    closed: threading.Event = field(default_factory=threading.Event)
     # Private branches of running transactions → the branch whose rights decide about writing to them.
     policy_branch: dict[str, str] = field(default_factory=dict)
 
@@ -64,7 +65,7 @@ class Core:
         return self.view_of(txn.state)
 
     def require_open(self) -> None:
-        if self.closed:
+        if self.closed.is_set():
             raise BadRequest("this graph handle is closed; open the graph again")
 
     def require_writable(self) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +25,6 @@ _BATCH_ROWS = 8_192
 _BLOB_BATCH_ROWS = 256
 # Above this many rewritten rows a comparison from end to end needs less memory and hardly more time.
 _REWRITE_ROWS = 500_000
-# Imported by name when a comparison is large: the engine does not know the pipeline.
-_PIPELINE = "omnigraph.pipeline.tasks.compare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +99,7 @@ def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta
     shared = _shared_version(tables, old, new)
     if shared is None or _mostly_rewritten(shared, tables.get(old), tables.get(new)):
         if _is_large(tables, old, new):
-            found: RowDelta = import_module(_PIPELINE).spread_delta(tables.get(old), tables.get(new))
-            return found
+            return tables.tasks.compare(tables.get(old), tables.get(new))
         return compared(tables.get(old), tables.get(new))
     left, right = _along(shared, tables.get(old)), _along(shared, tables.get(new))
     # What one side did not touch is, on that side, still what the shared version says: the other side's "before".
@@ -116,7 +111,7 @@ def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta
 
 def _is_large(tables: OpenTables, old: TableEntry, new: TableEntry) -> bool:
     limit = tables.distribute_rows
-    return limit is not None and old.row_count + new.row_count >= limit and find_spec("pyspark") is not None
+    return limit is not None and old.row_count + new.row_count >= limit and tables.tasks.is_installed()
 
 
 def all_rows(table: TableHandle) -> pa.Table:

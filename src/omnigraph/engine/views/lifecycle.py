@@ -12,6 +12,7 @@ from omnigraph.compiler.source import Source
 from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.schemas import HASHES, Schemas
+from omnigraph.engine.views.table_tasks import TableTasks
 from omnigraph.engine.views.view import OpenTables
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.ids import new_ulid
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from omnigraph.storage.manifest.initialize import NewGraph
 
 StrPath = str | os.PathLike[str]
+Text = str | os.PathLike[str] | Source
+"""A schema or a query: its text, the path of a file, or a text that is never taken for a path."""
 
 
-def create_graph(uri: StrPath, schema: StrPath, *, force: bool = False, settings: Settings = DEFAULTS) -> str:
+def create_graph(uri: StrPath, schema: Text, *, force: bool = False, settings: Settings = DEFAULTS) -> str:
     """Create a graph with a schema (text, or the path of a file) and return the id of its first commit."""
     from omnigraph.storage.manifest.initialize import initialize  # a graph is created once and opened often
 
@@ -59,8 +62,12 @@ def open_graph(
     settings: Settings = DEFAULTS,
     policy: PolicyEngine | None = None,
     external_blobs: ExternalBlobPolicy | None = None,
+    tasks: TableTasks | None = None,
 ) -> Core:
-    """Open a graph; for writing, whatever interrupted writers left is finished or undone first."""
+    """Open a graph; for writing, whatever interrupted writers left is finished or undone first.
+
+    `tasks` spreads work on large tables; without it everything happens in this process.
+    """
     store = store_for(uri, settings)
     schemas = Schemas(store)
     if read_only:
@@ -68,7 +75,7 @@ def open_graph(
     else:
         opened = open_read_write(store, HASHES, lambda: recovery.sweep(store))
     schemas.adopt(opened.contract)
-    tables = OpenTables(store.root, settings.distribute_rows)
+    tables = OpenTables(store.root, settings.distribute_rows, tasks)
     return Core(store, schemas, tables, read_only, policy, external_blobs)
 
 
@@ -84,8 +91,10 @@ def new_graph(accepted: Accepted) -> NewGraph:
     return NewGraph(accepted.source, accepted.ir_json, state, tables)
 
 
-def read_source(given: StrPath) -> Source:
+def read_source(given: Text) -> Source:
     """A schema or query as given: text when it holds a brace, else the path of a file."""
+    if isinstance(given, Source):
+        return given
     if isinstance(given, str) and ("{" in given or not given.strip()):
         return Source(given)
     path = Path(given)

@@ -5,11 +5,11 @@ Every verb, command and route that takes a name asks here.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from omnigraph.compiler.temporal import BadTemporal, parse_datetime
-from omnigraph.engine.api.graph_at import Past
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.time_travel import (
     commit_at_time,
@@ -18,6 +18,7 @@ from omnigraph.engine.views.time_travel import (
     state_at_commit,
     state_at_version,
 )
+from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
 from omnigraph.ids import is_ulid
 from omnigraph.storage.base.layout import normalize_branch
@@ -30,7 +31,9 @@ from omnigraph.storage.protocol.tags import find_tag
 _BACK = "~"
 _MAX_DIGITS = 18  # more steps than any history has
 
-Target = str | int | datetime | GraphCommit | Past
+Target = str | int | datetime | GraphCommit | View
+Names = Collection[str] | str | None
+"""What a filter of changes lets through: one name, several, or with None everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,8 @@ class Branch:
 def state_of(core: Core, target: Target, bound: str | None) -> ManifestState:
     """The state a target means; versions and instants are those of the bound branch."""
     match target:
-        case Past():
-            return state_at_version(core, target.view().branch, target.version)
+        case View():
+            return state_at_version(core, target.branch, target.version)
         case GraphCommit():
             return state_at_commit(core, target)
         case int():

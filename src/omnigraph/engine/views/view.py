@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.values.arrow import PROPERTY_ID, TableType, property_names, row_schema
 from omnigraph.engine.views.recent import Recent
+from omnigraph.engine.views.table_tasks import NoTasks, TableTasks
 from omnigraph.errors import NotFound, OmnigraphError
 from omnigraph.storage.base.errors import Missing
 from omnigraph.storage.base.layout import Root
@@ -30,9 +31,10 @@ _Key = tuple[str, str | None, int, VersionEvidence]
 class OpenTables:
     """Datasets opened at exact versions, shared by every view of one graph handle; the oldest are forgotten."""
 
-    def __init__(self, root: Root, distribute_rows: int | None = None) -> None:
+    def __init__(self, root: Root, distribute_rows: int | None = None, tasks: TableTasks | None = None) -> None:
         self.root = root
         self.distribute_rows = distribute_rows
+        self.tasks: TableTasks = NoTasks() if tasks is None else tasks
         self.canonical = root.canonical
         self._lock = threading.Lock()
         self._open: OrderedDict[_Key, TableHandle] = OrderedDict()

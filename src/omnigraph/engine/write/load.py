@@ -10,11 +10,11 @@ from omnigraph.engine.intake.embedding import plan_filling
 from omnigraph.engine.intake.external_blobs import new_references, require_reachable
 from omnigraph.engine.intake.records import Decoded, Intake
 from omnigraph.engine.intake.sources import Decode
-from omnigraph.engine.values.result import EmbedCounts, LoadResult
+from omnigraph.engine.values.result import EmbedCounts, LoadMode, LoadResult
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.write.committed import PinnedRows
-from omnigraph.engine.write.load_rows import LoadCounts, LoadMode, prepare_load
+from omnigraph.engine.write.load_rows import LoadCounts, prepare_load
 from omnigraph.errors import Conflict
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.protocol.branches import create_branch, list_branches

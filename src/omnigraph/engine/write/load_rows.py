@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.records import Decoded, TypeRows
 from omnigraph.engine.intake.violations import raise_first
 from omnigraph.engine.values.arrow import to_stored
+from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.write.change_set import CommittedView, TableChange
 from omnigraph.engine.write.validate import validate
-from omnigraph.errors import BadRequest
 from omnigraph.storage.protocol.writeset import Overwrite, Step, StrictInsert, TableWrite, Upsert, WriteSet
-
-LoadMode = Literal["append", "merge", "overwrite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +33,6 @@ class PreparedLoad:
 
     write_set: WriteSet
     counts: LoadCounts
-
-
-def parse_mode(mode: str) -> LoadMode:
-    """The load mode a caller named."""
-    for known in get_args(LoadMode):
-        if mode == known:
-            return known  # type: ignore[no-any-return]
-    raise BadRequest(f"unknown load mode '{mode}' (expected {', '.join(get_args(LoadMode))})")
 
 
 def prepare_load(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from omnigraph.pipeline.analytics.api import Analytics
-from omnigraph.pipeline.analytics.values import NodeValues
+from omnigraph.pipeline.analytics.api import GraphAnalytics
 
-__all__ = ["Analytics", "NodeValues"]
+__all__ = ["GraphAnalytics"]

@@ -6,27 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.api.access import Access, access
+from omnigraph.engine.api.analytics import Analytics, Direction, NodeValues
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.api.reader import Reader
+from omnigraph.engine.views.table_tasks import Runner, SparkPlace, parse_runner
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.analytics import kernels
 from omnigraph.pipeline.analytics.kernels import Teleport
 from omnigraph.pipeline.analytics.links import distance_links, group_links
 from omnigraph.pipeline.analytics.network import Network, Selection, select
-from omnigraph.pipeline.analytics.values import NodeValues
-from omnigraph.pipeline.analytics.write_back import Writer, check_place, parse_place, write_edges, write_property
+from omnigraph.pipeline.analytics.write_back import check_place, parse_place, write_edges, write_property
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.analytics.spark_network import SparkNetwork
-
-Direction = Literal["out", "in", "both"]
-Runner = Literal["auto", "inline", "spark"]
 
 _DIRECTIONS = ("out", "in", "both")
 Inline = Callable[[Network], tuple[pa.Array, int | None]]
@@ -35,13 +34,8 @@ Links = Callable[[pa.Table], pa.Table]
 
 
 @checked_methods
-class Analytics:
-    """The algorithms on what a handle sees.
-
-    Every one takes the edge types to follow; the nodes are all nodes of the types at their ends. `write_to` names a
-    property (`"Person.rank"`), or where it makes sense an edge type (`"edge:SameGroup"`, whose edges are replaced), and
-    the values are then written as one commit on `branch`, which is also the branch that is read.
-    """
+class GraphAnalytics(Analytics):
+    """The algorithms on what a handle sees; `Analytics` says what each of them computes."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -58,9 +52,8 @@ class Analytics:
         runner: Runner = "auto",
         write_to: str | None = None,
         branch: str | None = None,
-        spark: Any = None,
+        spark: SparkPlace = None,
     ) -> NodeValues:
-        """PageRank: ranks that sum to 1; `weight` is a numeric edge property that makes some edges likelier."""
         if not 0 <= damping < 1:
             raise BadRequest(f"damping lies between 0 and 1, and {damping} does not")
         walk = Teleport(float(damping), float(tolerance), _at_least(iterations, 1, "iterations"))
@@ -85,13 +78,8 @@ class Analytics:
         runner: Runner = "auto",
         write_to: str | None = None,
         branch: str | None = None,
-        spark: Any = None,
+        spark: SparkPlace = None,
     ) -> NodeValues:
-        """Connected components, regardless of direction: 0 is the component of the first node, and so on.
-
-        With `write_to="edge:Type"` every node gets an edge to the first node of its component.
-        """
-
         def inline(network: Network) -> tuple[pa.Array, int | None]:
             return pa.array(_dense(kernels.components(network.pairs))), None
 
@@ -111,12 +99,8 @@ class Analytics:
         runner: Runner = "auto",
         write_to: str | None = None,
         branch: str | None = None,
-        spark: Any = None,
+        spark: SparkPlace = None,
     ) -> NodeValues:
-        """Communities: in every round each node takes the label that is most frequent among its neighbours and itself.
-
-        All nodes move at once and the smallest of equal labels wins, so the answer is the same every time.
-        """
         rounds = _at_least(iterations, 1, "iterations")
 
         def inline(network: Network) -> tuple[pa.Array, int | None]:
@@ -139,10 +123,8 @@ class Analytics:
         runner: Runner = "auto",
         write_to: str | None = None,
         branch: str | None = None,
-        spark: Any = None,
+        spark: SparkPlace = None,
     ) -> NodeValues:
-        """How many triangles each node is a corner of, regardless of direction and of parallel edges."""
-
         def inline(network: Network) -> tuple[pa.Array, int | None]:
             return pa.array(kernels.triangles(network.pairs)), None
 
@@ -162,9 +144,8 @@ class Analytics:
         runner: Runner = "auto",
         write_to: str | None = None,
         branch: str | None = None,
-        spark: Any = None,
+        spark: SparkPlace = None,
     ) -> NodeValues:
-        """How many edges leave each node, arrive there, or both; a loop leaves and arrives."""
         way = _one_of(direction, _DIRECTIONS, "direction")
 
         def inline(network: Network) -> tuple[pa.Array, int | None]:
@@ -189,13 +170,8 @@ class Analytics:
         runner: Runner = "auto",
         write_to: str | None = None,
         branch: str | None = None,
-        spark: Any = None,
+        spark: SparkPlace = None,
     ) -> NodeValues:
-        """The fewest edges from a node, or from the nearest of several, to every node; null where none leads.
-
-        `source` is ids of one node type; where the edges link several types, `source_type` says which. With
-        `write_to="edge:Type.hops"` the (single) source gets an edge to every node it reaches.
-        """
         way = _one_of(direction, _DIRECTIONS, "direction")
         ids = [source] if isinstance(source, str) else list(source)
         if not ids:
@@ -255,14 +231,15 @@ class _How:
     runner: str
     write_to: str | None
     branch: str | None
-    spark: Any
+    spark: SparkPlace
 
 
-def _writer(reader: Reader) -> Writer:
+def _writer(reader: Reader) -> Access:
     if not isinstance(reader, Graph):
         raise BadRequest("a view of the past cannot be written to; leave out write_to=")
-    reader._core.require_writable()
-    return Writer(reader._core, reader._branch, reader.actor)
+    found = access(reader)
+    found.require_change(found.branch)
+    return found
 
 
 class _Job:
@@ -281,9 +258,9 @@ class _Job:
         network = Network(selection, keep=keep)
         found, done = self.inline(network)
         table = network.table(self.column, found)
-        return NodeValues(self.column, "inline", lambda: table, None, done)
+        return NodeValues(self.column, "inline", lambda: table, _to_session, done)
 
-    def on_spark(self, selection: Selection, spark: Any) -> NodeValues:
+    def on_spark(self, selection: Selection, spark: SparkPlace) -> NodeValues:
         from omnigraph.pipeline.analytics.spark_network import SparkNetwork
         from omnigraph.pipeline.spark.session import spark_session, without_warnings
         from omnigraph.pipeline.tasks.jobs import translated
@@ -299,11 +276,18 @@ class _Job:
                 kinds = {"type": pa.utf8(), "id": pa.utf8(), self.column: self.kind}
                 return frame.toArrow().cast(pa.schema(kinds))
 
-        return NodeValues(self.column, "spark", collect, frame, done)
+        return NodeValues(self.column, "spark", collect, lambda _: frame, done)
 
 
-def _chosen(runner: str, selection: Selection, spark: Any) -> str:
-    wanted = _one_of(runner, ("auto", "inline", "spark"), "runner")
+def _to_session(values: NodeValues) -> Any:
+    from omnigraph.pipeline.spark.session import spark_session, without_warnings
+
+    with without_warnings():
+        return spark_session().createDataFrame(values.table)
+
+
+def _chosen(runner: str, selection: Selection, spark: SparkPlace) -> str:
+    wanted = parse_runner(runner)
     if wanted == "spark" and find_spec("pyspark") is None:
         raise BadRequest("the spark runner needs pyspark: install omnigraph[spark]")
     if wanted != "auto":

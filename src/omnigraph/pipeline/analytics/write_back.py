@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
+from omnigraph.engine.api.access import Access
 from omnigraph.engine.intake.frames import decode_frame
 from omnigraph.engine.read.columns.entities import one_chunk
 from omnigraph.engine.values.arrow import row_schema, to_stored
-from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.entity import all_rows
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.committed import PinnedRows
@@ -34,15 +34,6 @@ class Place:
     type_name: str
     property: str | None
     edge: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """Who writes, and where."""
-
-    core: Core
-    branch: str | None
-    actor: str | None
 
 
 def parse_place(text: str) -> Place:
@@ -76,13 +67,13 @@ def check_place(catalog: Catalog, place: Place, column: pa.DataType) -> None:
         raise BadRequest(f"'{info.name}.{place.property}' is part of the key, which identifies a node")
 
 
-def write_property(writer: Writer, place: Place, values: pa.Table) -> GraphCommit | None:
+def write_property(writer: Access, place: Place, values: pa.Table) -> GraphCommit | None:
     """Set the property on every node of the type that has a value; nothing is written where it has it already."""
     mine = values.filter(pc.equal(values["type"], place.type_name))
     ids, given = one_chunk(mine["id"]), one_chunk(mine.column(2))
 
     def prepare(txn: Txn) -> WriteSet | None:
-        view = writer.core.view_in(txn)
+        view = writer.view_in(txn)
         check_place(view.catalog, place, given.type)
         info = view.catalog.nodes[place.type_name]
         assert place.property is not None
@@ -102,14 +93,14 @@ def write_property(writer: Writer, place: Place, values: pa.Table) -> GraphCommi
         tables = (TableWrite(info.table_key, (Upsert(to_stored(info, rows)),)),)
         return WriteSet(writer_kind="Load", tables=tables, actor_id=writer.actor, reprepare=True)
 
-    return commit(writer.core.store, writer.branch, prepare).commit
+    return commit(writer.store, writer.branch, prepare).commit
 
 
-def write_edges(writer: Writer, place: Place, links: pa.Table) -> GraphCommit | None:
+def write_edges(writer: Access, place: Place, links: pa.Table) -> GraphCommit | None:
     """Replace the rows of an edge type by links (`from`, `to`), with `value` in the property that the place names."""
 
     def prepare(txn: Txn) -> WriteSet | None:
-        view = writer.core.view_in(txn)
+        view = writer.view_in(txn)
         info = view.catalog.edge(place.type_name)
         if info is None:
             raise NotFound(f"the schema has no edge type '{place.type_name}'")
@@ -124,7 +115,7 @@ def write_edges(writer: Writer, place: Place, links: pa.Table) -> GraphCommit | 
         decoded = decode_frame(frame, view.catalog, edge=info.name)
         return prepare_load(decoded, "overwrite", view.catalog, PinnedRows(view), actor_id=writer.actor).write_set
 
-    return commit(writer.core.store, writer.branch, prepare).commit
+    return commit(writer.store, writer.branch, prepare).commit
 
 
 def _of_ends(links: pa.Table, info: EdgeType) -> pa.Table:

@@ -12,7 +12,8 @@ from typing import Any, Literal, cast
 
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.engine.intake.mapping import described
-from omnigraph.engine.write.load_rows import LoadMode, parse_mode
+from omnigraph.engine.values.result import LoadMode, parse_mode
+from omnigraph.engine.views.table_tasks import Runner, parse_runner
 from omnigraph.errors import BadRequest, OmnigraphError
 
 _MEMBERS = {
@@ -37,7 +38,7 @@ class Pipeline:
     merge_into: str | None = None
     mode: LoadMode = "append"
     schedule: str | None = None
-    runner: str = "auto"
+    runner: Runner = "auto"
     on_error: Literal["stop", "skip"] = "stop"
     max_errors: int | None = None
     description: str | None = None
@@ -94,7 +95,7 @@ class _Reading:
             merge_into=merge_into,
             mode=self._mode(),
             schedule=self._schedule(),
-            runner=self._choice("runner", ("auto", "inline", "spark")),
+            runner=parse_runner(self._choice("runner", ("auto", "inline", "spark"))),
             on_error=cast("Literal['stop', 'skip']", self._choice("on_error", ("stop", "skip"))),
             max_errors=self._count("max_errors"),
             description=self._text("description"),

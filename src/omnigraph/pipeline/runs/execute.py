@@ -59,7 +59,7 @@ class _Running:
     def run(self) -> Run:
         self.inputs = inputs_of(self.pipeline)
         self.digest = digest_of(self.pipeline, self.inputs)
-        done = previous(self.graph._core, self.pipeline.name, self.digest)
+        done = previous(self.graph, self.pipeline.name, self.digest)
         if done is not None and not self.options.force:
             told = f"run {done.run_id} has taken in the same input"
             return self._record("unchanged", message=told, commit_id=done.commit_id, branch=done.branch)
@@ -149,7 +149,7 @@ class _Running:
     def _kept(self, run: Run) -> Run:
         run = replace(run, duration_ms=self._taken())
         if run.status != "rehearsed":
-            keep(self.graph._core, run)
+            keep(self.graph, run)
         return run
 
     @contextmanager

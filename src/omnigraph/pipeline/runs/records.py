@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from omnigraph.engine.api.access import access
+from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.intake.files import is_remote, open_input, written_at
 from omnigraph.engine.intake.mapping import FileSource, SparkSource, SqlSource, described
-from omnigraph.engine.views.core import Core
 from omnigraph.errors import Corrupt
 from omnigraph.pipeline.runs.declared import Pipeline
 
@@ -65,24 +66,25 @@ class Run:
         return asdict(self)
 
 
-def keep(core: Core, run: Run) -> None:
+def keep(graph: Graph, run: Run) -> None:
     """Store a record; its name sorts by time."""
-    core.store.objects.write(f"{RUNS_DIR}/{run.pipeline}/{run.run_id}.json", json.dumps(run.to_json()))
+    access(graph).store.objects.write(f"{RUNS_DIR}/{run.pipeline}/{run.run_id}.json", json.dumps(run.to_json()))
 
 
-def history(core: Core, pipeline: str) -> list[Run]:
+def history(graph: Graph, pipeline: str) -> list[Run]:
     """The runs of a pipeline, newest first."""
     place = f"{RUNS_DIR}/{pipeline}"
-    names = sorted((name for name in core.store.objects.list_dir(place) if name.endswith(".json")), reverse=True)
-    found = ((name, core.store.objects.read_if_exists(f"{place}/{name}")) for name in names)
+    objects = access(graph).store.objects
+    names = sorted((name for name in objects.list_dir(place) if name.endswith(".json")), reverse=True)
+    found = ((name, objects.read_if_exists(f"{place}/{name}")) for name in names)
     return [_run(f"{place}/{name}", text) for name, text in found if text is not None]
 
 
-def previous(core: Core, pipeline: str, digest: str | None) -> Run | None:
+def previous(graph: Graph, pipeline: str, digest: str | None) -> Run | None:
     """The newest run that has taken in exactly this input."""
     if digest is None:
         return None
-    return next((run for run in history(core, pipeline) if run.status in DONE and run.digest == digest), None)
+    return next((run for run in history(graph, pipeline) if run.status in DONE and run.digest == digest), None)
 
 
 def _run(name: str, text: str) -> Run:

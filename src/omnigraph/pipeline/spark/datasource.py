@@ -29,11 +29,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from omnigraph.engine.api.graph import open as open_graph
 from omnigraph.engine.values.arrow import TableType, row_schema
 from omnigraph.engine.views.entity import type_named
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
+from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.spark import feed_stream
 from omnigraph.pipeline.spark.filters import lance_predicate
 from omnigraph.pipeline.spark.writer import GraphStreamWriter, GraphWriter, Target

@@ -11,14 +11,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.api.graph import open as open_graph
-from omnigraph.engine.changes.block import MAX_BYTES, MAX_CHANGES, Block, Budget
-from omnigraph.engine.changes.page import commit_changes_page
+from omnigraph.engine.changes.block import MAX_BYTES, MAX_CHANGES, Block
 from omnigraph.engine.changes.poll import Feed, Start
-from omnigraph.engine.changes.scope import ChangeScope, change_scope
-from omnigraph.engine.views.targets import commit_named
+from omnigraph.engine.changes.scope import change_scope
 from omnigraph.errors import BadRequest
+from omnigraph.pipeline.runners import open_graph
 
 OPTIONS = {"graph", "branch", "start", "kinds", "types", "ops", "max_commits"}
 SCHEMA = pa.schema(
@@ -90,12 +89,19 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The changes of a commit, page by page."""
         assert isinstance(partition, CommitPart)
-        graph = self._graph()
-        core, scope = graph._core, self._scope()
-        commit = commit_named(core, partition.commit_id, self._branch(graph))
+        commits = self._graph().commits
+        kinds, types, ops = self._filters()
         token, position = None, 0
         while True:
-            page = commit_changes_page(core, commit, scope, Budget(MAX_CHANGES, MAX_BYTES), token)
+            page = commits.changes(
+                partition.commit_id,
+                kinds=kinds,
+                types=types,
+                ops=ops,
+                page_token=token,
+                limit=MAX_CHANGES,
+                max_bytes=MAX_BYTES,
+            )
             if page.changes:
                 yield _rows(page.block, position)
             position += len(page.changes)
@@ -107,14 +113,10 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return open_graph(self.options["graph"], self.options.get("branch", "main"), read_only=True)
 
     def _feed(self) -> Feed:
-        graph = self._graph()
-        return Feed(graph._core, self._branch(graph), self._scope())
+        return access(self._graph()).feed(change_scope(*self._filters()))
 
-    def _branch(self, graph: Graph) -> str | None:
-        return None if graph.branch_name == "main" else graph.branch_name
-
-    def _scope(self) -> ChangeScope:
-        return change_scope(*(_names(self.options.get(name)) for name in ("kinds", "types", "ops")))
+    def _filters(self) -> list[list[str] | None]:
+        return [_names(self.options.get(name)) for name in ("kinds", "types", "ops")]
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from omnigraph.engine.api.spark import SparkView
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.query import ReadCall
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.views.entity import type_named
-from omnigraph.engine.views.lifecycle import StrPath, read_source
+from omnigraph.engine.views.lifecycle import Text, read_source
+from omnigraph.engine.views.targets import Names
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.query import query_on_spark
 from omnigraph.pipeline.spark.datasource import OmnigraphSource
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
 
 
-class SparkReader:
-    """One view of a graph in Spark; every frame made here sees the same snapshot."""
+class SparkReader(SparkView):
+    """One view of a graph in a session; `SparkView` says what each verb does."""
 
     def __init__(self, view: View, session: Any = None) -> None:
         self.view = view
@@ -32,7 +35,6 @@ class SparkReader:
 
     @property
     def session(self) -> Any:
-        """The Spark session, started when it is first needed."""
         if self._session is None:
             self._session = spark_session()
         with without_warnings():
@@ -47,11 +49,6 @@ class SparkReader:
         *,
         blobs: Literal["bytes", "cells"] = "bytes",
     ) -> Any:
-        """The entities of a type as a frame: id, endpoints, properties, or only some of these columns.
-
-        `where` is a predicate that Lance evaluates while reading; Spark's own filters come after it. A blob that is a
-        reference has no bytes here: with `blobs="cells"` blobs are structs of `data` and `uri`.
-        """
         type_named(self.view, type_name)
         source = self.session.read.format("omnigraph").option("graph", self.view.tables.root.uri)
         source = source.option("type", type_name).option("branch", self.view.branch or "main")
@@ -65,7 +62,7 @@ class SparkReader:
 
     def query(
         self,
-        source: StrPath,
+        source: Text,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
         *,
@@ -73,21 +70,25 @@ class SparkReader:
         embedder: Embedder | None = None,
         node_ids: bool = False,
     ) -> Result:
-        """Run a read on what this sees, by Spark; the answer is the one that `graph.query` gives."""
         call = ReadCall(read_source(source), name, params, "spark", limits, embedder, node_ids=node_ids)
-        return self.run(call)
-
-    def run(self, call: ReadCall) -> Result:
-        """Run a prepared call."""
         return query_on_spark(self.view, call, self._session)
 
-    def changes(self, start: str = "now", **options: str) -> Any:
-        """The change feed of this branch as a streaming frame; offsets are feed cursors.
-
-        `start` is "now", "beginning" or "after:<commit id>"; further options are those of the data source.
-        """
+    def changes(
+        self,
+        start: str = "now",
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        max_commits: int | None = None,
+    ) -> Any:
         source = self.session.readStream.format("omnigraph").option("graph", self.view.tables.root.uri)
-        source = source.option("branch", self.view.branch or "main").option("start", start).options(**options)
+        source = source.option("branch", self.view.branch or "main").option("start", start)
+        for name, wanted in (("kinds", kinds), ("types", types), ("ops", ops)):
+            if wanted is not None:
+                source = source.option(name, wanted if isinstance(wanted, str) else ",".join(wanted))
+        if max_commits is not None:
+            source = source.option("max_commits", str(max_commits))
         with without_warnings():
             return source.load()
 
@@ -98,16 +99,14 @@ class SparkReader:
         type: str | None = None,
         edge: str | None = None,
         columns: Mapping[str, str] | None = None,
-        mode: str = "merge",
+        mode: LoadMode = "merge",
         actor: str | None = None,
         external_blobs: Sequence[str] = (),
     ) -> Sink:
-        """What `foreachBatch` takes to load the batches of a stream into this branch, each batch once."""
         place = self.view.tables.root.uri, name, self.view.branch or "main"
         return Sink(*place, type, edge, columns, mode, actor, external_blobs)
 
     def create_views(self, prefix: str = "") -> list[str]:
-        """A temporary view per type, under its name; a name that nodes and edges share gets `_edge` for the edges."""
         made = []
         for info in table_types(self.view.catalog).values():
             shared = info.table_key.startswith("edge:") and info.name in self.view.catalog.nodes
@@ -117,8 +116,4 @@ class SparkReader:
         return made
 
     def export(self, target: str, types: Sequence[str] = ()) -> int:
-        """Write JSON lines, byte for byte what a plain export writes: one file, or parts of it in a directory.
-
-        A target that ends in `.jsonl` becomes one file. Anything else is a directory of numbered parts.
-        """
         return export_files(self.view, target, types, SparkTasks(self.session))

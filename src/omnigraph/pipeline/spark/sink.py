@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.api.graph import open as open_graph
+from omnigraph.engine.values.result import LoadMode
 from omnigraph.errors import BadRequest
 from omnigraph.ids import now_micros
+from omnigraph.pipeline.runners import open_graph
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.protocol import tags
 from omnigraph.storage.protocol.tags import Tag
@@ -40,7 +42,7 @@ class Sink:
     type: str | None = None
     edge: str | None = None
     columns: Mapping[str, str] | None = None
-    mode: str = "merge"
+    mode: LoadMode = "merge"
     actor: str | None = None
     external_blobs: Sequence[str] = ()
 
@@ -86,7 +88,7 @@ def apply_batch(graph: Graph, name: str, batch_id: int, load: LoadBatch) -> bool
         _mark(graph, name, batch_id)
         failpoints.hit("stream.post_mark")
     for old in _marks(graph, name)[:-1]:
-        tags.delete_tag(graph._core.store, _tag_name(name, old))
+        tags.delete_tag(access(graph).store, _tag_name(name, old))
     if staging in graph.branches.list():
         graph.branches.delete(staging)
     if not applies:
@@ -104,7 +106,9 @@ def _is_loaded(graph: Graph, staging: str) -> bool:
 
 def _marks(graph: Graph, name: str) -> list[int]:
     prefix = _tag_name(name, "")
-    found = (tag.name.removeprefix(prefix) for tag in tags.list_tags(graph._core.store) if tag.name.startswith(prefix))
+    found = (
+        tag.name.removeprefix(prefix) for tag in tags.list_tags(access(graph).store) if tag.name.startswith(prefix)
+    )
     return sorted(int(number) for number in found if number.isdecimal())
 
 
@@ -119,7 +123,7 @@ def _mark(graph: Graph, name: str, batch_id: int) -> None:
         actor_id=graph.actor,
         message=f"batch {batch_id} of stream '{name}' is applied",
     )
-    tags.create_tag(graph._core.store, tag)
+    tags.create_tag(access(graph).store, tag)
 
 
 def _tag_name(name: str, batch_id: int | str) -> str:

@@ -10,15 +10,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.api.graph import open as open_graph
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import InputFile
 from omnigraph.engine.intake.tabular import FrameShape
+from omnigraph.engine.values.result import parse_mode
 from omnigraph.engine.views.targets import branch_named
-from omnigraph.engine.write.load_rows import parse_mode
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.ids import new_ulid
+from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.spark.frames import Spilled, SpilledFrame, numbered, spill_partition
 from omnigraph.pipeline.spark.sink import Sink
 from omnigraph.pipeline.tasks.jobs import LocalTasks
@@ -93,9 +94,10 @@ class Target:
 
     def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled], done: Prestaged | None = None) -> None:
         """One load of everything that tasks have written, in the order of the partitions."""
-        graph._core.require_change(graph.actor, branch_named(branch, None))
+        found = access(graph)
+        found.require_change(branch_named(branch, None))
         request = self.request(graph, branch, SpilledFrame(tuple(numbered(spilled))))
-        load(graph._core, request, LocalTasks(), done=done)
+        load(found, request, LocalTasks(), done=done)
 
     def request(self, graph: Graph, branch: str, data: Any) -> LoadRequest:
         """The load that these options describe."""
@@ -113,8 +115,8 @@ class Target:
 
     def stage_job(self, graph: Graph) -> StageJob | None:
         """What tasks need in order to stage their rows; None where an embedder would have to be shared among them."""
-        core = graph._core
-        place = Place(core.store.root, self.load_id, core.external_blobs)
+        found = access(graph)
+        place = Place(found.store.root, self.load_id, found.external_blobs)
         request = self.request(graph, self.branch, None)
         job = stage_job(place, graph.view().catalog, request, Tuning(), cores=1, elsewhere=True)
         return job if job.fill.embedder is None else None
@@ -126,7 +128,7 @@ class Target:
         return Split(number, source, 0, None, first)
 
     def discard(self, graph: Graph) -> None:
-        discard_load(graph._core.store.objects, self.load_id)
+        discard_load(access(graph).store.objects, self.load_id)
 
 
 @dataclass
@@ -143,7 +145,7 @@ class GraphWriter(DataSourceArrowWriter):
     def __init__(self, target: Target) -> None:
         self.target = target
         with target.open() as graph:
-            claim_for_others(graph._core.store.objects, target.load_id, _DAY_MS)
+            claim_for_others(access(graph).store.objects, target.load_id, _DAY_MS)
             self.job = target.stage_job(graph)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -195,7 +197,7 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
             external_blobs=target.external_blobs,
         )
         with target.open() as graph:
-            claim_for_others(graph._core.store.objects, target.load_id, _DAY_MS)
+            claim_for_others(access(graph).store.objects, target.load_id, _DAY_MS)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return SpilledRows(spill_partition(iterator, self.target.directory))
@@ -205,9 +207,9 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
         if any(rows for *_, rows in found):
             self.sink.apply(batchId, lambda graph, branch: self.target.load(graph, branch, found))
         with self.target.open() as graph:
-            claim_for_others(graph._core.store.objects, self.target.load_id, _DAY_MS)  # the stream goes on
+            claim_for_others(access(graph).store.objects, self.target.load_id, _DAY_MS)  # the stream goes on
             for _, path, *_ in found:
-                graph._core.store.objects.delete(path.removeprefix(f"{self.target.uri}/"))
+                access(graph).store.objects.delete(path.removeprefix(f"{self.target.uri}/"))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """What the tasks have written goes with the scratch directory."""

@@ -20,11 +20,11 @@ from omnigraph.compiler.catalog.model import Card, Catalog, EdgeType, NodeType
 from omnigraph.engine.intake.records import FILE, LINE
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import TableType, empty_rows, table_types
+from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.values.rowset import last_positions, one_array
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.engine.write.change_set import EdgeColumn, TableChange
 from omnigraph.engine.write.edge_checks import cardinality_violations, dangling_edges, edges_to_check, missing_ends
-from omnigraph.engine.write.load_rows import LoadMode
 from omnigraph.engine.write.unique_checks import unique_violations
 from omnigraph.pipeline.tasks.buckets import bucket_mask
 from omnigraph.pipeline.tasks.committed import BucketRows

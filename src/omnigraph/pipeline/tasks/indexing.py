@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from omnigraph.engine.maintenance.indexes import part_of
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE
 from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.views.table_tasks import RunTasks, SparkPlace
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.jobs import SparkTasks, Tasks
 from omnigraph.storage.lance.tables import IndexSpec, TableHandle, build_segment, join_segments, open_table
@@ -26,7 +27,7 @@ class SpreadBuilder:
     The session is taken when the builder is made: Spark knows the active one by thread, and tables are many threads'.
     """
 
-    def __init__(self, least_rows: int, spark: Any = None, tasks: Tasks | None = None) -> None:
+    def __init__(self, least_rows: int, spark: SparkPlace = None, tasks: Tasks | None = None) -> None:
         self._least = least_rows
         self._tasks: Any = tasks if tasks is not None else SparkTasks(_session(spark))
         self._built: dict[_Wanted, list[IndexSpec]] = {}
@@ -52,13 +53,13 @@ class SpreadBuilder:
         return [join_segments(table, spec, found.get(at, ())) for at, spec in enumerate(specs)]
 
 
-def task_runner(spark: Any, stage: str) -> Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]:
+def task_runner(stage: str, spark: SparkPlace) -> RunTasks:
     """Runs a function for each item as Spark tasks."""
     tasks = SparkTasks(_session(spark))
     return lambda work, items: tasks.run(work, items, stage=stage, report=None)
 
 
-def _session(spark: Any) -> Any:
+def _session(spark: SparkPlace) -> Any:
     return spark_session(spark) if spark is None or isinstance(spark, str) else spark
 
 

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from omnigraph.engine.api.access import Access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.external_blobs import require_reachable
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.values.result import LoadResult
-from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.view import View
-from omnigraph.engine.write.load import create_missing, dry_run_load
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.checks import CheckJob, Found, Phase, plan_checks, run_check
@@ -32,20 +31,20 @@ _IDENTITY: tuple[Phase, ...] = ("ids", "unique")
 _EDGES: tuple[Phase, ...] = ("endpoints", "dangling", "cardinality")
 
 
-def load_on_spark(core: Core, request: LoadRequest) -> LoadResult:
+def load_on_spark(graph: Access, request: LoadRequest) -> LoadResult:
     """Run a load in the session the caller gave, or in this process's own."""
     given = request.spark
     session = spark_session(given) if given is None or isinstance(given, str) else given
-    return load(core, request, SparkTasks(session))
+    return load(graph, request, SparkTasks(session))
 
 
-def load_here(core: Core, request: LoadRequest) -> LoadResult:
+def load_here(graph: Access, request: LoadRequest) -> LoadResult:
     """Run the same load in this process, task by task."""
-    return load(core, request, LocalTasks())
+    return load(graph, request, LocalTasks())
 
 
 def load(
-    core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning | None = None, done: Prestaged | None = None
+    graph: Access, request: LoadRequest, tasks: Tasks, tuning: Tuning | None = None, done: Prestaged | None = None
 ) -> LoadResult:
     """Load all of the input in one commit, or nothing; scratch files are gone afterwards in either case.
 
@@ -53,15 +52,15 @@ def load(
     """
     created = False
     if request.base is not None and not request.dry_run:
-        created = create_missing(core, request.branch, request.base)
-    discard_abandoned(core.store)
-    work = _Load(core, request, tasks, tuning or Tuning(), done)
-    with claimed(core.store, work.load_id):
+        created = graph.create_missing(request.branch, request.base)
+    discard_abandoned(graph.store)
+    work = _Load(graph, request, tasks, tuning or Tuning(), done)
+    with claimed(graph.store, work.load_id):
         if request.dry_run:
-            result = dry_run_load(core, request.branch, request.base, work.prepare, expected_head=request.if_commit)
+            result = graph.dry_run(request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
             hooks = Hooks(after_arm=work.require_parts)
-            result = commit(core.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
+            result = commit(graph.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
         failpoints.hit("load.pre_discard")
     return LoadResult(
         branch=request.branch or "main",
@@ -83,9 +82,9 @@ class _Load:
     """The work of one call; preparing again after a lost race checks again, but stages only under a new schema."""
 
     def __init__(
-        self, core: Core, request: LoadRequest, tasks: Tasks, tuning: Tuning, done: Prestaged | None = None
+        self, graph: Access, request: LoadRequest, tasks: Tasks, tuning: Tuning, done: Prestaged | None = None
     ) -> None:
-        self.core = core
+        self.graph = graph
         self.request = request
         self.tasks = tasks
         self.tuning = tuning
@@ -111,7 +110,7 @@ class _Load:
 
     def prepare(self, txn: Txn) -> WriteSet:
         """Stage and check on one captured state; the first violation is raised unless the load skips."""
-        view = self.core.view_in(txn)
+        view = self.graph.view_in(txn)
         if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
             self._stage(view)
             failpoints.hit("load.post_stage")
@@ -136,14 +135,14 @@ class _Load:
         """Once armed: who takes this load for dead leaves tables alone from now on, or has removed parts before."""
         first = next((part.location for mine in self.staging.parts.values() for part in mine), None)
         if first is not None:
-            require_part(self.core.store, self.load_id, first)
+            require_part(self.graph.store, self.load_id, first)
 
     def _stage(self, view: View) -> None:
         self._refused_in_sets = Counter()
         if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
             self._staging = Staging.taken_over(self.done, self.request, self.tasks)
         else:
-            place = Place(self.core.store.root, self.load_id, self.core.external_blobs)
+            place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs)
             self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
         if self._staging.refused and not self._may_skip():
             self._staging.write_row_rejects()
@@ -181,7 +180,7 @@ class _Load:
     def _job(self, view: View) -> CheckJob:
         everything = self.request.on_error == "skip" or self.request.rejects is not None
         return CheckJob(
-            self.core.store.root,
+            self.graph.store.root,
             view.catalog,
             replace(view.snapshot, entries=dict(view.snapshot.entries), heads={}),  # a mapping proxy does not travel
             self.request.mode,

@@ -158,11 +158,6 @@ def named_branch(given: str | None, what: str = "branch") -> str:
     return branch_named(name, None) or MAIN
 
 
-def bound_branch(name: str) -> str | None:
-    """A branch as the engine binds it: None is main."""
-    return None if name == MAIN else name
-
-
 def precondition(exchange: Exchange) -> str:
     """The commit a conditional write expects; the header is a raw id, not an entity tag."""
     given = exchange.request.headers.getlist(PRECONDITION)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from omnigraph.assembly import open as open_graph
 from omnigraph.cluster.boot import AppliedCluster, AppliedGraph, read_applied
 from omnigraph.compiler.query.stored import registry
 from omnigraph.embeddings import Embedder, cached, make_embedder, resolve_config
-from omnigraph.engine.views.lifecycle import open_graph
 from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.policy.authorize import Refusal, State, classify
 from omnigraph.policy.engine import PolicyEngine
@@ -138,8 +138,8 @@ def _seen(applied: AppliedCluster) -> _Seen:
 
 def _opened(applied: AppliedGraph, settings: WriteSettings) -> ServedGraph:
     policy = None if applied.policy is None else PolicyEngine(applied.policy, applied.id)
-    core = open_graph(applied.uri, settings=settings, policy=policy, external_blobs=applied.external_blobs)
-    return ServedGraph(applied.id, core, registry(applied.queries), _embedder(applied.embedding))
+    handle = open_graph(applied.uri, settings=settings, policy=policy, external_blobs=applied.external_blobs or ())
+    return ServedGraph(applied.id, handle, registry(applied.queries), _embedder(applied.embedding))
 
 
 def _embedder(profile: Mapping[str, str] | None) -> Embedder | None:

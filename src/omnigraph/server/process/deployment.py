@@ -9,8 +9,6 @@ from typing import Protocol
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.embeddings.provider import Embedder
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import ExportLock, cut_of
 from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import ResolvedActor, TokenTable
@@ -19,39 +17,34 @@ from omnigraph.policy.visibility import Visibility
 
 @dataclass(frozen=True, slots=True)
 class ServedGraph:
-    """One opened graph with its stored queries and the policy that guards it."""
+    """One opened graph, bound to main, with its stored queries and the policy that guards it."""
 
     id: str
-    core: Core
+    handle: Graph
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
     embedder: Embedder | None = None
 
     @property
     def uri(self) -> str:
-        return self.core.store.root.uri
-
-    @property
-    def cut(self) -> ExportLock:
-        """The engine's own: exports of this graph in this process, by a server or not, exclude each other."""
-        return cut_of(self.core.store)
+        return self.handle.uri
 
     @property
     def policy(self) -> PolicyEngine | None:
         """What decides at the boundary is the same object that decides again inside the engine."""
-        return self.core.policy
+        return self.handle.policy
 
     def with_visibility(self, visibility: Visibility | None) -> ServedGraph:
         """The same graph for a reader who may not see all of it."""
-        return replace(self, core=self.core.with_visibility(visibility))
+        return replace(self, handle=self.handle.with_visibility(visibility))
 
     def for_actor(self, sender: ResolvedActor | None) -> ServedGraph:
         """The same graph under the policy as it is for this sender, here and inside the engine."""
         policy = claimed(self.policy, sender)
-        return self if policy is self.policy else replace(self, core=replace(self.core, policy=policy))
+        return self if policy is self.policy else replace(self, handle=self.handle.with_policy(policy))
 
-    def bound(self, branch: str | None = None, actor: str | None = None) -> Graph:
-        """A handle on a branch (None is main) for an actor; whether the branch exists shows when it is used."""
-        return Graph(self.core, branch, actor)
+    def acting(self, actor: str | None) -> Graph:
+        """A handle for whoever sent a request."""
+        return self.handle.with_actor(actor)
 
 
 class Successor(Protocol):

@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from omnigraph.assembly import open as open_graph
 from omnigraph.compiler.query.stored import declared_in, registry
 from omnigraph.compiler.source import Source
-from omnigraph.engine.views.lifecycle import open_graph
 from omnigraph.errors import BadRequest, StartRefused
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.authorize import State

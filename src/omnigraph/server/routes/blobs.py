@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from omnigraph.engine.views.blob import Blob, find_blob
+from omnigraph.engine.views.blob import Blob
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.exchange import Exchange
@@ -36,21 +36,20 @@ async def _deliver(exchange: Exchange) -> Response:
     snapshot = exchange.value("snapshot")
     target = await read_target(exchange, exchange.value("branch"), snapshot)
     exchange.allow(Action.READ, branch=target.branch)
-    core = exchange.graph.core
+    graph = exchange.graph.handle
 
-    def look(_: object) -> tuple[str, Blob]:
-        view = target.view(core)
-        catalog = view.catalog
+    def look(_: object) -> Blob:
+        catalog = graph.view(target.live, at=target.commit).catalog
         if selector["type"] not in (catalog.nodes if selector["entity"] == "node" else catalog.edges):
             raise BadRequest(f"unknown {selector['entity']} type '{selector['type']}'")
         name = f"{selector['entity']}:{selector['type']}"
-        return view.head or "", find_blob(view, name, selector["id"], selector["property"])
+        return graph.blob(name, selector["id"], selector["property"], branch=target.live, at=target.commit)
 
     try:
-        snapshot_id, found = await exchange.read(look)
+        found = await exchange.read(look)
     except NotFound as error:
         raise refuse(404, error.message) from error
-    marks = {SNAPSHOT_ID: snapshot_id}
+    marks = {SNAPSHOT_ID: found.snapshot_id or ""}
     if found.uri is not None:
         return Response(b"", 302, headers={**marks, "Location": found.uri, "Cache-Control": "no-store"})
     return await _managed(exchange, found, marks)

@@ -20,7 +20,7 @@ _ESTIMATE = 256
 async def list_branches(exchange: Exchange) -> Response:
     """Every branch, by name."""
     exchange.allow(Action.READ)
-    graph = exchange.graph.bound()
+    graph = exchange.graph.handle
     return answer({"branches": sorted(await exchange.read(lambda _: graph.branches.list()))})
 
 
@@ -29,7 +29,7 @@ async def create(exchange: Exchange) -> Response:
     body = await exchange.json(BranchCreateRequest)
     name, source = new_name(body.name, "branch"), named_branch(body.from_, "from")
     exchange.allow(Action.BRANCH_CREATE, branch=source, target=name)
-    graph = exchange.graph.bound(actor=exchange.actor)
+    graph = exchange.graph.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
         await exchange.write(lambda: graph.branches.create(name, from_=source))
     return answer({"uri": exchange.graph.uri, "from": source, "name": name, "actor_id": exchange.actor})
@@ -39,7 +39,7 @@ async def delete(exchange: Exchange) -> Response:
     """Delete a branch that nothing depends on."""
     name = named_branch(exchange.params["branch"])
     exchange.allow(Action.BRANCH_DELETE, target=name)
-    graph = exchange.graph.bound(actor=exchange.actor)
+    graph = exchange.graph.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
         await exchange.write(lambda: graph.branches.delete(name))
     return answer({"uri": exchange.graph.uri, "name": name, "actor_id": exchange.actor})
@@ -50,7 +50,7 @@ async def merge(exchange: Exchange) -> Response:
     body = await exchange.json(BranchMergeRequest)
     source, target = named_branch(body.source, "source"), named_branch(body.target, "target")
     exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
-    graph = exchange.graph.bound(actor=exchange.actor)
+    graph = exchange.graph.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
         result = await exchange.write(lambda: graph.branches.merge(source, into=target))
         deleted = await _delete_merged(exchange, source) if body.delete_branch else {}
@@ -62,7 +62,7 @@ async def _delete_merged(exchange: Exchange, source: str) -> dict[str, Any]:
     decision = exchange.decide(Action.BRANCH_DELETE, target=source)
     if not decision.allowed:
         return {"branch_deleted": False, "branch_delete_error": decision.message}
-    graph = exchange.graph.bound(actor=exchange.actor)
+    graph = exchange.graph.acting(exchange.actor)
     try:
         await exchange.write(lambda: graph.branches.delete(source))
     except OmnigraphError as error:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, BinaryIO, cast
 
 from starlette.responses import Response
 
-from omnigraph.engine.changes.baseline import capture_baseline
-from omnigraph.engine.changes.block import DEFAULT_CHANGES, MAX_CHANGES, Budget
-from omnigraph.engine.changes.page import commit_changes_page
-from omnigraph.engine.changes.poll import Cursor, FeedPosition, PageToken, Start, poll_feed
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.changes.block import DEFAULT_CHANGES, MAX_CHANGES
+from omnigraph.engine.changes.poll import FeedPage
 from omnigraph.engine.changes.scope import ChangeScope, change_scope
 from omnigraph.errors import (
     BadRequest,
@@ -32,7 +32,7 @@ from omnigraph.errors import (
 )
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
-from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_branch
+from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.models import ChangeBaselineRequest
 from omnigraph.server.http.outputs import changes_output, feed_output
 from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse, resource_limit
@@ -84,7 +84,7 @@ async def commit_changes(exchange: Exchange) -> Response:
     """One page of what a commit changed; a commit that may not be read is a commit that does not exist."""
     exchange.only("page_token", "limit", *_FILTERS)
     scope, limit, token = change_filter(exchange), _limit(exchange), exchange.value("page_token")
-    graph, name = exchange.graph.bound(), exchange.params["commit_id"]
+    graph, name = exchange.graph.handle, exchange.params["commit_id"]
     missing = refuse(404, f"commit '{name}' not found")
     try:
         commit = await exchange.read(lambda _: graph.commits.show(name))
@@ -92,8 +92,11 @@ async def commit_changes(exchange: Exchange) -> Response:
         raise missing from None
     if not exchange.decide(Action.READ, branch=commit.manifest_branch or MAIN).allowed:
         raise missing
-    core = exchange.graph.core
-    page = await exchange.read(lambda _: commit_changes_page(core, commit, scope, Budget(limit), token))
+    seen = exchange.graph.handle  # from here on without what the sender may not see
+    kinds, types, ops = scope.kinds, scope.type_names, scope.ops
+    page = await exchange.read(
+        lambda _: seen.commits.changes(commit, kinds=kinds, types=types, ops=ops, page_token=token, limit=limit)
+    )
     return answer(changes_output(page))
 
 
@@ -103,10 +106,10 @@ async def poll(exchange: Exchange) -> Response:
     exchange.only(*FEED_KEYS)
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=branch)
-    position = feed_position(exchange)
+    position = feed_place(exchange)
     scope, limit = change_filter(exchange), _limit(exchange)
-    core, bound = exchange.graph.core, bound_branch(branch)
-    page = await exchange.read(lambda _: poll_feed(core, bound, position, scope, Budget(limit)))
+    graph = exchange.graph.handle
+    page = await exchange.read(lambda _: position.poll(graph, branch, scope, limit))
     return answer(feed_output(page))
 
 
@@ -116,29 +119,48 @@ async def baseline(exchange: Exchange) -> Response:
     body = await exchange.json(ChangeBaselineRequest)
     branch = named_branch(body.branch)
     exchange.allow(Action.EXPORT, branch=branch)
-    core = exchange.graph.core
+    graph = exchange.graph.handle
     scope = change_scope(body.kind, body.type, body.op)
-    catalog = (await exchange.read(lambda _: core.view(bound_branch(branch)))).catalog
+    catalog = (await exchange.read(lambda _: graph.view(branch))).catalog
     for name in body.type:
         if name not in catalog.nodes and name not in catalog.edges:
             raise bad_request(f"unknown type '{name}' in a change filter")
 
     def produce(sink: Sink) -> object:
-        return capture_baseline(core, bound_branch(branch), scope, cast("BinaryIO", sink))
+        out, kinds, types, ops = cast("BinaryIO", sink), scope.kinds, scope.type_names, scope.ops
+        return graph.changes.baseline(out, branch=branch, kinds=kinds, types=types, ops=ops)
 
     return await streamed(exchange, produce)
 
 
-def feed_position(exchange: Exchange) -> FeedPosition:
+@dataclass(frozen=True, slots=True)
+class FeedPlace:
     """Where a poll continues; by default it starts now."""
+
+    cursor: str | None = None
+    start: str | None = None
+    page_token: str | None = None
+
+    def poll(self, graph: Graph, branch: str, scope: ChangeScope, limit: int = DEFAULT_CHANGES) -> FeedPage:
+        """The next commits from here on."""
+        return graph.changes.poll(
+            self.cursor,
+            self.start,
+            page_token=self.page_token,
+            branch=branch,
+            kinds=scope.kinds,
+            types=scope.type_names,
+            ops=scope.ops,
+            limit=limit,
+        )
+
+
+def feed_place(exchange: Exchange) -> FeedPlace:
+    """Where a request wants to continue."""
     given = {name: value for name in _POSITIONS if (value := exchange.value(name)) is not None}
     if len(given) > 1:
         raise bad_request("give one of cursor, start and page_token")
-    if "cursor" in given:
-        return Cursor(given["cursor"])
-    if "page_token" in given:
-        return PageToken(given["page_token"])
-    return Start(given.get("start", "now"))
+    return FeedPlace(**given)
 
 
 def change_filter(exchange: Exchange) -> ChangeScope:

@@ -7,10 +7,9 @@ from typing import BinaryIO, cast
 
 from starlette.responses import Response
 
-from omnigraph.engine.changes.export_file import write_export
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import NDJSON
-from omnigraph.server.http.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.models import ExportRequest
 from omnigraph.server.http.streams import Produced, Sink, Streamed
 
@@ -20,28 +19,18 @@ async def export(exchange: Exchange) -> Response:
     body = await exchange.json(ExportRequest)
     branch = named_branch(body.branch)
     exchange.allow(Action.EXPORT, branch=branch)
-    core = exchange.graph.core
+    graph = exchange.graph.handle
 
     def produce(sink: Sink) -> object:
-        return write_export(core.view(bound_branch(branch)), cast("BinaryIO", sink), body.type_names)
+        return graph.export(cast("BinaryIO", sink), body.type_names, branch=branch)
 
     return await streamed(exchange, produce)
 
 
 async def streamed(exchange: Exchange, produce: Callable[[Sink], object], kind: str = NDJSON) -> Response:
-    """A response that a thread produces: memory is reserved first, then the graph's one cut is taken."""
-    server, cut = exchange.server, exchange.graph.cut
+    """A response that a thread produces, once memory is reserved; the engine refuses a second one of the same graph."""
+    server = exchange.server
     await server.transport.acquire()
-    try:
-        cut.take()
-    except BaseException:
-        server.transport.release()
-        raise
-
-    def release() -> None:
-        cut.give_back()
-        server.transport.release()
-
-    produced = Produced(server.pools, produce, release)
+    produced = Produced(server.pools, produce, server.transport.release)
     await produced.begun()
     return Streamed(produced, kind)

@@ -11,16 +11,15 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from omnigraph.engine.changes.block import Budget
-from omnigraph.engine.changes.poll import Cursor, FeedPage, FeedPosition, PageToken, poll_feed
+from omnigraph.engine.changes.poll import FeedPage
 from omnigraph.engine.changes.scope import ChangeScope
 from omnigraph.errors import OmnigraphError
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import compact
-from omnigraph.server.http.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.outputs import block_output
 from omnigraph.server.http.refusal import Refusal
-from omnigraph.server.routes.changes import FEED_KEYS, change_filter, feed_position, redacted, redaction
+from omnigraph.server.routes.changes import FEED_KEYS, FeedPlace, change_filter, feed_place, redacted, redaction
 
 _POLL_SECONDS = 0.5
 _SILENCE_POLLS = 30  # a comment every so often tells both sides that the connection lives
@@ -33,10 +32,10 @@ async def stream(exchange: Exchange) -> Response:
     exchange.only(*FEED_KEYS)
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=branch)
-    position = feed_position(exchange)
+    position = feed_place(exchange)
     resumed = exchange.request.headers.get("last-event-id")
     if resumed:
-        position = Cursor(resumed)
+        position = FeedPlace(cursor=resumed)
     feed = _Feed(exchange, branch, change_filter(exchange))
     with ExitStack() as place:
         place.enter_context(exchange.listen())
@@ -52,11 +51,10 @@ class _Feed:
         self.branch = branch
         self.scope = scope
 
-    async def poll(self, position: FeedPosition) -> FeedPage:
-        core, bound = self.exchange.graph.core, bound_branch(self.branch)
+    async def poll(self, position: FeedPlace) -> FeedPage:
+        graph, pools = self.exchange.graph.handle, self.exchange.server.pools
         # No second listener for a disconnection here: the response itself is one.
-        pools = self.exchange.server.pools
-        return await pools.read(lambda _: poll_feed(core, bound, position, self.scope, Budget()), None)
+        return await pools.read(lambda _: position.poll(graph, self.branch, self.scope), None)
 
     async def events(self, page: FeedPage) -> AsyncIterator[bytes]:
         """Events for ever; a commit whose changes fill several pages is several events, the last with an id."""
@@ -118,11 +116,8 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-def _next(page: FeedPage) -> FeedPosition:
-    if page.next_page_token is not None:
-        return PageToken(page.next_page_token)
-    assert page.cursor is not None
-    return Cursor(page.cursor)
+def _next(page: FeedPage) -> FeedPlace:
+    return FeedPlace(cursor=page.cursor, page_token=page.next_page_token)
 
 
 def _event(kind: str, document: Any, cursor: str | None = None) -> bytes:

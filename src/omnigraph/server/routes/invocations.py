@@ -63,7 +63,7 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     try:
         return await run_read(exchange, request, target, body.snapshot)
     except CompileError:
-        if exchange.graph.core.visibility is None:
+        if exchange.graph.handle.visibility is None:
             raise
         raise refuse(404, _UNKNOWN) from None
 
@@ -84,8 +84,8 @@ async def _visible_queries(exchange: Exchange, queries: list[StoredQuery], branc
     visibility = exchange.visibility(branch)
     if visibility is None:
         return queries
-    core = exchange.graph.core.with_visibility(visibility)
-    catalog = await exchange.read(lambda _: core.view(None).catalog)
+    graph = exchange.graph.handle.with_visibility(visibility)
+    catalog = await exchange.read(lambda _: graph.view().catalog)
     return [stored for stored in queries if _compiles(stored, catalog)]
 
 

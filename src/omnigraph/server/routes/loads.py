@@ -11,13 +11,13 @@ from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.server.http import bodies
 from omnigraph.server.http.answers import answer
-from omnigraph.server.http.exchange import Exchange, bound_branch, named_branch
+from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.models import LoadRequest, Mode
 from omnigraph.server.http.outputs import load_output
 from omnigraph.server.http.records import record_lines
 from omnigraph.server.http.refusal import bad_request, refuse
 
-_MODES: tuple[str, ...] = get_args(Mode)
+_MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 async def load(exchange: Exchange) -> Response:
@@ -34,17 +34,24 @@ async def load(exchange: Exchange) -> Response:
 async def load_ndjson(exchange: Exchange) -> Response:
     """A batch of lines; not a byte of it is asked for before the policy has decided."""
     branch, base = named_branch(exchange.value("branch")), _base(exchange.value("from"))
-    mode = exchange.value("mode")
-    if mode is not None and mode not in _MODES:
-        raise bad_request(f"unknown load mode '{mode}' (expected {', '.join(_MODES)})")
+    mode = _mode(exchange.value("mode"))
     await _decide(exchange, branch, base)
     kind = exchange.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-ndjson":
         raise refuse(415, "the content type must be application/x-ndjson")
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
     with exchange.admit(len(data)):
-        result = await _run(exchange, data, mode or "merge", branch, base)
+        result = await _run(exchange, data, mode, branch, base)
     return answer(load_output(result))
+
+
+def _mode(given: str | None) -> Mode:
+    for mode in _MODES:
+        if given == mode:
+            return mode
+    if given is None:
+        return "merge"
+    raise bad_request(f"unknown load mode '{given}' (expected {', '.join(_MODES)})")
 
 
 def _base(given: str | None) -> str | None:
@@ -53,7 +60,7 @@ def _base(given: str | None) -> str | None:
 
 async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
     """A missing branch needs a base and the right to create it; an existing one needs neither."""
-    graph = exchange.graph.bound()
+    graph = exchange.graph.handle
     if branch not in await exchange.read(lambda _: graph.branches.list()):
         if base is None:
             raise refuse(404, f"branch '{branch}' not found; give 'from' to create it")
@@ -61,9 +68,11 @@ async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
     exchange.allow(Action.CHANGE, branch=branch)
 
 
-async def _run(exchange: Exchange, data: bytes, mode: str, branch: str, base: str | None) -> LoadResult:
-    graph, embedder = exchange.graph.bound(bound_branch(branch), exchange.actor), exchange.graph.embedder
+async def _run(exchange: Exchange, data: bytes, mode: Mode, branch: str, base: str | None) -> LoadResult:
+    graph, embedder = exchange.graph.acting(exchange.actor), exchange.graph.embedder
     try:
-        return await exchange.write(lambda: graph.load(data, mode=mode, from_=base, runner="inline", embedder=embedder))
+        return await exchange.write(
+            lambda: graph.load(data, mode, branch=branch, from_=base, runner="inline", embedder=embedder)
+        )
     except UnicodeError as error:
         raise BadRequest("the records are not UTF-8") from error

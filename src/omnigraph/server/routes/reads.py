@@ -16,17 +16,12 @@ from starlette.responses import Response
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.compiler.source import Source
-from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects
-from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.targets import commit_named
-from omnigraph.engine.views.time_travel import state_at_commit
-from omnigraph.engine.views.view import View
 from omnigraph.errors import InputError
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import ARROW, NDJSON, answer, compact, raw_answer
-from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_branch
+from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.models import QueryRequest
 from omnigraph.server.http.outputs import snapshot_output
 from omnigraph.server.http.preferences import Preferences, preferences
@@ -54,27 +49,25 @@ class ReadTarget:
     branch: str
     commit: GraphCommit | None = None
 
-    def view(self, core: Core) -> View:
-        """The view; a commit is read under the schema that its branch accepts now."""
-        if self.commit is None:
-            return core.view(bound_branch(self.branch))
-        accepted = core.schemas.of(core.state(None))
-        return core.view_of(state_at_commit(core, self.commit), accepted)
+    @property
+    def live(self) -> str | None:
+        """The branch whose head is read, if it is a head."""
+        return self.branch if self.commit is None else None
 
 
 async def snapshot(exchange: Exchange) -> Response:
     """Which dataset versions a branch publishes."""
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=branch)
-    core = exchange.graph.core
-    seen = await exchange.read(lambda _: core.view(bound_branch(branch)).snapshot)
+    graph = exchange.graph.handle
+    seen = await exchange.read(lambda _: graph.snapshot(branch=branch))
     return answer(snapshot_output(branch, seen))
 
 
 async def schema(exchange: Exchange) -> Response:
     """The accepted schema, as it was written."""
     exchange.allow(Action.READ)
-    graph = exchange.graph.bound()
+    graph = exchange.graph.handle
     source = await exchange.read(lambda _: graph.schema.source)
     return answer({"schema_source": source})
 
@@ -95,8 +88,8 @@ async def read_target(exchange: Exchange, branch: str | None, snapshot: str | No
         return ReadTarget(named_branch(branch))
     if branch is not None:
         raise bad_request("give a branch or a snapshot, not both")
-    core = exchange.graph.core
-    commit = await exchange.read(lambda _: commit_named(core, snapshot, None))
+    graph = exchange.graph.handle
+    commit = await exchange.read(lambda _: graph.commits.show(snapshot))
     return ReadTarget(commit.manifest_branch or MAIN, commit)
 
 
@@ -104,22 +97,21 @@ async def run_read(exchange: Exchange, request: QueryCall, target: ReadTarget, s
     """Execute a read that has passed every gate."""
     wanted = preferences(exchange.request)
     limits = wanted.limits(exchange.server.settings.limits)
-    core, embedder = exchange.graph.core, exchange.graph.embedder
-    keep = not core.read_only
+    graph, embedder = exchange.graph.handle, exchange.graph.embedder
     echoed = {"branch": None if snapshot is not None else target.branch, "snapshot": snapshot}
 
     def run(cancel: threading.Event) -> Response:
         started = time.perf_counter()
-        call = ReadCall(
+        result = graph.query(
             request.source,
             request.name,
             request.params,
+            branch=target.live,
+            at=target.commit,
             limits=limits,
             embedder=embedder,
             cancel=cancel,
-            keep_derived=keep,
         )
-        result = run_query(target.view(core), call)
         _note_slow(exchange, result, time.perf_counter() - started)
         return rendered(result, echoed, wanted)
 

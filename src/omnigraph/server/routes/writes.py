@@ -12,14 +12,11 @@ from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.compiler.source import Source
-from omnigraph.engine.schema.apply import apply_schema as apply
-from omnigraph.engine.schema.apply import plan_schema
 from omnigraph.engine.values.result import MutationResult
-from omnigraph.engine.write.mutate import MutationCall, run_mutation
 from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer, compact
-from omnigraph.server.http.exchange import MAIN, Exchange, bound_branch, named_branch, precondition, refuse_precondition
+from omnigraph.server.http.exchange import MAIN, Exchange, named_branch, precondition, refuse_precondition
 from omnigraph.server.http.models import ChangeRequest, SchemaApplyRequest
 from omnigraph.server.http.outputs import change_output
 from omnigraph.server.http.refusal import refuse
@@ -44,16 +41,12 @@ async def run_write(exchange: Exchange, request: QueryCall, branch: str | None, 
     """Decide, admit and execute a mutation."""
     where = named_branch(branch)
     exchange.allow(Action.CHANGE, branch=where)
-    core, bound = exchange.graph.core, bound_branch(where)
-    call = MutationCall(
-        request.source, request.name, request.params, bound, exchange.actor, expected, exchange.graph.embedder
-    )
+    graph, embedder = exchange.graph.acting(exchange.actor), exchange.graph.embedder
 
     def run() -> MutationResult:
-        core.require_change(exchange.actor, bound)
-        return run_mutation(core, call)
+        return graph.mutate(request.source, request.name, request.params, where, expected, embedder=embedder)
 
-    size = len(call.source.text.encode()) + len(compact(call.params))
+    size = len(request.source.text.encode()) + len(compact(request.params))
     with exchange.admit(size):
         return answer(change_output(await exchange.write(run)))
 
@@ -68,15 +61,13 @@ async def apply_schema(exchange: Exchange) -> Response:
     exchange.allow(Action.SCHEMA_APPLY, target=MAIN)
     if exchange.deployment.cluster_backed:
         raise refuse(409, "this graph is declared by a cluster; change its schema with cluster apply")
-    served, core, desired = exchange.graph, exchange.graph.core, Source(body.schema_source)
+    served, desired = exchange.graph, Source(body.schema_source)
+    schema = served.acting(exchange.actor).schema
 
     def run() -> dict[str, Any]:
-        core.require_writable()
-        core.require_allowed(exchange.actor, Action.SCHEMA_APPLY, target=MAIN)
-        _require_queries_fit(served.queries, plan_schema(core, desired, allow_data_loss=body.allow_data_loss))
-        return apply(core, desired, allow_data_loss=body.allow_data_loss, actor=exchange.actor).to_json()
+        _require_queries_fit(served.queries, schema.plan(desired, allow_data_loss=body.allow_data_loss))
+        return schema.apply(desired, allow_data_loss=body.allow_data_loss).to_json()
 
-    served.cut.require_free()
     with exchange.admit(len(body.schema_source.encode())):
         return answer({"uri": served.uri, **await exchange.write(run)})
 

@@ -443,6 +443,6 @@ def test_a_type_that_came_later_has_no_nodes_in_an_older_view(
     named = "query q() { match { $x: Named } return { $x.name } }"
     steps = "query q() { match { $x: A $x x|y $z } return { $z.name } }"
     assert [row["x.name"] for row in graph.query(named)] == ["a", "b"]
-    assert [row["x.name"] for row in graph.query(named, snapshot=then)] == ["a"]
+    assert [row["x.name"] for row in graph.query(named, at=then)] == ["a"]
     assert [row["z.name"] for row in graph.query(steps)] == ["b"]
-    assert len(graph.query(steps, snapshot=then)) == 0
+    assert len(graph.query(steps, at=then)) == 0

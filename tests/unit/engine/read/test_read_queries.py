@@ -407,7 +407,7 @@ def test_branches_and_past_commits_are_read_as_they_are(tmp_path: Path) -> None:
     assert graph.query(text, branch="side").scalar() == 2
     graph.mutate('query m() { insert Path { from: "h2" to: "h4" } }')
     assert graph.query(text).scalar() == 6
-    assert graph.query(text, snapshot=before).scalar() == 5
+    assert graph.query(text, at=before).scalar() == 5
     assert graph.at(before).query(text).scalar() == 5
 
 
@@ -426,7 +426,7 @@ def test_a_renamed_property_is_read_under_its_new_name(tmp_path: Path) -> None:
     first = graph.load(['{"type":"A","data":{"k":"a","old":7}}', '{"type":"A","data":{"k":"b","old":8}}']).commit_id
     graph.schema.apply('node A { k: String @key  new: I32? @rename_from("old") }')
     text = "query q() { match { $a: A $a.new > 7 } return { $a.k, $a.new } }"
-    assert graph.query(text, snapshot=first).rows() == [{"a.k": "b", "a.new": 8}]
+    assert graph.query(text, at=first).rows() == [{"a.k": "b", "a.new": 8}]
     assert graph.query(text).rows() == [{"a.k": "b", "a.new": 8}]
 
 

@@ -73,7 +73,7 @@ class _Past:
     snapshot: str
 
     def query(self, source: str, name: str | None = None, params: dict[str, Any] | None = None) -> Any:
-        return self.graph.query(source, name, params, snapshot=self.snapshot)
+        return self.graph.query(source, name, params, at=self.snapshot)
 
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
         return self.graph.get(type_name, entity_id, at=self.snapshot)

@@ -11,6 +11,8 @@ from omnigraph.errors import BadRequest
 
 def import_graph(call: Call) -> None:
     """Read everything, then declare what is missing and load it as one commit."""
+    from omnigraph.engine.values.result import parse_mode
+    from omnigraph.engine.views.table_tasks import parse_runner
     from omnigraph.pipeline.formats.importers.entry import read_from
 
     bundle = read_from(call.value("--from"), *call.rest("SOURCE"))
@@ -24,7 +26,8 @@ def import_graph(call: Call) -> None:
         raise BadRequest(f"'{into}' is a server; import into the storage of a graph")
     actor = call.text("--as") or call.config.actor
     echo(call, Target(into, actor))
-    mode, branch, runner = call.value("--mode"), call.value("--branch"), call.value("--runner")
+    mode, branch = parse_mode(call.value("--mode")), call.value("--branch")
+    runner = parse_runner(call.value("--runner"))
     done = bundle.load(into, actor=actor, mode=mode, branch=branch, runner=runner)
     if call.json:
         load = done.load

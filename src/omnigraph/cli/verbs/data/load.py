@@ -51,15 +51,18 @@ def load(call: Call) -> None:
     base, mapping = call.text("--from"), call.text("--mapping")
     paths = call.many("--data")
     data: Any = read_stdin() if paths == ["-"] else [path if "://" in path else Path(path) for path in paths]
+    from omnigraph.engine.values.result import parse_mode
+    from omnigraph.engine.views.table_tasks import parse_runner
+
     skips: Any = call.text("--on-error") or "stop"
     with target.writer() as graph, stages(call) as stage:
         done = graph.load(
             None if mapping is not None else data,
-            mode,
+            parse_mode(mode),
             mapping=mapping,
             branch=branch,
             from_=base,
-            runner=call.value("--runner"),
+            runner=parse_runner(call.value("--runner")),
             on_error=skips,
             rejects=call.text("--rejects"),
             max_errors=call.number("--max-errors"),

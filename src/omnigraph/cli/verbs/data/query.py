@@ -56,7 +56,7 @@ def _stored_read(call: Call) -> None:
     with _stored_graph(call, write=False) as graph:
         params = params_of(call, lambda: _stored_texts(graph, call.required("NAME")))
         bound = graph.branch(call.value("--branch"))
-        result = bound.queries.run(call.required("NAME"), params or None, snapshot=call.text("--snapshot"))
+        result = bound.queries.run(call.required("NAME"), params or None, at=call.text("--snapshot"))
     _print_result(call, result)
 
 
@@ -131,10 +131,12 @@ def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> 
 
 
 def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Result:
+    from omnigraph.engine.views.table_tasks import parse_runner
+
     snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
     return graph.query(
-        source, call.argument("NAME"), params, branch=branch, snapshot=snapshot, runner=call.value("--runner")
+        source, call.argument("NAME"), params, branch=branch, at=snapshot, runner=parse_runner(call.value("--runner"))
     )
 
 

@@ -83,7 +83,7 @@ def show_history(call: Call) -> None:
     for each in found.values():
         if wanted in (None, each.name):
             with og.open(_uri(each, uris), read_only=True) as graph:
-                runs += history(graph._core, each.name)
+                runs += history(graph, each.name)
     runs.sort(key=lambda each: each.run_id, reverse=True)
     limit = call.number("--limit")
     runs = runs if limit is None else runs[:limit]

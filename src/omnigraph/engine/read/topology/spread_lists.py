@@ -8,7 +8,7 @@ round sorts one range each. What remains for this process is one range at a time
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,10 @@ from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered, narrow_type
 from omnigraph.engine.read.topology.advance import Origin
 from omnigraph.engine.read.topology.topology import Ends
+from omnigraph.engine.views.table_tasks import RunTasks
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.lance.tables import open_table
-
-Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Runs a function for each item, somewhere, and returns the answers in order."""
 
 _DIRECTIONS = ("out", "in")
 _BATCH_ROWS = 1 << 18
@@ -83,7 +81,7 @@ class _Sorted:
     last_edge: int
 
 
-def build_spread(ends: Ends, run: Run, scratch: str, *, range_edges: int = 4 << 20) -> None:
+def build_spread(ends: Ends, run: RunTasks, scratch: str, *, range_edges: int = 4 << 20) -> None:
     """Put the lists along the edges and against them on the shelf of these ends, as a build in one piece would.
 
     Tasks exchange files in the directory `scratch`, which the caller removes.

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from omnigraph.engine.api.graph import Graph, init
-from omnigraph.engine.api.graph import open as open_graph
+from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.values.json_values import json_texts
-from omnigraph.engine.values.result import LoadResult
+from omnigraph.engine.values.result import LoadMode, LoadResult, OnError
+from omnigraph.engine.views.lifecycle import create_graph
+from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.formats.draft import (
     DraftProperty,
@@ -27,10 +28,33 @@ from omnigraph.pipeline.formats.draft import (
     schema_text,
     type_name,
 )
+from omnigraph.pipeline.runners import open_graph
+
+if TYPE_CHECKING:
+    from omnigraph.embeddings.provider import Embedder
 
 _ENDS = ("from", "to")
 # Stands before the name of every attribute, so that it is never taken for a column with a meaning of its own.
 _ATTRIBUTE = "."
+
+
+class LoadOptions(TypedDict, total=False):
+    """The options of `Graph.load` that an import passes on."""
+
+    mode: LoadMode
+    branch: str
+    from_: str
+    if_commit: str
+    on_error: OnError
+    rejects: str | os.PathLike[str]
+    max_errors: int
+    runner: Runner
+    spark: SparkPlace
+    dry_run: bool
+    progress: Callable[[Any], None] | None
+    embedder: Embedder
+    no_embed: bool
+    no_build: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +105,13 @@ class Bundle:
         return schema_text(each.draft for each in self.types)
 
     def load(
-        self, into: Graph | str | os.PathLike[str], *, mode: str = "append", actor: str | None = None, **options: Any
+        self, into: Graph | str | os.PathLike[str], *, actor: str | None = None, **options: Unpack[LoadOptions]
     ) -> Imported:
-        """Load everything as one commit into a graph, or into a new one; options are those of `Graph.load`."""
+        """Load everything as one commit into a graph, or into a new one, which `actor` then writes to."""
         graph = into if isinstance(into, Graph) else _opened(into, self.schema, actor)
         try:
             with tempfile.TemporaryDirectory(prefix="omnigraph-import-") as place:
-                done = graph.load(mapping=self._spilled(Path(place)), mode=mode, **options)
+                done = graph.load(mapping=self._spilled(Path(place)), **options)
             return Imported(graph.uri, graph.schema.source, done, self.notes)
         finally:
             if graph is not into:
@@ -129,7 +153,8 @@ def _opened(into: str | os.PathLike[str], schema: str, actor: str | None) -> Gra
     try:
         return open_graph(into, actor=actor)
     except NotFound:
-        return init(into, schema, actor=actor)
+        create_graph(into, schema)
+        return open_graph(into, actor=actor)
 
 
 def _node_type(name: str, found: Nodes) -> TypeTable:
