@@ -76,7 +76,7 @@ def test_a_schema_may_be_text_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "schema.pg").write_text(SCHEMA)
     for place, schema in (("one", SCHEMA), ("two", tmp_path / "schema.pg"), ("three", str(tmp_path / "schema.pg"))):
         assert og.init(tmp_path / place, schema).schema.source == SCHEMA
-    with pytest.raises(NotFound, match="no file"):
+    with pytest.raises(NotFound, match="is not a file"):
         og.init(tmp_path / "four", "missing.pg")
 
 
