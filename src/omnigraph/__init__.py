@@ -2,7 +2,7 @@
 
 >>> import omnigraph as og
 >>> sorted(og.__all__)[:3]
-['Analytics', 'Baseline', 'Blame']
+['Analytics', 'BackupSnapshot', 'Backups']
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.branches import Branches
     from omnigraph.engine.api.changes import Changes
     from omnigraph.engine.api.commits import Commits
+    from omnigraph.engine.api.copies import Backups, PruneReport, clone
     from omnigraph.engine.api.graph import Graph
     from omnigraph.engine.api.graph_at import Past
     from omnigraph.engine.api.spark import SparkView
@@ -42,9 +43,13 @@ if TYPE_CHECKING:
     from omnigraph.settings import Settings
     from omnigraph.storage.manifest.commits import GraphCommit
     from omnigraph.storage.protocol.tags import Tag
+    from omnigraph.storage.transfer.backup import BackupSnapshot
+    from omnigraph.storage.transfer.clone import CopyReport
 
 __all__ = [
     "Analytics",
+    "BackupSnapshot",
+    "Backups",
     "Baseline",
     "Blame",
     "Blob",
@@ -52,6 +57,7 @@ __all__ = [
     "Changes",
     "ChangesPage",
     "Commits",
+    "CopyReport",
     "Difference",
     "Explanation",
     "FeedPage",
@@ -66,6 +72,7 @@ __all__ = [
     "NodeValues",
     "OmnigraphError",
     "Past",
+    "PruneReport",
     "RemoteGraph",
     "ReplayResult",
     "Result",
@@ -74,6 +81,7 @@ __all__ = [
     "Tag",
     "Tags",
     "Transaction",
+    "clone",
     "connect",
     "errors",
     "importers",
@@ -103,6 +111,12 @@ def __getattr__(name: str) -> Any:
             from omnigraph.engine.api import changes as home
         case "Commits":
             from omnigraph.engine.api import commits as home
+        case "Backups" | "PruneReport" | "clone":
+            from omnigraph.engine.api import copies as home
+        case "BackupSnapshot":
+            from omnigraph.storage.transfer import backup as home
+        case "CopyReport":
+            from omnigraph.storage.transfer import clone as home
         case "Difference":
             from omnigraph.engine.changes import diff as home
         case "Baseline":

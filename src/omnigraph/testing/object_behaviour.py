@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -20,6 +20,28 @@ def text_round_trips_and_is_replaced(objects: Objects) -> None:
     assert objects.read("a.json") == "zweite Fassung: größer ✓\n"
     objects.write("empty", "")
     assert objects.read("empty") == ""
+
+
+def bytes_of_any_length_round_trip(objects: Objects) -> None:
+    pieces = [bytes([number % 251]) * (1 << 20) for number in range(11)]
+    objects.write_pieces("large/data.bin", iter(pieces))
+    assert b"".join(objects.read_pieces("large/data.bin")) == b"".join(pieces)
+    objects.write_pieces("large/empty.bin", [])
+    assert b"".join(objects.read_pieces("large/empty.bin")) == b""
+    assert objects.list_sizes("large") == {"large/data.bin": 11 << 20, "large/empty.bin": 0}
+    with pytest.raises(StorageError) as caught:
+        list(objects.read_pieces("large/none.bin"))
+    assert caught.value.kind == "NotFound"
+
+
+def bytes_that_break_off_leave_nothing(objects: Objects) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"x" * 100
+        raise StorageError("the source went away")
+
+    with pytest.raises(StorageError):
+        objects.write_pieces("broken.bin", broken())
+    assert objects.stat("broken.bin") is None
 
 
 def a_missing_object_is_typed(objects: Objects) -> None:

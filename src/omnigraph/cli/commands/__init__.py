@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from omnigraph.cli.commands.bulk import ANALYTICS, INTAKE, PIPELINES
 from omnigraph.cli.commands.control import CONTROL
+from omnigraph.cli.commands.copies import COPIES
 from omnigraph.cli.commands.direct import DIRECT
 from omnigraph.cli.commands.local import LOCAL
 from omnigraph.cli.commands.reads import READS
@@ -15,6 +16,7 @@ COMMANDS: tuple[Command, ...] = (
     *WRITES,
     *SERVED,
     *DIRECT,
+    *COPIES,
     *ANALYTICS,
     *CONTROL,
     *PIPELINES,
@@ -23,6 +25,7 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 GROUPS = {
+    "backup": "Backups of graphs: make them, list them, check them, remove old ones",
     "blob": "Read Blob properties, whole or in part",
     "branch": "Create, list, delete and merge branches",
     "changes": "The change feed and its baselines",

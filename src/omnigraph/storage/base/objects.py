@@ -6,6 +6,7 @@ OSError or a client library's exception.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -71,6 +72,18 @@ class Objects(Protocol):
 
     def list_tree(self, name: str) -> list[str]:
         """Root-relative names of every file below a directory, unordered; missing directory is empty."""
+        ...
+
+    def list_sizes(self, name: str) -> dict[str, int]:
+        """Root-relative names of every file below a directory, with their sizes in bytes."""
+        ...
+
+    def read_pieces(self, name: str) -> Iterator[bytes]:
+        """The bytes of an object of any size, piece by piece."""
+        ...
+
+    def write_pieces(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Store bytes of any length under a name; nothing is there until the last piece has arrived."""
         ...
 
     def rename(self, source: str, target: str) -> None:

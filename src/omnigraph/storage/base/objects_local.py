@@ -7,7 +7,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from omnigraph.errors import Corrupt, OmnigraphError, StorageError
@@ -15,6 +15,7 @@ from omnigraph.storage.base.errors import kind_of
 from omnigraph.storage.base.objects import ObjectInfo
 
 _FLOCK = ".ledger.flock"
+_PIECE_BYTES = 8 << 20
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -37,13 +38,13 @@ class LocalObjects:
             raise
 
     def write(self, name: str, text: str) -> None:
-        with self._translated(name), self._temporary(name, text) as temporary:
+        with self._translated(name), self._temporary(name, [text.encode()]) as temporary:
             os.replace(temporary, self._path(name))
             self._sync_directory(name)
 
     def write_if_absent(self, name: str, text: str) -> bool:
         # A hard link publishes a complete file under a name that must be free, in one atomic step.
-        with self._translated(name), self._temporary(name, text) as temporary:
+        with self._translated(name), self._temporary(name, [text.encode()]) as temporary:
             try:
                 os.link(temporary, self._path(name))
             except FileExistsError:
@@ -114,6 +115,24 @@ class LocalObjects:
                 if not _is_temporary(file)
             ]
 
+    def list_sizes(self, name: str) -> dict[str, int]:
+        found = {}
+        for each in self.list_tree(name):
+            info = self.stat(each)
+            if info is not None:  # removed since it was listed
+                found[each] = info.size
+        return found
+
+    def read_pieces(self, name: str) -> Iterator[bytes]:
+        with self._translated(name), open(self._path(name), "rb") as file:
+            while piece := file.read(_PIECE_BYTES):
+                yield piece
+
+    def write_pieces(self, name: str, pieces: Iterable[bytes]) -> None:
+        with self._translated(name), self._temporary(name, pieces) as temporary:
+            os.replace(temporary, self._path(name))
+            self._sync_directory(name)
+
     def rename(self, source: str, target: str) -> None:
         with self._translated(source):
             os.makedirs(os.path.dirname(self._path(target)), exist_ok=True)
@@ -152,15 +171,15 @@ class LocalObjects:
         return os.path.join(self._directory, *name.split("/"))
 
     @contextmanager
-    def _temporary(self, name: str, text: str) -> Iterator[str]:
-        """The text, durably written under a temporary name that is gone afterwards in every case."""
+    def _temporary(self, name: str, pieces: Iterable[bytes]) -> Iterator[str]:
+        """The bytes, durably written under a temporary name that is gone afterwards in every case."""
         path = f"{self._path(name)}#{int.from_bytes(os.urandom(8), 'big')}"
         folder = os.path.dirname(path)
         made = not os.path.isdir(folder)
         os.makedirs(folder, exist_ok=True)
         try:
             with open(path, "xb") as file:
-                file.write(text.encode())
+                file.writelines(pieces)
                 file.flush()
                 os.fsync(file.fileno())
             yield path

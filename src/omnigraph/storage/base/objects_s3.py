@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -113,6 +113,20 @@ class S3Objects:
     def list_tree(self, name: str) -> list[str]:
         with self._translated(name):
             return [found["path"] for batch in obstore.list(self._store, name, chunk_size=1000) for found in batch]
+
+    def list_sizes(self, name: str) -> dict[str, int]:
+        with self._translated(name):
+            listed = obstore.list(self._store, name or None, chunk_size=1000)
+            return {found["path"]: found["size"] for batch in listed for found in batch}
+
+    def read_pieces(self, name: str) -> Iterator[bytes]:
+        with self._translated(name):
+            for piece in obstore.get(self._store, name).stream(min_chunk_size=_PIECE_BYTES):
+                yield bytes(piece)
+
+    def write_pieces(self, name: str, pieces: Iterable[bytes]) -> None:
+        with self._translated(name):
+            obstore.put(self._store, name, iter(pieces), use_multipart=True)
 
     def rename(self, source: str, target: str) -> None:
         with self._translated(source):

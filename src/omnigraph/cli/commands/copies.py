@@ -1,0 +1,78 @@
+"""Commands that copy whole graphs."""
+
+from __future__ import annotations
+
+from omnigraph.cli.commands import shared
+from omnigraph.cli.commands.shared import JSON
+from omnigraph.cli.table.model import Argument, Capability, Command, Option
+
+_BACKUPS = Argument("BACKUPS", "where backups are kept: a directory or s3://", required=True)
+_TARGET = Argument("TARGET", "where the new graph goes: a directory or s3://, empty or not there yet", required=True)
+_SOURCE = Argument("GRAPH", "the graph: a path, file:// or s3://", required=True)
+_RESUME = Option("--resume", "go on with a copy that broke off")
+_UNVERIFIED = Option("--no-verify", "do not read every file back to compare its checksum")
+_WHICH = Option("--backup", "the id of a backup, or its beginning; by default the newest", "ID")
+
+COPIES = (
+    Command(
+        ("clone",),
+        Capability.LOCAL,
+        "Copy a graph to another place, with its branches, tags and history",
+        "operate.copies.clone_graph",
+        arguments=(_SOURCE, _TARGET),
+        options=(
+            Option("--branch", "copy main and this branch only", "NAME", repeats=True),
+            Option("--depth", "keep only this many newest versions of every dataset in the copy", "N", number=True),
+            _RESUME,
+            _UNVERIFIED,
+            shared.PROGRESS,
+            JSON,
+        ),
+        notes="Writers may go on meanwhile; the copy shares nothing with the original.",
+    ),
+    Command(
+        ("backup", "create"),
+        Capability.LOCAL,
+        "Back up a graph; only files that the backups lack are sent",
+        "operate.copies.create_backup",
+        arguments=(_SOURCE, _BACKUPS),
+        options=(
+            Option("--keep", "remove all but this many newest backups afterwards", "N", number=True),
+            _UNVERIFIED,
+            shared.PROGRESS,
+            JSON,
+        ),
+    ),
+    Command(
+        ("backup", "list"),
+        Capability.LOCAL,
+        "List backups, the oldest first",
+        "operate.copies.list_backups",
+        arguments=(_BACKUPS,),
+        options=(JSON,),
+    ),
+    Command(
+        ("backup", "verify"),
+        Capability.LOCAL,
+        "Read a backup and compare every checksum",
+        "operate.copies.verify_backup",
+        arguments=(_BACKUPS,),
+        options=(_WHICH, shared.PROGRESS, JSON),
+    ),
+    Command(
+        ("backup", "prune"),
+        Capability.LOCAL,
+        "Remove old backups and what only they needed",
+        "operate.copies.prune_backups",
+        arguments=(_BACKUPS,),
+        options=(Option("--keep", "how many newest backups stay", "N", number=True, required=True), JSON),
+    ),
+    Command(
+        ("restore",),
+        Capability.LOCAL,
+        "Make a graph of a backup",
+        "operate.copies.restore_graph",
+        arguments=(_BACKUPS, _TARGET),
+        options=(_WHICH, _RESUME, _UNVERIFIED, shared.PROGRESS, JSON),
+    ),
+)

@@ -1,0 +1,115 @@
+"""`clone`, `backup …` and `restore`: copies of whole graphs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import omnigraph as og
+from omnigraph.cli.call import Call
+from omnigraph.cli.terminal import output
+from omnigraph.cli.terminal.progress import counting
+
+if TYPE_CHECKING:
+    from omnigraph.storage.transfer.clone import CopyReport
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def clone_graph(call: Call) -> None:
+    """Copy, check, report."""
+    with counting(call, "clone", "bytes") as progress:
+        done = og.clone(
+            call.required("GRAPH"),
+            call.required("TARGET"),
+            branches=call.many("--branch") or None,
+            depth=call.number("--depth"),
+            resume=call.given("--resume"),
+            verify=not call.given("--no-verify"),
+            progress=progress,
+        )
+    _show(call, "cloned", done)
+
+
+def create_backup(call: Call) -> None:
+    """Back up and, with --keep, remove what is too old."""
+    backups = og.Backups(call.required("BACKUPS"))
+    with counting(call, "backup", "bytes") as progress:
+        done = backups.create(call.required("GRAPH"), verify=not call.given("--no-verify"), progress=progress)
+    keep = call.number("--keep")
+    if keep is not None:
+        backups.prune(keep=keep)
+    _show(call, "backed up", done)
+
+
+def list_backups(call: Call) -> None:
+    """One line per backup."""
+    found = og.Backups(call.required("BACKUPS")).list()
+    if call.json:
+        output.document({"backups": [each.to_json() for each in found]})
+        return
+    for each in found:
+        when = each.created_at.strftime("%Y-%m-%d %H:%M:%S")
+        branches = f"{len(each.heads)} branch{'' if len(each.heads) == 1 else 'es'}"
+        output.line(f"{each.id}  {when}  {size(each.bytes):>9}  {branches}  {each.source}")
+    if not found:
+        output.line("no backups")
+
+
+def verify_backup(call: Call) -> int:
+    """Name what is missing or damaged; exit code 1 when there is any."""
+    with counting(call, "verify", "bytes") as progress:
+        wrong = og.Backups(call.required("BACKUPS")).verify(backup=call.text("--backup"), progress=progress)
+    if call.json:
+        output.document({"damaged": list(wrong)})
+    elif wrong:
+        output.write("".join(f"missing or damaged: {name}\n" for name in wrong))
+    else:
+        output.line("every file has its checksum")
+    return 1 if wrong else 0
+
+
+def prune_backups(call: Call) -> None:
+    """Remove old backups."""
+    keep = call.number("--keep")
+    assert keep is not None, "the table requires it"
+    done = og.Backups(call.required("BACKUPS")).prune(keep=keep)
+    if call.json:
+        output.document({"removed": list(done.removed), "freed_bytes": done.freed_bytes})
+    else:
+        output.line(f"removed {len(done.removed)} backups, freed {size(done.freed_bytes)}")
+
+
+def restore_graph(call: Call) -> None:
+    """Make a graph of a backup."""
+    with counting(call, "restore", "bytes") as progress:
+        done = og.Backups(call.required("BACKUPS")).restore(
+            call.required("TARGET"),
+            backup=call.text("--backup"),
+            resume=call.given("--resume"),
+            verify=not call.given("--no-verify"),
+            progress=progress,
+        )
+    _show(call, "restored", done)
+
+
+def size(amount: int) -> str:
+    """A number of bytes as people read it.
+
+    >>> size(999), size(1_234_567)
+    ('999 B', '1.2 MB')
+    """
+    value, unit = float(amount), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{amount} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+def _show(call: Call, what: str, done: CopyReport) -> None:
+    if call.json:
+        output.document(asdict(done))
+        return
+    sent = "" if done.copied_files == done.files else f" ({done.copied_files} files, {size(done.copied_bytes)} sent)"
+    output.line(f"{what} to {done.target}: {done.files} files, {size(done.bytes)}{sent} in {done.seconds:.1f} s")
+    for branch, head in done.heads.items():
+        output.line(f"  {branch} at {head}")
