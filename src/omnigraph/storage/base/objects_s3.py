@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import obstore
@@ -28,6 +29,7 @@ _KINDS: tuple[tuple[type[Exception], Kind], ...] = (
 )
 
 _PIECE_BYTES = 8 << 20
+_SPOOLED_BYTES = 32 << 20
 
 
 class S3Objects:
@@ -125,8 +127,11 @@ class S3Objects:
                 yield bytes(piece)
 
     def write_pieces(self, name: str, pieces: Iterable[bytes]) -> None:
-        with self._translated(name):
-            obstore.put(self._store, name, iter(pieces), use_multipart=True)
+        # Gathered first: obstore reads an iterator on its own threads, where reading from obstore panics.
+        with self._translated(name), SpooledTemporaryFile(max_size=_SPOOLED_BYTES) as file:
+            file.writelines(pieces)
+            file.seek(0)
+            obstore.put(self._store, name, file)
 
     def rename(self, source: str, target: str) -> None:
         with self._translated(source):
