@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 SOAK_SECONDS ?= 60
+SOAK_UPDATES ?= 200
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
 	--extra dev --extra testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw
@@ -57,6 +58,8 @@ crash: $(VENV)/.ready ## kill a process at every named step and print what becam
 soak: $(VENV)/.ready ## many writer processes with kills and pauses, on disk and on S3 (SOAK_SECONDS=600 make soak)
 	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6
 	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6 --s3
+	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6
+	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6 --s3
 
 client-session: $(VENV)/.ready ## a TypeScript client generated from the OpenAPI document talks to a server (needs node and npm)
 	@cd examples/openapi-client && npm ci --silent && npm run --silent generate && npm run --silent build

@@ -57,6 +57,14 @@ def new_ulids(count: int) -> list[str]:
     return _minter(count)
 
 
+def ulid_after(text: str) -> str:
+    """A ULID a little greater than another one, whatever the clock says; other processes get other ones."""
+    value = 0
+    for character in text:
+        value = value << 5 | _CROCKFORD.index(character)
+    return _encode_ulid(value + 1 + int.from_bytes(os.urandom(5), "big"))
+
+
 def reserve_ulids(count: int) -> int:
     """The first of `count` consecutive 128-bit ULID values; for callers that spell them by the column."""
     planned = _planned.get()

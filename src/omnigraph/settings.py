@@ -21,7 +21,10 @@ class Settings:
     control_ttl_ms: int = 900_000
     retire_grace_ms: int = 900_000
     publisher_retry_budget: int = 5
+    # How often a write is computed on a head that moved, and how long it may take altogether, waiting included. The
+    # time outlasts the lease of a writer that stopped in the way, so that it is resolved rather than refused.
     reprepare_budget: int = 32
+    reprepare_seconds: float = 60.0
     neutralize_attempts: int = 8
     # Commit time grows with the fragments of `__manifest` and of the written tables, so a writer folds them
     # once this many have piled up; 0 turns the automatic compaction off.

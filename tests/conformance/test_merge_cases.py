@@ -324,12 +324,35 @@ def test_a_source_that_advances_meanwhile_is_merged_as_captured(graph: og.Graph,
     assert rows(graph)["Bob"]["age"] == 99
 
 
+# Decision 12 of the specification changed V44: the merge is computed again on the target's new head.
 @case("V44")
-def test_a_target_that_advances_meanwhile_refuses_the_merge(graph: og.Graph, feature: og.Graph, case: str) -> None:
+def test_a_target_that_advances_meanwhile_is_merged_with_as_it_is_then(
+    graph: og.Graph, feature: og.Graph, case: str
+) -> None:
+    change(feature, "Alice", age=31)
+    advance = _once(lambda: change(graph, "Bob", age=99))
+    with failpoints.armed({"branch_merge.post_validation": advance}):
+        assert graph.branches.merge("feature").outcome == "merged"
+    assert (rows(graph)["Alice"]["age"], rows(graph)["Bob"]["age"]) == (31, 99)
+
+
+@case("V44")
+def test_a_target_that_contradicts_meanwhile_is_a_conflict(graph: og.Graph, feature: og.Graph, case: str) -> None:
+    change(feature, "Alice", age=31)
+    advance = _once(lambda: change(graph, "Alice", age=99))
+    with failpoints.armed({"branch_merge.post_validation": advance}), pytest.raises(MergeConflicts):
+        graph.branches.merge("feature")
+    assert rows(graph)["Alice"]["age"] == 99
+
+
+@case("V44")
+def test_with_one_attempt_a_target_that_advances_refuses_the_merge(
+    graph: og.Graph, feature: og.Graph, case: str
+) -> None:
     change(feature, "Alice", age=31)
     advance = _once(lambda: change(graph, "Bob", age=99))
     with failpoints.armed({"branch_merge.post_validation": advance}), pytest.raises(ReadSetChanged):
-        graph.branches.merge("feature")
+        graph.branches.merge("feature", attempts=1)
     assert (rows(graph)["Alice"]["age"], rows(graph)["Bob"]["age"]) == (30, 99)
     assert graph.branches.merge("feature").outcome == "merged"
 

@@ -327,7 +327,7 @@ def test_writes_wait_for_a_schema_change_and_are_then_prepared_under_it(
 @case("W59")
 def test_a_write_prepared_under_the_old_schema_is_never_published(graph: og.Graph, case: str) -> None:
     record = '{"type":"Person","data":{"name":"Cleo"}}'
-    writer = GraphChild(Path(graph.uri), SETTINGS, "mutation.post_stage_pre_gate=stop", "load", record)
+    writer = GraphChild(Path(graph.uri), SETTINGS, "mutation.post_stage_pre_gate=stop@1", "load", record)
     writer.wait_stopped()
     graph.schema.apply(WITH_NICKNAME)
     assert writer.resume().commit is not None  # prepared again, now with the new column

@@ -38,7 +38,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import INIT_CLAIM, MANIFEST, RECOVERY_DIR, Root, normalize_root, table_location
 from omnigraph.storage.base.objects import Objects, open_objects
 from omnigraph.storage.base.store import store_for
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.decode import decode_state
@@ -287,7 +287,7 @@ def test_without_the_key_annotation_the_duplicate_lands_and_decoding_refuses_it(
 def test_manifest_rows_cannot_be_staged_for_a_two_phase_commit(case: str, graph: Root) -> None:
     loaded = manifest.load(graph)
     rows = encode_rows([CommitRow(new_ulid(), 2, None, now_micros())])
-    for stage in (tables.stage_upsert, tables.stage_update):
+    for stage in (row_changes.stage_upsert, row_changes.stage_update):
         with pytest.raises(StorageError):
             stage(loaded.handle, rows)
 

@@ -18,6 +18,7 @@ from omnigraph.errors import (
     ExpectedVersionMismatch,
     FormatRefused,
     KeyConflict,
+    OtherChange,
     PreconditionFailed,
     ReadSetChanged,
     RowLevelCasContention,
@@ -27,7 +28,7 @@ from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.tables import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, Landed, TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import HeadRow
@@ -183,7 +184,7 @@ def test_within_an_upsert_the_last_row_of_an_id_wins(store: Store) -> None:
     def prepare(_txn: object) -> WriteSet:
         from omnigraph.storage.protocol.writeset import TableWrite, Upsert
 
-        return WriteSet(writer_kind="Load", tables=(TableWrite(A, (Upsert(rows),)),), reprepare=True)
+        return WriteSet(writer_kind="Load", tables=(TableWrite(A, (Upsert(rows),)),))
 
     commit(store, None, prepare)
     assert contents(store, A) == {"seed": ("", 1), "k": ("", 2)}
@@ -205,28 +206,44 @@ def test_threads_on_one_branch_all_commit_on_a_linear_chain(store: Store, case: 
     assert violations(store) == []
 
 
+# Decision 12 of the specification changed W23: both commit, in some order.
 @case("W23")
-def test_an_update_prepared_on_a_state_that_moved_is_refused(store: Store, case: str) -> None:
+def test_an_update_prepared_on_a_state_that_moved_is_prepared_again(store: Store, case: str) -> None:
+    before = len(state_of(store).lineage)
     other = once(lambda: write(store, updating(["seed"], A, value=1)))
-    with failpoints.armed({"mutation.post_stage_pre_gate": other}), pytest.raises(ReadSetChanged) as caught:
+    with failpoints.armed({"mutation.post_stage_pre_gate": other}):
         write(store, updating(["seed"], A, value=2))
-    assert caught.value.member == "graph_head:main"
-    assert contents(store, A) == {"seed": ("", 1)}
+    assert contents(store, A) == {"seed": ("", 2)}
+    assert len(state_of(store).lineage) == before + 2
     assert violations(store) == []
 
 
 @case("W23")
-def test_of_two_processes_that_update_one_row_one_is_refused(store: Store, case: str) -> None:
-    parked = child(store, "mutation.post_stage_pre_gate=stop", ("seed",), (A,), verb="updating")
+def test_of_two_processes_that_update_one_row_both_commit_in_turn(store: Store, case: str) -> None:
+    parked = child(store, "mutation.post_stage_pre_gate=stop@1", ("seed",), (A,), verb="updating")
     parked.wait_stopped()
     write(store, updating(["seed"], A, value=1))
-    assert parked.resume().error == "ReadSetChanged"
+    assert parked.resume().commit == state_of(store).graph_head
+    assert contents(store, A) == {"seed": ("child", 0)}
+
+
+@case("W23")
+def test_with_one_attempt_a_moved_head_is_refused_with_who_moved_it(store: Store, case: str) -> None:
+    other = once(lambda: write(store, updating(["seed"], A, value=1, actor="act-ana")))
+    once_only = replace(store, settings=replace(store.settings, reprepare_budget=1))
+    with failpoints.armed({"mutation.post_stage_pre_gate": other}), pytest.raises(ReadSetChanged) as caught:
+        write(once_only, updating(["seed"], A, value=2))
+    assert caught.value.member == "graph_head:main"
+    head = state_of(store).graph_head
+    assert caught.value.change == OtherChange(A, ("seed",), head, "act-ana")
+    assert f"commit {head} by act-ana changed node:A 'seed'" in str(caught.value)
     assert contents(store, A) == {"seed": ("", 1)}
+    assert violations(store) == []
 
 
 @case("W24")
 def test_of_two_processes_that_append_one_id_the_second_gets_a_key_conflict(store: Store, case: str) -> None:
-    parked = child(store, "mutation.post_stage_pre_gate=stop", ("same",), (A,))
+    parked = child(store, "mutation.post_stage_pre_gate=stop@1", ("same",), (A,))
     parked.wait_stopped()
     write(store, inserting(["same"], A, op="first"))
     assert parked.resume().error == "KeyConflict"
@@ -236,7 +253,7 @@ def test_of_two_processes_that_append_one_id_the_second_gets_a_key_conflict(stor
 @case("W25")
 def test_inserts_into_different_tables_of_one_branch_both_commit(store: Store, case: str) -> None:
     before = len(state_of(store).lineage)
-    parked = child(store, "mutation.post_stage_pre_gate=stop", ("left",), (A,))
+    parked = child(store, "mutation.post_stage_pre_gate=stop@1", ("left",), (A,))
     parked.wait_stopped()
     write(store, inserting(["right"], B))
     assert parked.resume().commit == state_of(store).graph_head
@@ -270,7 +287,8 @@ def test_a_writer_that_was_aborted_before_publishing_tries_again_and_lands_once(
 
 @case("W28")
 def test_a_table_committed_after_the_abort_is_garbage_for_the_next_writer(store: Store, case: str) -> None:
-    parked = child(store, "table_commit.pre=stop@2", ("seed",), (A, B), verb="updating")
+    once_only = replace(store, settings=replace(store.settings, reprepare_budget=1))
+    parked = child(once_only, "table_commit.pre=stop@2", ("seed",), (A, B), verb="updating")
     parked.wait_stopped()
     outlast_lease(store)
     (outcome,) = recovery.sweep(store)
@@ -486,7 +504,7 @@ def test_an_operation_on_a_branch_is_judged_by_that_branch(store: Store, case: s
 @case("W43")
 def test_a_foreign_write_to_a_table_stops_writers_but_not_readers(store: Store, case: str) -> None:
     base = newest(store, A)
-    assert isinstance(tables.commit(tables.stage_upsert(base, rows_of(["foreign"]))), Landed)
+    assert isinstance(tables.commit(row_changes.stage_upsert(base, rows_of(["foreign"]))), Landed)
     assert set(contents(store, A)) == {"seed"}
     with pytest.raises(Conflict, match="repair"):
         write(store, inserting(["x"], A))
@@ -574,7 +592,7 @@ def test_a_stale_expected_version_without_a_token_is_named(store: Store, case: s
 def test_two_first_writers_of_a_fresh_branch_both_commit(store: Store, case: str) -> None:
     create_branch(store, "feature")
     assert state_of(store, "feature").graph_head is None
-    parked = child(store, "mutation.post_stage_pre_gate=stop", branch="feature")
+    parked = child(store, "mutation.post_stage_pre_gate=stop@1", branch="feature")
     parked.wait_stopped()
     first = write(store, inserting(["mine"], A, B), "feature")
     second = parked.resume()

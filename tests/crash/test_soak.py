@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.testing.s3server import running_s3
-from omnigraph.testing.soak import Place, run
+from omnigraph.testing.soak import COUNTED, Place, run
+from omnigraph.testing.soak_counter import Trial, run_counter
 from omnigraph.testing.soak_worker import Chaos
 
 ROUGH = Chaos(kill=0.004, pause=0.004, stall=0.1)
@@ -25,6 +26,14 @@ def test_processes_that_die_and_stall_at_random_break_no_promise(tmp_path: Path,
     assert verdict.problems == []
     assert verdict.counts["acknowledged"] > 0
     assert (verdict.counts["lost"], verdict.counts["partial"]) == (0, 0)
+
+
+def test_updates_of_own_rows_and_a_shared_counter_are_never_refused(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    root, log = str(tmp_path / "graph"), str(tmp_path / "log")
+    verdict = run_counter(Trial(root=root, log=log, processes=4, updates=8, kill=0.004, settings=COUNTED))
+    assert verdict.problems == []
+    assert (verdict.counts["refused"], verdict.counts["counter"]) == (0, 32)
 
 
 @case("W62")

@@ -47,7 +47,7 @@ def _detailed(status: int, message: str, body: Mapping[str, Any]) -> OmnigraphEr
             line = _LINE.search(message)
             return errors.KeyConflict(table, detail.get("entity_id"), line=None if line is None else int(line[1]))
         case {"read_set_conflict": detail}:
-            return errors.ReadSetChanged(detail["member"], expected=detail["expected"], actual=detail["actual"])
+            return _read_set(detail)
         case {"published_dataset_version_conflict": detail}:
             return errors.ExpectedVersionMismatch(
                 f"{detail['entity_kind']}:{detail['type_name']}",
@@ -67,11 +67,31 @@ def _detailed(status: int, message: str, body: Mapping[str, Any]) -> OmnigraphEr
     return None
 
 
+def _read_set(detail: Mapping[str, Any]) -> OmnigraphError:
+    change = detail.get("change")
+    return errors.ReadSetChanged(
+        detail["member"],
+        expected=detail["expected"],
+        actual=detail["actual"],
+        change=None
+        if change is None
+        else errors.OtherChange(
+            f"{change['entity_kind']}:{change['type_name']}",
+            tuple(change["entity_ids"]),
+            change["graph_commit_id"],
+            change["actor_id"],
+        ),
+        attempts=detail.get("attempts", 0),
+    )
+
+
 def _plain(status: int, message: str) -> OmnigraphError:
     if message.startswith("change cursor rejected: "):
         return errors.ChangeCursorRejected(message.removeprefix("change cursor rejected: "))
     if status == 404 and message.startswith("branch '"):
         return errors.BranchNotFound(message.split("'")[1])
+    if status == 503 and message.startswith("branch '"):
+        return errors.BranchBusy(message.split("'")[1], message)
     if status >= 500:
         return errors.ServerFailed(f"the server failed: {message}")
     return _KINDS.get(status, errors.BadRequest)(message)

@@ -17,7 +17,7 @@ OmnigraphError
 │   ├── BranchNotFound, CommitNotFound (AmbiguousCommit), QueryNotFound (R001)
 │   └── HistoricalVersionReclaimed, ChangeFeedGap
 ├── Retry                        the world moved; start again from fresh state
-│   ├── ReadSetChanged, ExpectedVersionMismatch, RowLevelCasContention
+│   ├── ReadSetChanged, ExpectedVersionMismatch, RowLevelCasContention, BranchBusy
 │   └── TooManyRequests          wait a little first
 ├── Conflict                     decide between two things that cannot both hold
 │   ├── KeyConflict, PreconditionFailed, MergeConflicts
@@ -96,7 +96,9 @@ from omnigraph.errors.recoveries import (
     RecoveryRequired,
 )
 from omnigraph.errors.retries import (
+    BranchBusy,
     ExpectedVersionMismatch,
+    OtherChange,
     ReadSetChanged,
     Retry,
     RowLevelCasContention,
@@ -108,6 +110,7 @@ __all__ = [
     "AmbiguousCommit",
     "BadRequest",
     "BootRefused",
+    "BranchBusy",
     "BranchNotFound",
     "ChangeCursorRejected",
     "ChangeFeedGap",
@@ -135,6 +138,7 @@ __all__ = [
     "OmnigraphError",
     "OperationAborted",
     "ParameterError",
+    "OtherChange",
     "PermissionDenied",
     "PolicyFailed",
     "PolicyInvalid",

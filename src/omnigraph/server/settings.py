@@ -60,7 +60,9 @@ def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
 
 def write_settings(environ: Mapping[str, str]) -> WriteSettings:
     """How the graphs of a server write; a request can wait longer for a schema change than a program would."""
-    return WriteSettings(writer_wait_ms=_number(environ, "OMNIGRAPH_WRITER_WAIT_MS", DEFAULTS.writer_wait_ms))
+    seconds = _number(environ, "OMNIGRAPH_REPREPARE_SECONDS", int(DEFAULTS.reprepare_seconds))
+    wait = _number(environ, "OMNIGRAPH_WRITER_WAIT_MS", DEFAULTS.writer_wait_ms)
+    return WriteSettings(writer_wait_ms=wait, reprepare_seconds=seconds)
 
 
 def _names(environ: Mapping[str, str], name: str) -> tuple[str, ...]:

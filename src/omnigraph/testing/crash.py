@@ -7,21 +7,30 @@ everything that must hold does.
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import signal
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from omnigraph.errors import Conflict
+from omnigraph.ids import now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import RECOVERY_DIR
+from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.protocol import branches, recovery
+from omnigraph.storage.protocol import branches, recovery, tickets
+from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.protocol.commit import Prepare, commit
+from omnigraph.storage.protocol.writeset import WriteSet
 from omnigraph.testing.crash_merge import merge_scenarios, prepare_merge_template, run_merge_scenario
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
@@ -72,6 +81,44 @@ def _act_write_branch(store: Store) -> None:
     write(store, upserting([VICTIM], A, B, actor="act-victim"), BRANCH)
 
 
+def _act_overtaken(store: Store) -> None:
+    """Another row is written between preparing and the turn: the prepared write is rebased."""
+    commit(store, None, _overtaking(store, "between"))
+
+
+def _act_contradicted(store: Store) -> None:
+    """The very row is written between preparing and the turn: the write is prepared again."""
+    commit(store, None, _overtaking(store, VICTIM))
+
+
+def _overtaking(store: Store, name: str) -> Prepare:
+    left = [upserting([name], A, B)]
+    mine = upserting([VICTIM], A, B, actor="act-victim")
+
+    def prepare(txn: Txn) -> WriteSet | None:
+        if left:
+            write(store, left.pop())
+        return mine(txn)
+
+    return prepare
+
+
+def _act_queued(store: Store) -> None:
+    """Another process is ahead in the queue, and leaves it a moment after this one has joined."""
+    first, ahead = "0" * 26, Lease("elsewhere/1/x", 0, now_micros(), 5_000)
+    path = f"{RECOVERY_DIR}/{first}.ticket"
+    store.objects.write(path, json.dumps({"ticket_id": first, "branch": None, "lease": asdict(ahead)}))
+
+    def leave() -> None:
+        while len(tickets.listed(store.objects)[1]) < 2:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        store.objects.delete(path)
+
+    threading.Thread(target=leave, daemon=True).start()
+    _act_write(store)
+
+
 def _act_other(store: Store) -> None:
     write(store, upserting(["other"], A, B))
 
@@ -91,6 +138,9 @@ def _act_delete(store: Store) -> None:
 ACTIONS: dict[str, Callable[[Store], None]] = {
     "write": _act_write,
     "write_branch": _act_write_branch,
+    "overtaken": _act_overtaken,
+    "contradicted": _act_contradicted,
+    "queued": _act_queued,
     "other": _act_other,
     "sweep": _act_sweep,
     "create": _act_create,
@@ -118,6 +168,26 @@ _WRITE_POINTS: tuple[tuple[str, Outcome], ...] = (
     ("publish.ack_lost=raise@1;publish.load_state_contention=kill", "published"),
     ("publish.after_commit=kill", "published"),
     ("recovery.sidecar_delete=kill", "published"),
+)
+# Of the hooks that both writes pass, the second hit (of those per table the third) is the victim's.
+_REPREPARE_POINTS: tuple[tuple[str, str, Outcome], ...] = (
+    ("overtaken", "commit.pre_turn=kill@2", "absent"),
+    ("overtaken", "commit.pre_rebase=kill", "absent"),
+    ("overtaken", "recovery.sidecar_write=kill@2", "absent"),
+    ("overtaken", "mutation.post_table_commit=kill@3", "absent"),
+    ("overtaken", "mutation.post_effects_pre_publish=kill@2", "published"),
+    ("overtaken", "publish.ack_lost=kill@2", "published"),
+    ("overtaken", "commit.hand_over=kill@2", "published"),
+    ("contradicted", "commit.pre_reprepare=kill", "either"),
+    ("contradicted", "publish.pre_commit=kill@2", "published"),
+    ("contradicted", "commit.hand_over=kill@2", "published"),
+    ("write", "commit.pre_turn=kill", "absent"),
+    ("write", "commit.hand_over=kill", "published"),
+    ("queued", "queue.ticket_write=kill", "absent"),
+    ("queued", "queue.awaiting=kill", "absent"),
+    ("queued", "queue.turn_came=kill", "absent"),
+    ("queued", "publish.pre_commit=kill", "published"),
+    ("queued", "queue.ticket_delete=kill", "published"),
 )
 _FORK_POINTS: tuple[tuple[str, Outcome], ...] = (
     ("mutation.post_sidecar_pre_fork=kill", "absent"),
@@ -173,6 +243,8 @@ def scenarios() -> Iterator[Scenario]:
     """The whole matrix."""
     for spec, expect in _WRITE_POINTS:
         yield Scenario((Child("write", spec),), expect)
+    for action, spec, expect in _REPREPARE_POINTS:
+        yield Scenario((Child(action, spec),), expect)
     for spec, expect in _FORK_POINTS:
         yield Scenario((Child("write_branch", spec),), expect)
     for point in _ROLL_BACK_POINTS:

@@ -59,6 +59,15 @@ def _churn(graph: Graph, argument: str) -> str | None:
     return commit
 
 
+def _mutate_each(graph: Graph, argument: str) -> str | None:
+    """One mutation with many parameters, each as a commit of its own and none tried again by this process."""
+    job = json.loads(argument)
+    commit = None
+    for params in job["params"]:
+        commit = graph.mutate(job["source"], params=params).commit_id
+    return commit
+
+
 def _optimize(graph: Graph, _argument: str) -> str | None:
     graph.optimize()
     return None
@@ -77,6 +86,7 @@ VERBS: dict[str, Callable[[Graph, str], str | None]] = {
     "apply": _apply,
     "load": _load,
     "churn": _churn,
+    "mutate_each": _mutate_each,
     "optimize": _optimize,
     "cleanup": _cleanup,
     "open": _open,

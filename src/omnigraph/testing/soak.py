@@ -1,7 +1,8 @@
 """A soak of the commit protocol: many processes write, die and stall at random; afterwards nothing may be missing.
 
 `python -m omnigraph.testing.soak --seconds 60 --processes 6 [--root DIR] [--s3]` prints what was attempted,
-acknowledged, refused, lost and partial, and exits with 1 when a promise was broken.
+acknowledged, refused, lost and partial, and exits with 1 when a promise was broken. With `--updates 200` every process
+does so many updates of a row of its own and of a counter that all share; none may be refused.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from omnigraph.storage.base.store import Store
 from omnigraph.storage.protocol import branches, recovery
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
+from omnigraph.testing.soak_counter import Trial, run_counter
 from omnigraph.testing.soak_verdict import Verdict, judge
 from omnigraph.testing.soak_worker import BRANCHES, Chaos, Orders, work
 from omnigraph.testing.tiny import create_tiny, inserting, open_tiny, write
@@ -41,6 +43,8 @@ SETTINGS = Settings(
     manifest_keep_versions=4,
     table_compact_fragments=24,
 )
+# Writers that may not be refused: killed ones are known to be dead at once, and the wait outlasts any of them.
+COUNTED = replace(SETTINGS, lease_ttl_ms=30_000, lease_skew_ms=10_000, reprepare_seconds=600.0)
 _DRAIN_SECONDS = 60
 
 
@@ -173,11 +177,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kill", type=float, default=0.003, help="probability of dying at each hook")
     parser.add_argument("--pause", type=float, default=0.003, help="probability of pausing at each hook")
     parser.add_argument("--stall", type=float, default=0.08, help="probability per look of stopping a process")
+    parser.add_argument(
+        "--updates", type=int, default=0, help="instead: so many updates of a row of its own and a counter per process"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the scratch directory")
     chosen = parser.parse_args(arguments)
     with _place(chosen) as place:
         chaos = Chaos(kill=chosen.kill, pause=chosen.pause, stall=chosen.stall)
-        verdict = run(place, seconds=chosen.seconds, processes=chosen.processes, chaos=chaos)
+        if chosen.updates:
+            trial = Trial(
+                root=place.root,
+                log=str(place.log),
+                processes=chosen.processes,
+                updates=chosen.updates,
+                kill=chosen.kill,
+                settings=COUNTED,
+                environment=place.environment,
+            )
+            verdict = run_counter(trial)
+        else:
+            verdict = run(place, seconds=chosen.seconds, processes=chosen.processes, chaos=chaos)
         print(verdict.text(), flush=True)
         if chosen.keep:
             print(f"root {place.root}, logs {place.log}")

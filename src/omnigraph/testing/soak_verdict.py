@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
-from omnigraph.testing.soak_worker import BRANCHES, HOT, Try
+from omnigraph.testing.soak_worker import BRANCHES, HOT, Try, events
 from omnigraph.testing.tiny import TABLES, contents
 
 UNDECIDED = frozenset({"RecoveryRequired"})
@@ -115,21 +114,19 @@ def _judge_hot_rows(
 
 def _read(log: Path, verdict: Verdict) -> _Journal:
     journal = _Journal()
-    for path in sorted(log.glob("*.log")):
-        for line in path.read_text().splitlines():
-            event = json.loads(line)
-            kind, name = event.pop("event"), event["name"]
-            if kind == "try":
-                journal.tries[name] = Try(**(event | {"tables": tuple(event["tables"])}))
-            elif kind == "ack":
-                journal.acknowledged[name] = event["commit"]
-            elif kind == "refused":
-                journal.refused[name] = event["error"]
-                verdict.refusals[event["error"]] += 1
-            elif kind == "broken":
-                verdict.problems.append(f"{name} raised {event['error']}")
-            else:
-                verdict.counts["beside writes, refused"] += 1
-            if event.get("error") in DAMAGE:
-                verdict.problems.append(f"{name} was told {event['error']}: {event['text']}")
+    for event in events(log):
+        kind, name = event.pop("event"), event["name"]
+        if kind == "try":
+            journal.tries[name] = Try(**(event | {"tables": tuple(event["tables"])}))
+        elif kind == "ack":
+            journal.acknowledged[name] = event["commit"]
+        elif kind == "refused":
+            journal.refused[name] = event["error"]
+            verdict.refusals[event["error"]] += 1
+        elif kind == "broken":
+            verdict.problems.append(f"{name} raised {event['error']}")
+        else:
+            verdict.counts["beside writes, refused"] += 1
+        if event.get("error") in DAMAGE:
+            verdict.problems.append(f"{name} was told {event['error']}: {event['text']}")
     return journal

@@ -9,9 +9,10 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -82,6 +83,14 @@ class Log:
         os.write(self._file, (json.dumps({"event": event, "name": name, **details}) + "\n").encode())
 
 
+def events(directory: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """Everything that was logged below a directory; a line that its writer did not finish is left out."""
+    for path in sorted(Path(directory).glob("*.log")):
+        for line in path.read_text().splitlines(keepends=True):
+            if line.endswith("\n"):
+                yield json.loads(line)
+
+
 def work(orders: Orders) -> None:
     """Write until the time is up; dies whenever a failpoint says so."""
     os.environ.update(orders.environment)
@@ -136,7 +145,7 @@ def _write_set(attempt: Try, _txn: Txn) -> WriteSet:
         writer_kind="Mutation",
         tables=tuple(TableWrite(key, _steps(attempt)) for key in attempt.tables),
         actor_id=attempt.name,
-        reprepare=attempt.kind in ("insert", "hot", "race"),
+        reads={},
     )
 
 

@@ -63,22 +63,22 @@ def rows_of(ids: Iterable[str], *, op: str = "", value: int = 0) -> pa.Table:
 
 def inserting(ids: Sequence[str], *keys: str, op: str = "", value: int = 0, actor: str | None = None) -> Prepare:
     """A prepare step that strictly inserts the same ids into each table."""
-    return _preparing(keys, StrictInsert(rows_of(ids, op=op, value=value)), actor=actor, reprepare=True)
+    return _preparing(keys, StrictInsert(rows_of(ids, op=op, value=value)), actor=actor)
 
 
 def upserting(ids: Sequence[str], *keys: str, op: str = "", value: int = 0, actor: str | None = None) -> Prepare:
     """A prepare step that upserts the same ids into each table."""
-    return _preparing(keys, Upsert(rows_of(ids, op=op, value=value)), actor=actor, reprepare=True)
+    return _preparing(keys, Upsert(rows_of(ids, op=op, value=value)), actor=actor)
 
 
 def updating(ids: Sequence[str], *keys: str, op: str = "", value: int = 0, actor: str | None = None) -> Prepare:
-    """A prepare step that replaces existing rows and is refused when the branch moves."""
-    return _preparing(keys, KnownUpdate(rows_of(ids, op=op, value=value)), actor=actor, reprepare=False)
+    """A prepare step that replaces existing rows."""
+    return _preparing(keys, KnownUpdate(rows_of(ids, op=op, value=value)), actor=actor)
 
 
 def deleting(ids: Sequence[str], *keys: str, actor: str | None = None) -> Prepare:
-    """A prepare step that deletes the same ids from each table and is refused when the branch moves."""
-    return _preparing(keys, Delete(pa.array(ids, pa.utf8())), actor=actor, reprepare=False)
+    """A prepare step that deletes the same ids from each table."""
+    return _preparing(keys, Delete(pa.array(ids, pa.utf8())), actor=actor)
 
 
 def write(store: Store, prepare: Prepare, branch: str | None = None) -> Committed:
@@ -100,10 +100,9 @@ def _preparing(
     step: StrictInsert | Upsert | KnownUpdate | Delete,
     *,
     actor: str | None,
-    reprepare: bool,
 ) -> Prepare:
     def prepare(_txn: Txn) -> WriteSet:
         touched = tuple(TableWrite(key, (step,)) for key in keys or TABLES)
-        return WriteSet(writer_kind="Mutation", tables=touched, actor_id=actor, reprepare=reprepare)
+        return WriteSet(writer_kind="Mutation", tables=touched, actor_id=actor, reads={})
 
     return prepare

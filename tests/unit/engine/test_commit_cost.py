@@ -26,9 +26,9 @@ class CountingObjects:
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
 
-        def counted(*arguments: Any) -> Any:
+        def counted(*arguments: Any, **options: Any) -> Any:
             self.calls[name] += 1
-            return method(*arguments)
+            return method(*arguments, **options)
 
         return counted
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.deletions import deleted_offsets, roaring_values
 from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
 
@@ -28,7 +28,7 @@ def landed(outcome: object) -> TableHandle:
 
 
 def without(table: TableHandle, gone: np.ndarray) -> TableHandle:
-    staged = tables.stage_delete(table, pa.array([f"p{at:05d}" for at in gone]))
+    staged = row_changes.stage_delete(table, pa.array([f"p{at:05d}" for at in gone]))
     assert staged is not None
     return landed(tables.commit(staged))
 

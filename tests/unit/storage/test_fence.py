@@ -11,7 +11,7 @@ from omnigraph.errors import Conflict, Corrupt, ReadSetChanged, RecoveryRequired
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.reclaim import reclaim_versions
 from omnigraph.storage.lance.tables import BRANCH, OPERATION_ID, Landed, Staged, TableHandle
 from omnigraph.storage.manifest import manifest
@@ -88,7 +88,7 @@ def test_the_published_version_is_its_own_base(store: Store) -> None:
 
 def test_unowned_drift_is_never_adopted(store: Store) -> None:
     before = newest(store)
-    land(tables.stage_upsert(before, rows_of(["foreign"])), None)
+    land(row_changes.stage_upsert(before, rows_of(["foreign"])), None)
     with pytest.raises(Conflict, match="repair"):
         base_of(store, before.version)
 
@@ -108,7 +108,7 @@ def test_a_cleanup_beyond_the_captured_state_is_a_movement_and_not_drift(store: 
 
 def test_garbage_without_a_sidecar_is_settled_and_buried(store: Store) -> None:
     before, operation = newest(store), new_ulid()
-    land(tables.stage_upsert(before, rows_of(["garbage"])), operation)
+    land(row_changes.stage_upsert(before, rows_of(["garbage"])), operation)
     handle = base_of(store, before.version)
     assert handle.version == before.version + 2
     assert handle.scan(["id"])["id"].to_pylist() == ["seed"]
@@ -120,7 +120,7 @@ def test_compaction_on_top_of_a_restore_still_equals_the_published_content(store
     for number in range(3):
         write(store, inserting([f"r{number}"], A))
     before = newest(store)
-    land(tables.stage_upsert(before, rows_of(["garbage"])), new_ulid())
+    land(row_changes.stage_upsert(before, rows_of(["garbage"])), new_ulid())
     restored = base_of(store, before.version)
     compacted = tables.compact(restored)
     assert compacted.version > restored.version

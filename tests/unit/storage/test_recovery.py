@@ -13,7 +13,7 @@ from omnigraph.errors import Corrupt
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store, store_for
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import audit, classify, recovery, sidecar
 from omnigraph.storage.protocol.branches import create_branch
@@ -143,7 +143,7 @@ def test_what_a_writer_did_to_each_table_is_told_apart(store: Store, spec: str, 
 def test_a_foreign_version_in_the_planned_slot_is_unexpected(store: Store) -> None:
     intent = killed_at(store, "mutation.post_sidecar_pre_fork=kill")
     base = tables.open_table(store.root.table(intent.tables[0].table_path))
-    tables.commit(tables.stage_delete(base, ["seed"]) or pytest.fail("nothing staged"))
+    tables.commit(row_changes.stage_delete(base, ["seed"]) or pytest.fail("nothing staged"))
     (first, second) = classify.classify(store, intent)
     assert (first.movement, first.touched, second.movement) == ("UnexpectedAtP1", False, "NoMovement")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.row_id_sequence import Run, Scattered, parse_sequence
 from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
 
@@ -28,13 +28,13 @@ def landed(outcome: object) -> TableHandle:
 
 
 def without(table: TableHandle, gone: np.ndarray) -> TableHandle:
-    staged = tables.stage_delete(table, rows(gone)["id"].combine_chunks())
+    staged = row_changes.stage_delete(table, rows(gone)["id"].combine_chunks())
     assert staged is not None
     return landed(tables.commit(staged))
 
 
 def replaced(table: TableHandle, numbers: np.ndarray) -> TableHandle:
-    return landed(tables.commit(tables.stage_upsert(table, rows(numbers, 1))))
+    return landed(tables.commit(row_changes.stage_upsert(table, rows(numbers, 1))))
 
 
 SHAPES: dict[str, Callable[[TableHandle], TableHandle]] = {

@@ -11,7 +11,7 @@ import pytest
 from omnigraph.errors import StorageError
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.base.objects import open_objects
-from omnigraph.storage.lance import tables, version_files
+from omnigraph.storage.lance import row_changes, tables, version_files
 from omnigraph.storage.lance.version_files import newest_local_version, version_evidence
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
@@ -22,7 +22,7 @@ def address(tmp_path: Path) -> Address:
     created = normalize_root(tmp_path).table("nodes/x")
     tables.commit(tables.stage_create(created, NODE_SCHEMA))
     for number in range(7):
-        tables.commit(tables.stage_upsert(tables.open_table(created), people(**{f"p{number}": number})))
+        tables.commit(row_changes.stage_upsert(tables.open_table(created), people(**{f"p{number}": number})))
     version_files.forget_seen()
     return created
 

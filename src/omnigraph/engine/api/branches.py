@@ -59,16 +59,19 @@ class Branches:
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
     ) -> MergeResult:
         """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
 
         `preview` writes nothing and lists conflicts in the result. `resolve` decides entities by name:
         `{"Person/alice": "ours"}`, `"theirs"`, or values to set. `strategy` settles every other contradiction between
         two rows; `properties="disjoint"` joins updates of different properties of one row. `delete` removes the source
-        afterwards; when something still depends on it, the result says so and the merge stands.
+        afterwards; when something still depends on it, the result says so and the merge stands. A target that moves
+        meanwhile is merged with again, `attempts` times in all at most.
         """
         options = MergeOptions(strategy, properties, resolve or {})
-        call = MergeCall(self._branch(source), self._branch(into), options, self._actor, delete)
+        budget = self._core.budget(attempts)
+        call = MergeCall(self._branch(source), self._branch(into), options, self._actor, delete, budget)
         if preview:
             self._core.require_open()
         else:

@@ -82,9 +82,11 @@ class Commits:
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
     ) -> ReplayResult:
         """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
-        return self._replay("revert", commit, branch, MergeOptions(strategy, properties, resolve or {}), preview)
+        options = MergeOptions(strategy, properties, resolve or {})
+        return self._replay("revert", commit, branch, options, preview=preview, attempts=attempts)
 
     def cherry_pick(
         self,
@@ -95,18 +97,27 @@ class Commits:
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
     ) -> ReplayResult:
         """Apply what a commit changed to this branch, or to another one, as a new commit."""
-        return self._replay("cherry_pick", commit, branch, MergeOptions(strategy, properties, resolve or {}), preview)
+        options = MergeOptions(strategy, properties, resolve or {})
+        return self._replay("cherry_pick", commit, branch, options, preview=preview, attempts=attempts)
 
     def _replay(
-        self, kind: ReplayKind, commit: str | GraphCommit, branch: str | None, options: MergeOptions, preview: bool
+        self,
+        kind: ReplayKind,
+        commit: str | GraphCommit,
+        branch: str | None,
+        options: MergeOptions,
+        *,
+        preview: bool,
+        attempts: int | None,
     ) -> ReplayResult:
         target = self._named(branch)
         self._core.require_open() if preview else self._core.require_change(self._actor, target)
         require_branch(self._core, target)
         found = commit_named(self._core, commit, self._branch)
-        call = ReplayCall(kind, found, target, options, self._actor)
+        call = ReplayCall(kind, found, target, options, self._actor, self._core.budget(attempts))
         return preview_replay(self._core, call) if preview else replay(self._core, call)
 
     def _named(self, branch: str | None) -> str | None:

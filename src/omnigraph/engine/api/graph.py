@@ -145,6 +145,10 @@ class Graph(Upkeep):
         """Another handle on the same graph, for a reader who may not see all of it; None shows everything."""
         return Graph(self._core.with_visibility(visibility), self._runners, self._branch, self.actor)
 
+    def with_patience(self, seconds: float | None) -> Graph:
+        """Another handle on the same graph, whose writes take no longer than this; None leaves it to the settings."""
+        return Graph(self._core.with_patience(seconds), self._runners, self._branch, self.actor)
+
     def refresh(self) -> str | None:
         """Resolve what interrupted writers left on the way, and return the id of the newest commit."""
         if not self.read_only:
@@ -171,17 +175,21 @@ class Graph(Upkeep):
         *,
         embedder: Embedder | None = None,
         no_embed: bool = False,
+        attempts: int | None = None,
     ) -> MutationResult:
         """Run a mutation (text, or the path of a `.gq` file) as one commit, or not at all.
 
-        `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit. Absent
-        `@embed` targets are computed by the configured provider, or by `embedder`; `no_embed` leaves them null.
+        `name` picks one query of several. It means what it would mean after everything that was committed before it:
+        on a branch that moved it is computed again, at most `attempts` times in all (by default as the settings say).
+        `if_commit` refuses instead, unless the branch is still at that commit. Absent `@embed` targets are computed by
+        the configured provider, or by `embedder`; `no_embed` leaves them null.
         """
         from omnigraph.engine.write.mutate import MutationCall, run_mutation
 
         named = self._named(branch)
         self._core.require_change(self.actor, named)
-        call = MutationCall(read_source(source), name, params, named, self.actor, if_commit, embedder, no_embed)
+        budget = self._core.budget(attempts)
+        call = MutationCall(read_source(source), name, params, named, self.actor, if_commit, embedder, no_embed, budget)
         return run_mutation(self._core, call)
 
     def load(
@@ -210,6 +218,7 @@ class Graph(Upkeep):
         embedder: Embedder | None = None,
         no_embed: bool = False,
         no_build: bool = False,
+        attempts: int | None = None,
     ) -> LoadResult:
         """Load records or a frame as one commit, or not at all.
 
@@ -221,6 +230,7 @@ class Graph(Upkeep):
         `rejects` is a directory that then gets the others as JSON lines. Absent `@embed` targets are computed by the
         configured provider, or by `embedder`; `no_embed` leaves them null.
         Types of main that got 100,000 rows or more are indexed afterwards, in a commit of its own, unless `no_build`.
+        On a branch that moved the checks are run again, `attempts` times in all at most; `if_commit` refuses instead.
         """
         named = self._named(branch)
         base = None if from_ is None else branch_named(from_, self._branch) or "main"
@@ -245,6 +255,7 @@ class Graph(Upkeep):
             embedder=embedder,
             no_embed=no_embed,
             no_build=no_build,
+            budget=self._core.budget(attempts),
         )
         return runners.run_load(self._runners, access(self), request, runner)
 
@@ -254,6 +265,7 @@ class Graph(Upkeep):
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
     ) -> Transaction:
         """Several writes that arrive together: `with graph.transaction() as tx:`, then `tx.mutate(…)`, `tx.load(…)`.
 
@@ -263,7 +275,8 @@ class Graph(Upkeep):
         from omnigraph.engine.api.transaction import Transaction
 
         self._core.require_change(self.actor, self._branch)
-        return Transaction(self, MergeOptions(strategy, properties, resolve or {}))
+        options = MergeOptions(strategy, properties, resolve or {})
+        return Transaction(self, options, self._core.budget(attempts))
 
     # --- lifetime --------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.analytics import Analytics
     from omnigraph.engine.api.reader import Reader
     from omnigraph.engine.api.spark import SparkView
+    from omnigraph.storage.protocol.budget import Budget
 
 # A JVM start would dwarf anything smaller.
 INLINE_BYTES = 32 << 20
@@ -57,6 +58,7 @@ class LoadRequest:
     embedder: Embedder | None = None
     no_embed: bool = False
     no_build: bool = False
+    budget: Budget | None = None
 
 
 class Runners(TableTasks, Protocol):
@@ -169,5 +171,6 @@ def _inline(core: Core, request: LoadRequest) -> LoadResult:
         request.if_commit,
         request.embedder,
         request.no_embed,
+        request.budget,
     )
     return load_at_once(core, call, dry_run=request.dry_run)

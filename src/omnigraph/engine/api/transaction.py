@@ -17,15 +17,15 @@ from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError
 from omnigraph.engine.views.lifecycle import StrPath, Text
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
-from omnigraph.errors import BadRequest, OmnigraphError, Retry
+from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.protocol.branches import create_branch, delete_branch
+from omnigraph.storage.protocol.budget import Budget
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
 
 _log = logging.getLogger(__name__)
-_MERGE_ATTEMPTS = 8
 
 
 @checked_methods
@@ -37,9 +37,10 @@ class Transaction:
     other verb, and `result` is the merge.
     """
 
-    def __init__(self, target: Graph, options: MergeOptions) -> None:
+    def __init__(self, target: Graph, options: MergeOptions, budget: Budget | None = None) -> None:
         self.target = target
         self.options = options
+        self.budget = budget
         self.result: MergeResult | None = None
         self._core = target._core
         self._branch = f"transaction-{new_ulid()}"
@@ -155,12 +156,8 @@ class Transaction:
             self._core.policy_branch.pop(self._branch, None)
 
     def _merge(self) -> MergeResult:
-        call = MergeCall(self._branch, self.target._branch, self.options, self.target.actor)
-        for _ in range(_MERGE_ATTEMPTS - 1):
-            try:
-                return merge_branches(self._core, call)
-            except Retry as moved:
-                _log.debug("the target moved while a transaction was merged: %s", moved)
+        target = self.target
+        call = MergeCall(self._branch, target._branch, self.options, target.actor, budget=self.budget)
         return merge_branches(self._core, call)
 
     def _drop(self) -> None:

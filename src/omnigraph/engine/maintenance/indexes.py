@@ -234,7 +234,7 @@ def ensure_indices(
                 # What has still to be forked is another dataset than the one that tasks would see.
                 specs = build(info, table, specs) if owned else specs
                 writes.append(TableWrite(info.table_key, (BuildIndexes(tuple(specs)),)))
-        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), reprepare=True)
+        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes))
 
     commit(core.store, branch, prepare)
     keep_corpora(core.view(branch), only)

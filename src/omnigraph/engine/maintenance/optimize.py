@@ -194,7 +194,7 @@ def _publish(core: Core, work: Iterable[_Upkeep]) -> set[str]:
         pointers = tuple(row for row in rows if row is not None)
         done.clear()
         done.update(row.table_key for row in pointers)
-        return WriteSet(writer_kind="Optimize", delta=ManifestDelta(pointers=pointers), reprepare=True)
+        return WriteSet(writer_kind="Optimize", delta=ManifestDelta(pointers=pointers))
 
     commit(core.store, None, prepare)
     return done

@@ -27,6 +27,7 @@ from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
 from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.branches import delete_branch
+from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.capture import Txn, capture
 from omnigraph.storage.protocol.commit import commit
 from omnigraph.storage.protocol.control import await_cleanup, refuse_beside_cleanup
@@ -47,6 +48,7 @@ class MergeCall:
     options: MergeOptions = field(default_factory=MergeOptions)
     actor: str | None = None
     delete: bool = False
+    budget: Budget | None = None
 
     def __post_init__(self) -> None:
         if self.source == self.target:
@@ -58,7 +60,7 @@ def merge_branches(core: Core, call: MergeCall) -> MergeResult:
     recovery.sweep(core.store, eager_restore=False)  # a commit whose writer died belongs to the source's history
     work = _Work(core, call)
     hooks = Hooks(after_arm=lambda: refuse_beside_cleanup(core.store), before_publish=work.before_publish)
-    done = commit(core.store, call.target, work.prepare, hooks=hooks)
+    done = commit(core.store, call.target, work.prepare, hooks=hooks, budget=call.budget)
     return _with_source_deleted(core, call, work.result(done.commit))
 
 

@@ -19,6 +19,7 @@ from omnigraph.engine.views.time_travel import find_commit, state_at_commit
 from omnigraph.errors import ChangeSchemaBoundary, CommitHasNoParent, MergeConflict, MergeConflicts
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.capture import Txn, capture
 from omnigraph.storage.protocol.commit import commit as run_commit
 from omnigraph.storage.protocol.writeset import TableWrite, WriteSet
@@ -35,6 +36,7 @@ class ReplayCall:
     branch: str | None
     options: MergeOptions = field(default_factory=MergeOptions)
     actor: str | None = None
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class ReplayResult:
 def replay(core: Core, call: ReplayCall) -> ReplayResult:
     """Apply the changes of a commit, or undo them; MergeConflicts when the branch has moved on in the same places."""
     work = _Work(core, call)
-    done = run_commit(core.store, call.branch, work.prepare)
+    done = run_commit(core.store, call.branch, work.prepare, budget=call.budget)
     return work.result(done.commit, preview=False)
 
 

@@ -18,6 +18,7 @@ from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.capture import Txn
 
 
@@ -63,6 +64,17 @@ class Core:
     def view_in(self, txn: Txn) -> View:
         """The view that a write attempt has captured."""
         return self.view_of(txn.state)
+
+    def with_patience(self, seconds: float | None) -> Core:
+        """The same graph for a caller who does not wait longer than this for a write; nobody can wait longer."""
+        settings = self.store.settings
+        if seconds is None or seconds >= settings.reprepare_seconds:
+            return self
+        return replace(self, store=replace(self.store, settings=replace(settings, reprepare_seconds=seconds)))
+
+    def budget(self, attempts: int | None = None) -> Budget:
+        """What a write may spend on a branch that moves, with what its caller asked for."""
+        return Budget.of(self.store.settings, attempts)
 
     def require_open(self) -> None:
         if self.closed.is_set():

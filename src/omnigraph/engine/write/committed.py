@@ -11,6 +11,7 @@ from omnigraph.engine.values.arrow import arrow_type, table_types
 from omnigraph.engine.values.rowset import one_array, tuple_codes
 from omnigraph.engine.views.view import View
 from omnigraph.engine.write.change_set import EdgeColumn
+from omnigraph.engine.write.reads import Reads
 from omnigraph.storage.lance.tables import ID_CHUNK, TableHandle, quote
 
 # Beyond this many values one scan of the column costs less than looking each of them up.
@@ -21,14 +22,16 @@ _NO_EDGES = pa.table(dict.fromkeys(_EDGE_COLUMNS, _NO_IDS))
 
 
 class PinnedRows:
-    """The rows of one view; implements CommittedView."""
+    """The rows of one view; implements CommittedView. What is asked for is noted in `reads`."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, reads: Reads | None = None) -> None:
         self._view = view
+        self._reads = Reads() if reads is None else reads
         self._types = table_types(view.catalog)
 
     def present(self, table_key: str, ids: pa.Array) -> pa.Array:
         """Those of the ids that exist."""
+        self._reads.rows(table_key, ids)
         table = self._table(table_key)
         if table is None or not len(ids):
             return _NO_IDS
@@ -36,11 +39,13 @@ class PinnedRows:
 
     def ids(self, table_key: str) -> pa.Array:
         """Every id of a table."""
+        self._reads.whole(table_key)
         table = self._table(table_key)
         return _NO_IDS if table is None else one_array(table.scan(["id"])["id"])
 
     def holders(self, table_key: str, tuples: pa.Table) -> pa.Table:
         """The rows that hold one of these distinct, null-free tuples: column `id` and the columns of `tuples`."""
+        self._reads.whole(table_key)
         names = tuples.column_names
         table = self._table(table_key)
         if table is None or not tuples.num_rows:
@@ -57,6 +62,10 @@ class PinnedRows:
 
     def edges(self, table_key: str, column: EdgeColumn, values: pa.Array) -> pa.Table:
         """The edges whose column is among the values: columns id, src, dst."""
+        if column == "id":
+            self._reads.rows(table_key, values)
+        else:
+            self._reads.whole(table_key)
         table = self._table(table_key)
         if table is None or not len(values):
             return _NO_EDGES
@@ -64,6 +73,7 @@ class PinnedRows:
 
     def all_edges(self, table_key: str) -> pa.Table:
         """Every edge of a table: columns id, src, dst."""
+        self._reads.whole(table_key)
         table = self._table(table_key)
         return _NO_EDGES if table is None else table.scan(_EDGE_COLUMNS)
 

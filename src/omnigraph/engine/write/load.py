@@ -15,9 +15,11 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.load_rows import LoadCounts, prepare_load
+from omnigraph.engine.write.reads import Reads
 from omnigraph.errors import Conflict
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.protocol.branches import create_branch, list_branches
+from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.capture import Txn, capture
 from omnigraph.storage.protocol.commit import Committed, Prepare, commit
 from omnigraph.storage.protocol.writeset import WriteSet
@@ -38,6 +40,7 @@ class LoadCall:
     if_commit: str | None = None
     embedder: Embedder | None = None
     no_embed: bool = False
+    budget: Budget | None = None
 
 
 def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult:
@@ -47,7 +50,7 @@ def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult
     if dry_run:
         done = dry_run_load(core, call.branch, call.base, work.prepare, expected_head=call.if_commit)
     else:
-        done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit)
+        done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit, budget=call.budget)
     return LoadResult(
         branch=call.branch or "main",
         base_branch=call.base,
@@ -103,7 +106,9 @@ class _Work:
     def prepare(self, txn: Txn) -> WriteSet:
         view = self.core.view_in(txn)
         decoded = self._decode(view.catalog)
-        prepared = prepare_load(decoded, self.call.mode, view.catalog, PinnedRows(view), actor_id=self.call.actor)
+        reads, actor = Reads(), self.call.actor
+        rows = PinnedRows(view, reads)
+        prepared = prepare_load(decoded, self.call.mode, view.catalog, rows, actor_id=actor, reads=reads)
         require_reachable(new_references(decoded.types.values()))
         self.counts = prepared.counts
         return prepared.write_set

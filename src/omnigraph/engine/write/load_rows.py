@@ -11,6 +11,7 @@ from omnigraph.engine.intake.violations import raise_first
 from omnigraph.engine.values.arrow import to_stored
 from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.write.change_set import CommittedView, TableChange
+from omnigraph.engine.write.reads import Reads
 from omnigraph.engine.write.validate import validate
 from omnigraph.storage.protocol.writeset import Overwrite, Step, StrictInsert, TableWrite, Upsert, WriteSet
 
@@ -36,9 +37,17 @@ class PreparedLoad:
 
 
 def prepare_load(
-    decoded: Decoded, mode: LoadMode, catalog: Catalog, view: CommittedView, *, actor_id: str | None = None
+    decoded: Decoded,
+    mode: LoadMode,
+    catalog: Catalog,
+    view: CommittedView,
+    *,
+    actor_id: str | None = None,
+    reads: Reads | None = None,
 ) -> PreparedLoad:
     """Validate decoded records against a pinned view and say what to write; the first violation is raised.
+
+    `reads` is where the view notes what is asked of it.
 
     Ids that the input left out were generated while decoding, so preparing the same records again on a newer view
     keeps them. An empty input still publishes a commit, which touches no type.
@@ -51,7 +60,7 @@ def prepare_load(
         writer_kind="Load",
         tables=tables,
         actor_id=actor_id,
-        reprepare=mode != "overwrite",
+        reads=None if reads is None else reads.footprint(),
         lineage_only=not tables,
     )
     return PreparedLoad(write_set, _counts(changes))

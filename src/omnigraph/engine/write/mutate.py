@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import CompiledQuery, compile_query
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.compiler.ir.ops import InsertEdge, InsertNode, MutationPlan
+from omnigraph.compiler.ir.ops import MutationPlan
 from omnigraph.compiler.source import Source
 from omnigraph.engine.intake.embedding import plan_filling
 from omnigraph.engine.intake.external_blobs import require_reachable
 from omnigraph.engine.values.result import EmbedCounts, MutationResult
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.reads import Reads
 from omnigraph.engine.write.statements import Effects, Request, execute
 from omnigraph.engine.write.validate import validate
+from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
 from omnigraph.storage.protocol.writeset import TableWrite, WriteSet
@@ -38,13 +40,14 @@ class MutationCall:
     if_commit: str | None = None
     embedder: Embedder | None = None
     no_embed: bool = False
+    budget: Budget | None = None
 
 
 def run_mutation(core: Core, call: MutationCall) -> MutationResult:
     """Compile, prepare, validate and commit; a moved branch only repeats what reads from it."""
     catalog, compiled = _compile_first(core, call)
     work = _Work(core, call, catalog, compiled)
-    done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit)
+    done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit, budget=call.budget)
     return MutationResult(
         branch=call.branch or "main",
         query_name=compiled.name,
@@ -89,15 +92,16 @@ class _Work:
         view = self.core.view_in(txn)
         plan = self._plan(view.catalog)
         filling = plan_filling(view.catalog, self.call.embedder, no_embed=self.call.no_embed).filling()
-        self.effects = execute(plan, view, self.request, filling)
+        reads = Reads()
+        self.effects = execute(plan, view, self.request, filling, reads)
         self.embeddings = filling.counts()
-        validate(self.effects.changes, view.catalog, PinnedRows(view))
+        validate(self.effects.changes, view.catalog, PinnedRows(view, reads))
         require_reachable(self.effects.referred)
         return WriteSet(
             writer_kind="Mutation",
             tables=tuple(TableWrite(table.info.table_key, table.steps()) for table in self.effects.tables),
             actor_id=self.call.actor,
-            reprepare=all(isinstance(op, InsertNode | InsertEdge) for op in plan.ops),
+            reads=reads.footprint(),
         )
 
     def _plan(self, catalog: Catalog) -> MutationPlan:

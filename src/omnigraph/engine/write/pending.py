@@ -22,6 +22,7 @@ from omnigraph.engine.values.rowset import one_array
 from omnigraph.engine.views.view import View
 from omnigraph.engine.write.change_set import EdgeColumn, TableChange
 from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.reads import Reads
 from omnigraph.storage.protocol.table_steps import last_per_id
 from omnigraph.storage.protocol.writeset import Delete, KnownUpdate, Step, StrictInsert, Upsert
 
@@ -78,9 +79,10 @@ class PendingTable:
 class Staging:
     """Reads committed and pending rows as one image, and collects what a mutation changes."""
 
-    def __init__(self, view: View, bindings: Bindings) -> None:
+    def __init__(self, view: View, bindings: Bindings, reads: Reads) -> None:
         self.view = view
         self.bindings = bindings
+        self.reads = reads
         self._tables: dict[str, PendingTable] = {}
 
     def __iter__(self) -> Iterator[PendingTable]:
@@ -107,12 +109,13 @@ class Staging:
 
     def edges_at(self, info: EdgeType, nodes: pa.Array, ends: Sequence[EdgeColumn]) -> pa.Array:
         """Ids of committed edges with one of these nodes at one of their ends, not deleted yet."""
-        pinned = PinnedRows(self.view)
+        pinned = PinnedRows(self.view, self.reads)
         found = pa.concat_tables([pinned.edges(info.table_key, end, nodes) for end in ends])
         distinct = pa.table({"id": pc.unique(found["id"])})  # a self-loop is found at both ends
         return one_array(without_ids(distinct, self.table(info).deleted)["id"])
 
     def _committed(self, info: TableType, condition: ir.Condition, columns: list[str]) -> pa.Table:
+        self.reads.condition(info, condition, self.bindings)
         pushed = push(condition, self.bindings)
         if pushed.keeps_nothing or not self.view.entry(info).row_count:
             return empty_rows(info).select(columns)

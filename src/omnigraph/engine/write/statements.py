@@ -40,6 +40,7 @@ from omnigraph.engine.views.view import View
 from omnigraph.engine.write.change_set import ChangeSet, EdgeColumn
 from omnigraph.engine.write.driven import Matched, find, whole_rows
 from omnigraph.engine.write.pending import PendingTable, Staging, without_ids
+from omnigraph.engine.write.reads import Reads
 from omnigraph.errors import ValueViolation
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
@@ -84,10 +85,15 @@ class Effects:
         return {table.info.table_key: table.change() for table in self.tables}
 
 
-def execute(plan: MutationPlan, view: View, request: Request, filling: Filling | None = None) -> Effects:
-    """Run every statement in order; later ones see what earlier ones did. Nothing is written."""
+def execute(
+    plan: MutationPlan, view: View, request: Request, filling: Filling | None = None, reads: Reads | None = None
+) -> Effects:
+    """Run every statement in order; later ones see what earlier ones did. Nothing is written.
+
+    What the statements look at is noted in `reads`.
+    """
     _refuse_mixture(plan)
-    run = _Run(view, request, filling or FillPlan().filling())
+    run = _Run(view, request, filling or FillPlan().filling(), reads or Reads())
     for position, op in enumerate(plan.ops):
         run.statement(position, op)
     return Effects(tuple(run.staging), run.nodes, run.edges, tuple(run.referred))
@@ -103,19 +109,21 @@ def _refuse_mixture(plan: MutationPlan) -> None:
 class _Run:
     """One execution of one plan."""
 
-    def __init__(self, view: View, request: Request, filling: Filling) -> None:
+    def __init__(self, view: View, request: Request, filling: Filling, reads: Reads) -> None:
         self.view = view
+        self.reads = reads
         self.request = request
         self.filling = filling
         self.intake = Intake(filling, request.external)
         self.referred: list[str] = []
         self.bindings = request.bindings
-        self.staging = Staging(view, self.bindings)
+        self.staging = Staging(view, self.bindings, reads)
         self.nodes = 0
         self.edges = 0
 
     def statement(self, position: int, op: MutationOp) -> None:
         if isinstance(op, ForEach):
+            self.reads.match(op, self.view.catalog)
             self._driven(position, op.write, find(self.view, op, self.bindings))
         else:
             self._plain(position, op)

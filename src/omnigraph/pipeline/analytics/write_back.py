@@ -91,7 +91,7 @@ def write_property(writer: Access, place: Place, values: pa.Table) -> GraphCommi
             return None
         validate({info.table_key: TableChange(info, (rows,))}, view.catalog, PinnedRows(view))
         tables = (TableWrite(info.table_key, (Upsert(to_stored(info, rows)),)),)
-        return WriteSet(writer_kind="Load", tables=tables, actor_id=writer.actor, reprepare=True)
+        return WriteSet(writer_kind="Load", tables=tables, actor_id=writer.actor)
 
     return commit(writer.store, writer.branch, prepare).commit
 

@@ -60,7 +60,14 @@ def load(
             result = graph.dry_run(request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
             hooks = Hooks(after_arm=work.require_parts)
-            result = commit(graph.store, request.branch, work.prepare, expected_head=request.if_commit, hooks=hooks)
+            result = commit(
+                graph.store,
+                request.branch,
+                work.prepare,
+                expected_head=request.if_commit,
+                hooks=hooks,
+                budget=request.budget,
+            )
         failpoints.hit("load.pre_discard")
     return LoadResult(
         branch=request.branch or "main",
@@ -127,7 +134,6 @@ class _Load:
             writer_kind="Load",
             tables=tables,
             actor_id=self.request.actor,
-            reprepare=self.request.mode != "overwrite",
             lineage_only=not tables,
         )
 

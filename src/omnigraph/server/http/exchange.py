@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -19,6 +20,7 @@ from omnigraph.policy.engine import PolicyDecision, PolicyRequest
 from omnigraph.policy.tokens import ResolvedActor
 from omnigraph.policy.visibility import Visibility
 from omnigraph.server.http import bodies
+from omnigraph.server.http.preferences import preferences
 from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.server.process.deployment import Deployment, ServedGraph, claimed
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 PRECONDITION = "Omnigraph-If-Graph-Commit"
+_TAG = re.compile(r'"[0-9A-Za-z]+"')
 
 _T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -61,6 +64,11 @@ class Exchange:
     @graph.setter
     def graph(self, graph: ServedGraph) -> None:
         self._graph = graph
+
+    @property
+    def writable(self) -> ServedGraph:
+        """The graph of the path for a write that takes no longer than the sender prefers to wait."""
+        return self.graph.with_patience(preferences(self.request).seconds)
 
     @cached_property
     def query(self) -> tuple[tuple[str, str], ...]:
@@ -169,6 +177,17 @@ def precondition(exchange: Exchange) -> str:
     if value.startswith(("W/", '"')) or value.endswith('"'):
         raise bad_request(f"{PRECONDITION} is a graph commit id, not an entity tag")
     return value
+
+
+def matching(exchange: Exchange) -> str | None:
+    """The commit that If-Match demands as the head of the branch: one strong entity tag, the id in quotes."""
+    given = exchange.request.headers.getlist("if-match")
+    if not given:
+        return None
+    value = given[0].strip()
+    if len(given) > 1 or not _TAG.fullmatch(value):
+        raise bad_request('If-Match must be one graph commit id in quotes, as in If-Match: "01J…"')
+    return value.strip('"')
 
 
 def refuse_precondition(exchange: Exchange, instead: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from omnigraph.errors import (
     AmbiguousCommit,
+    BranchBusy,
     ChangeFeedGap,
     ChangeSchemaBoundary,
     CommitHasNoParent,
@@ -30,6 +31,7 @@ from omnigraph.errors import (
 
 INTERNAL = "the server failed to answer; its log says why"
 RETRY_AFTER = "60"
+SOON = "1"
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 # The set is closed: newer meanings ride in a detail member, and the code is left out.
@@ -96,7 +98,7 @@ def refusal_of(error: OmnigraphError) -> Refusal:
     status = _status(error)
     details = _details(error)
     code = None if details.keys() & _WITHOUT_CODE else _CODES.get(status)
-    headers = CHALLENGE if status == 401 else {}
+    headers = CHALLENGE if status == 401 else {"Retry-After": SOON} if isinstance(error, BranchBusy) else {}
     return Refusal(status, _message(error, status), code, details, headers)
 
 
@@ -180,8 +182,14 @@ def _typed(table_key: str) -> dict[str, str]:
     return {"entity_kind": kind, "type_name": name}
 
 
-def _read_set(error: ReadSetChanged) -> dict[str, str | None]:
+def _read_set(error: ReadSetChanged) -> dict[str, Any]:
     def text(value: object) -> str | None:
         return None if value is None else str(value)
 
-    return {"member": error.member, "expected": text(error.expected), "actual": text(error.actual)}
+    found: dict[str, Any] = {"member": error.member, "expected": text(error.expected), "actual": text(error.actual)}
+    if error.attempts:
+        found["attempts"] = error.attempts
+    if (change := error.change) is not None and change.table_key:
+        named = {"entity_ids": list(change.ids), "graph_commit_id": change.graph_commit_id, "actor_id": change.actor_id}
+        found["change"] = {**_typed(change.table_key), **named}
+    return found

@@ -76,6 +76,14 @@ DETAILS: dict[str, Shape] = {
         kind=ref("MergeConflictKindOutput"),
         message=TEXT,
     ),
+    "OtherChangeOutput": record(
+        "What somebody else changed of what a write depends on, and in which commit.",
+        entity_kind=_KIND,
+        type_name=TEXT,
+        entity_ids=listed(TEXT),
+        graph_commit_id=_NULL_TEXT,
+        actor_id=_NULL_TEXT,
+    ),
     "PreconditionFailureOutput": record("The head that was expected.", ("actual",), expected=TEXT, actual=TEXT),
     "PublishedDatasetVersionConflictOutput": record(
         "A type whose data was published by somebody else first.",
@@ -85,7 +93,13 @@ DETAILS: dict[str, Shape] = {
         actual_published_dataset_version=U64,
     ),
     "ReadSetConflictOutput": record(
-        "What changed under a prepared write.", member=TEXT, expected=_NULL_TEXT, actual=_NULL_TEXT
+        "What changed under a prepared write.",
+        ("attempts", "change"),
+        member=TEXT,
+        expected=_NULL_TEXT,
+        actual=_NULL_TEXT,
+        attempts=COUNT,
+        change=ref("OtherChangeOutput"),
     ),
     "RecoveryRequiredOutput": record("The operation in the way.", operation_id=TEXT),
     "ResourceLimitOutput": record("A limit and what passed it.", resource=TEXT, limit=U64, actual=U64),

@@ -42,6 +42,10 @@ class ServedGraph:
         policy = claimed(self.policy, sender)
         return self if policy is self.policy else replace(self, handle=self.handle.with_policy(policy))
 
+    def with_patience(self, seconds: float | None) -> ServedGraph:
+        """The same graph for a sender who does not wait longer than this for a write."""
+        return replace(self, handle=self.handle.with_patience(seconds))
+
     def acting(self, actor: str | None) -> Graph:
         """A handle for whoever sent a request."""
         return self.handle.with_actor(actor)

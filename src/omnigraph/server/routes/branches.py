@@ -50,7 +50,7 @@ async def merge(exchange: Exchange) -> Response:
     body = await exchange.json(BranchMergeRequest)
     source, target = named_branch(body.source, "source"), named_branch(body.target, "target")
     exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
-    graph = exchange.graph.acting(exchange.actor)
+    graph = exchange.writable.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
         result = await exchange.write(lambda: graph.branches.merge(source, into=target))
         deleted = await _delete_merged(exchange, source) if body.delete_branch else {}

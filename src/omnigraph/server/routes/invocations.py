@@ -12,7 +12,7 @@ from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
-from omnigraph.server.http.exchange import MAIN, Exchange, precondition, refuse_precondition
+from omnigraph.server.http.exchange import MAIN, Exchange, matching, precondition, refuse_precondition
 from omnigraph.server.http.models import InvokeStoredQueryRequest
 from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.server.routes.reads import QueryCall, read_target, run_read
@@ -34,7 +34,7 @@ async def invoke(exchange: Exchange) -> Response:
     """Run a stored query."""
     refuse_precondition(exchange, "POST /queries/{name}/if-graph-commit")
     body = await exchange.optional_json(InvokeStoredQueryRequest)
-    return await _run(exchange, body, None)
+    return await _run(exchange, body, matching(exchange))
 
 
 async def invoke_if(exchange: Exchange) -> Response:

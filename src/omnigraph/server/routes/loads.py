@@ -11,7 +11,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.server.http import bodies
 from omnigraph.server.http.answers import answer
-from omnigraph.server.http.exchange import Exchange, named_branch
+from omnigraph.server.http.exchange import Exchange, matching, named_branch
 from omnigraph.server.http.models import LoadRequest, Mode
 from omnigraph.server.http.outputs import load_output
 from omnigraph.server.http.records import record_lines
@@ -69,10 +69,13 @@ async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
 
 
 async def _run(exchange: Exchange, data: bytes, mode: Mode, branch: str, base: str | None) -> LoadResult:
-    graph, embedder = exchange.graph.acting(exchange.actor), exchange.graph.embedder
+    graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
+    expected = matching(exchange)
     try:
         return await exchange.write(
-            lambda: graph.load(data, mode, branch=branch, from_=base, runner="inline", embedder=embedder)
+            lambda: graph.load(
+                data, mode, branch=branch, from_=base, if_commit=expected, runner="inline", embedder=embedder
+            )
         )
     except UnicodeError as error:
         raise BadRequest("the records are not UTF-8") from error

@@ -16,7 +16,7 @@ from omnigraph.engine.values.result import MutationResult
 from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer, compact
-from omnigraph.server.http.exchange import MAIN, Exchange, named_branch, precondition, refuse_precondition
+from omnigraph.server.http.exchange import MAIN, Exchange, matching, named_branch, precondition, refuse_precondition
 from omnigraph.server.http.models import ChangeRequest, SchemaApplyRequest
 from omnigraph.server.http.outputs import change_output
 from omnigraph.server.http.refusal import refuse
@@ -27,7 +27,7 @@ async def mutate(exchange: Exchange) -> Response:
     """One mutation, one commit."""
     refuse_precondition(exchange, "POST /mutate/if-graph-commit")
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, _call(body), body.branch, None)
+    return await run_write(exchange, _call(body), body.branch, matching(exchange))
 
 
 async def mutate_if(exchange: Exchange) -> Response:
@@ -41,7 +41,7 @@ async def run_write(exchange: Exchange, request: QueryCall, branch: str | None, 
     """Decide, admit and execute a mutation."""
     where = named_branch(branch)
     exchange.allow(Action.CHANGE, branch=where)
-    graph, embedder = exchange.graph.acting(exchange.actor), exchange.graph.embedder
+    graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
 
     def run() -> MutationResult:
         return graph.mutate(request.source, request.name, request.params, where, expected, embedder=embedder)

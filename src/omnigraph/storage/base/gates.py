@@ -7,12 +7,62 @@ Everyone acquires in one order (branches with main first, then schema, then tabl
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 TableRef = tuple[str, str | None]
 _Key = TypeVar("_Key")
+
+
+class Turn:
+    """A lock that is handed over in the order in which it was asked for."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._held = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    def acquire(self, timeout: float | None = None) -> bool:
+        """Wait for the turn, at most so many seconds; whether it came."""
+        with self._guard:
+            if not self._held:
+                self._held = True
+                return True
+            mine = threading.Lock()
+            mine.acquire()
+            self._waiting.append(mine)
+        try:
+            came = mine.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
+        except BaseException:
+            if self._came_after_all(mine):
+                self.release()
+            raise
+        return came or self._came_after_all(mine)
+
+    def release(self) -> None:
+        """Hand the turn to whoever has waited longest."""
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._held = False
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _came_after_all(self, mine: threading.Lock) -> bool:
+        """Leave the queue; True when the turn was handed over in that very moment."""
+        with self._guard:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+                return False
+            return True
 
 
 class SharedGate:
@@ -56,8 +106,13 @@ class Gates:
     def __init__(self) -> None:
         self.schema = SharedGate()
         self._guard = threading.Lock()
-        self._branches: dict[str | None, threading.Lock] = {}
-        self._tables: dict[TableRef, threading.Lock] = {}
+        # A turn lives as long as somebody holds it or waits for it; names of branches come and go.
+        self._branches: WeakValueDictionary[str | None, Turn] = WeakValueDictionary()
+        self._tables: WeakValueDictionary[TableRef, Turn] = WeakValueDictionary()
+
+    def turn(self, branch: str | None) -> Turn:
+        """The queue of writers to one branch."""
+        return self._lock(self._branches, branch)
 
     @contextmanager
     def branches(self, names: Iterable[str | None]) -> Iterator[None]:
@@ -86,9 +141,12 @@ class Gates:
         with self.branches(branches), self.tables(refs, exclusive_schema=exclusive_schema):
             yield
 
-    def _lock(self, locks: dict[_Key, threading.Lock], key: _Key) -> threading.Lock:
+    def _lock(self, locks: WeakValueDictionary[_Key, Turn], key: _Key) -> Turn:
         with self._guard:
-            return locks.setdefault(key, threading.Lock())
+            found = locks.get(key)
+            if found is None:
+                found = locks[key] = Turn()
+            return found
 
 
 def gates_for(root: str) -> Gates:

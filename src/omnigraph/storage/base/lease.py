@@ -46,7 +46,7 @@ def fresh_lease(ttl_ms: int) -> Lease:
 
 def expired(lease: Lease, *, skew_ms: int) -> bool:
     """Whether no process has to wait for this claim any more."""
-    if lease.ttl_ms == 0 or _owner_is_dead(lease.owner):
+    if lease.ttl_ms == 0 or is_dead(lease.owner):
         return True
     return now_micros() - lease.heartbeat_at > (lease.ttl_ms + skew_ms) * 1_000
 
@@ -99,7 +99,8 @@ def _host() -> str:
     return f"{socket.gethostname().replace('/', '_')}-{boot}-{namespace}"
 
 
-def _owner_is_dead(owner: str) -> bool:
+def is_dead(owner: str) -> bool:
+    """Whether the owner was a process of this machine that does not run any more."""
     host, _, rest = owner.partition("/")
     pid, _, _ = rest.partition("/")
     if host != _host() or not pid.isdigit():

@@ -38,11 +38,14 @@ class Objects(Protocol):
         """The object's text, or None only when the store says that it does not exist."""
         ...
 
-    def write(self, name: str, text: str) -> None:
-        """Replace the object atomically: readers see the old or the new text, never a part."""
+    def write(self, name: str, text: str, *, durable: bool = True) -> None:
+        """Replace the object atomically: readers see the old or the new text, never a part.
+
+        With `durable=False` a local file need not survive a power cut, which spares two round trips to the disk.
+        """
         ...
 
-    def write_if_absent(self, name: str, text: str) -> bool:
+    def write_if_absent(self, name: str, text: str, *, durable: bool = True) -> bool:
         """Create the object; False (and no change) when it exists. One winner among concurrent callers."""
         ...
 

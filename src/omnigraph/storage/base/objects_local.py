@@ -37,19 +37,21 @@ class LocalObjects:
                 return None
             raise
 
-    def write(self, name: str, text: str) -> None:
-        with self._translated(name), self._temporary(name, [text.encode()]) as temporary:
+    def write(self, name: str, text: str, *, durable: bool = True) -> None:
+        with self._translated(name), self._temporary(name, [text.encode()], durable=durable) as temporary:
             os.replace(temporary, self._path(name))
-            self._sync_directory(name)
+            if durable:
+                self._sync_directory(name)
 
-    def write_if_absent(self, name: str, text: str) -> bool:
+    def write_if_absent(self, name: str, text: str, *, durable: bool = True) -> bool:
         # A hard link publishes a complete file under a name that must be free, in one atomic step.
-        with self._translated(name), self._temporary(name, [text.encode()]) as temporary:
+        with self._translated(name), self._temporary(name, [text.encode()], durable=durable) as temporary:
             try:
                 os.link(temporary, self._path(name))
             except FileExistsError:
                 return False
-            self._sync_directory(name)
+            if durable:
+                self._sync_directory(name)
             return True
 
     def read_tagged(self, name: str) -> tuple[str, str] | None:
@@ -171,8 +173,8 @@ class LocalObjects:
         return os.path.join(self._directory, *name.split("/"))
 
     @contextmanager
-    def _temporary(self, name: str, pieces: Iterable[bytes]) -> Iterator[str]:
-        """The bytes, durably written under a temporary name that is gone afterwards in every case."""
+    def _temporary(self, name: str, pieces: Iterable[bytes], *, durable: bool = True) -> Iterator[str]:
+        """The bytes, written under a temporary name that is gone afterwards in every case."""
         path = f"{self._path(name)}#{int.from_bytes(os.urandom(8), 'big')}"
         folder = os.path.dirname(path)
         made = not os.path.isdir(folder)
@@ -180,8 +182,9 @@ class LocalObjects:
         try:
             with open(path, "xb") as file:
                 file.writelines(pieces)
-                file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
             yield path
         except BaseException:
             _remove(path)

@@ -52,11 +52,11 @@ class S3Objects:
                 return None
             raise
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str, *, durable: bool = True) -> None:
         with self._translated(name):
             obstore.put(self._store, name, text.encode(), use_multipart=False)
 
-    def write_if_absent(self, name: str, text: str) -> bool:
+    def write_if_absent(self, name: str, text: str, *, durable: bool = True) -> bool:
         with self._translated(name):
             try:
                 obstore.put(self._store, name, text.encode(), mode="create", use_multipart=False)

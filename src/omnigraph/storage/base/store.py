@@ -9,6 +9,7 @@ from omnigraph.settings import DEFAULTS, Settings
 from omnigraph.storage.base.gates import Gates, gates_for
 from omnigraph.storage.base.layout import Root, normalize_root
 from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.base.recent_writes import RecentWrites, recent_writes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,11 @@ class Store:
     objects: Objects
     settings: Settings
     gates: Gates
+    recent: RecentWrites
 
 
 def store_for(root: Root | str | os.PathLike[str], settings: Settings = DEFAULTS) -> Store:
     """The store at a root; does no I/O, and shares gates with every other store of the same graph."""
     place = root if isinstance(root, Root) else normalize_root(root)
-    return Store(place, open_objects(place), settings, gates_for(place.canonical))
+    canonical = place.canonical
+    return Store(place, open_objects(place), settings, gates_for(canonical), recent_writes_of(canonical))

@@ -52,6 +52,20 @@ class Places:
         self._addresses = found[_ADDRESS].to_numpy()
         self._created = found[_CREATED].to_numpy()
 
+    def on(self, base: TableHandle) -> Places:
+        """The same rows in another version of the table; StorageError(kind=Precondition) when one is gone or another.
+
+        Row ids are stable, so they tell where the rows are now without looking at an id.
+        """
+        if base.version == self.base.version:
+            return self
+        known = pa.table({"id": self.ids, _ROW_ID: pa.array(self.row_ids, pa.uint64())})
+        found = Places(base, None, self.ids, known)
+        order, here = np.argsort(found.row_ids), np.argsort(self.row_ids)
+        if not np.array_equal(found.row_ids[order], self.row_ids[here]):
+            raise StorageError(f"{base.address.uri}: rows to replace are no longer there", kind="Precondition")
+        return found
+
     def complete(self, rows: pa.Table) -> Places:
         """Itself, when each of the rows has a place; StorageError(kind=Precondition) otherwise."""
         if missing := rows.num_rows - len(self.ids):

@@ -14,6 +14,24 @@ from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.handle import TableHandle
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A change whose data files are written; it becomes a transaction on any version that has the same rows of its ids.
+
+    `places` are the rows that it replaces or removes, as found in one version; `replacing` are the row ids of those
+    that the first rows of its fragments take over, in their order.
+    """
+
+    fragments: tuple[str, ...] = ()
+    places: Any = field(default=None, repr=False)
+    replacing: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit: no row to write and none that could be removed."""
+        return not self.fragments and (self.places is None or not len(self.places.ids))
+
+
 @dataclass(slots=True)
 class Staged:
     """A transaction that is written but not committed; set `uuid` and `properties` before committing it."""

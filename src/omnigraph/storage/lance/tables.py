@@ -20,14 +20,13 @@ import omnigraph.storage.lance.pandas_later  # noqa: F401  # before lance makes 
 
 # isort: on
 import lance
-import numpy as np
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation, Transaction
 from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction
 
-from omnigraph.errors import KeyConflict, OmnigraphError, StorageError
+from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.storage.base.errors import (
     Missing,
     brief,
@@ -45,7 +44,7 @@ from omnigraph.storage.lance.bases import misplaced, relocated
 from omnigraph.storage.lance.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
-from omnigraph.storage.lance.patch import Places, numbered
+from omnigraph.storage.lance.patch import Places
 from omnigraph.storage.lance.refs import Identifier, Ref, create_ref, delete_ref, list_refs
 from omnigraph.storage.lance.replace_large import dated
 from omnigraph.storage.lance.staged import CommitOutcome, Date, IndexSpec, Landed, Refused, Staged, Unknown
@@ -66,8 +65,8 @@ __all__ = [
     "TransactionInfo", "Unknown", "blob_array", "blob_field", "build_segment", "can_compact", "clone", "commit",
     "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "join_segments", "key_field",
     "latest_version", "list_refs", "locate", "merge_rows", "open_data_file", "open_table", "preserves_content", "quote",
-    "stage_append", "stage_barrier", "stage_create", "stage_delete", "stage_index", "stage_insert", "stage_overwrite",
-    "stage_restore", "stage_update", "stage_upsert", "write_fragments",
+    "stage_append", "stage_barrier", "stage_change", "stage_create", "stage_index", "stage_overwrite", "stage_restore",
+    "write_fragments",
 ]  # fmt: skip
 
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
@@ -172,36 +171,6 @@ def stage_create(address: Address, schema: pa.Schema, rows: pa.Table | None = No
     return Staged(address, 0, transaction, address.uri, inserted=0 if rows is None else rows.num_rows)
 
 
-def stage_insert(base: TableHandle, rows: pa.Table) -> Staged:
-    """New rows whose ids must be absent from base; a present id raises KeyConflict with that id."""
-    clash = next(iter(base.take_ids(rows["id"], ["id"])["id"].to_pylist()), None)
-    if clash is not None:
-        raise KeyConflict(base.address.location, clash)
-    # Proved absent, so no join with the whole table is needed; the exact slot guards against later inserts.
-    return stage_append(base, write_fragments(base, rows, base.schema))
-
-
-def stage_upsert(
-    base: TableHandle, rows: pa.Table, deleted: pa.Array | None = None, known: pa.Table | None = None
-) -> Staged:
-    """Whole rows to insert or replace by id and, in the same transaction, ids to remove; no id is named twice.
-
-    `known` spares looking the ids up: the `id` and `_rowid` of exactly those that base has.
-    """
-    return _stage_places(Places(base, rows, deleted, known), rows)
-
-
-def stage_update(base: TableHandle, rows: pa.Table) -> Staged:
-    """Whole rows that replace existing ones; StorageError(kind=Precondition) unless every id exists."""
-    return _stage_places(Places(base, rows).complete(rows), rows)
-
-
-def stage_delete(base: TableHandle, ids: pa.Array | Sequence[str]) -> Staged | None:
-    """Remove rows by id; None when no id is present, because then there is nothing to commit."""
-    places = Places(base, None, ids if isinstance(ids, pa.Array) else pa.array(ids, pa.utf8()))
-    return _stage_places(places, None) if len(places.ids) else None
-
-
 def stage_overwrite(
     base: TableHandle,
     schema: pa.Schema,
@@ -223,7 +192,17 @@ def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | Non
 
     The caller has proved the ids of all other rows unique and absent from base.
     """
-    return _stage_change(base, fragments, over, 0 if over is None else len(over.ids))
+    return stage_change(base, fragments, over, 0 if over is None else len(over.ids))
+
+
+def stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
+    """Add fragments, the first `replaced` rows of which succeed rows of `over`; all rows of `over` are withdrawn."""
+    with translated(base.address.uri):
+        created = parse_fragments(fragments)
+        shrunk, emptied = ([], []) if over is None else over.withdrawn()
+    counts = row_total(created) - replaced, replaced, 0 if over is None else len(over.ids) - replaced
+    transaction = change_rows(base, shrunk, emptied, created)
+    return Staged(base.address, base.version, transaction, base.dataset, *counts)
 
 
 def stage_carried(base: TableHandle, fragments: Iterable[FragmentMetadata]) -> Staged:
@@ -424,26 +403,6 @@ def _below_root(address: Address, dataset: LanceDataset) -> LanceDataset:
 
 def _reopen(base: TableHandle) -> LanceDataset:
     return _open(base.address, base.version, base.dataset.session())
-
-
-def _stage_places(places: Places, rows: pa.Table | None) -> Staged:
-    """Put rows in the place of those found; what was found and has no successor is removed."""
-    written, row_ids = [], np.zeros(0, np.uint64)
-    if rows is not None and rows.num_rows:
-        rows, row_ids = places.replaced_first(rows)
-        written = numbered(write_fragments(places.base, rows, places.base.schema), row_ids)
-    staged = _stage_change(places.base, written, places, len(row_ids))
-    staged.created = places.created(row_ids) if len(row_ids) else None
-    return staged
-
-
-def _stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
-    with translated(base.address.uri):
-        created = parse_fragments(fragments)
-        shrunk, emptied = ([], []) if over is None else over.withdrawn()
-    counts = row_total(created) - replaced, replaced, 0 if over is None else len(over.ids) - replaced
-    transaction = change_rows(base, shrunk, emptied, created)
-    return Staged(base.address, base.version, transaction, base.dataset, *counts)
 
 
 def _failed_commit(staged: Staged, error: BaseException) -> CommitOutcome:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from omnigraph.errors import BranchNotFound, OmnigraphError, OperationAborted, ReadSetChanged, RecoveryRequired
@@ -21,24 +21,20 @@ from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.manifest.manifest import Loaded
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.storage.protocol import fence, fold, recovery, sidecar
-from omnigraph.storage.protocol.barrier import older_writer
+from omnigraph.storage.protocol import fence, fold, recovery, sidecar, tickets
 from omnigraph.storage.protocol.capture import Txn, require_token
+from omnigraph.storage.protocol.drafts import Drafts
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.forks import create_fork
 from omnigraph.storage.protocol.plan import PlannedTable, Planner, owned
-from omnigraph.storage.protocol.publication import Publication, Published
+from omnigraph.storage.protocol.publication import Published
+from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.sidecar import Sidecar
 from omnigraph.storage.protocol.table_steps import plant, stage_step
-from omnigraph.storage.protocol.writeset import Create, WriteSet
+from omnigraph.storage.protocol.writeset import Create, WriteSet, touched_ids
 
 _log = logging.getLogger(__name__)
-
-
-Publish = Callable[[Store, Publication, Loaded], Published]
-"""The publication door, handed in by the commit protocol: nothing else may open it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +50,25 @@ class Hooks:
 
 
 class Attempt:
-    """A single try to publish one write set on one captured state; used once."""
+    """A single try to publish one write set on one captured state; used once.
 
-    def __init__(self, store: Store, txn: Txn, write: WriteSet, hooks: Hooks, publish: Publish) -> None:
+    `ticket` is the writer's place in the queue of processes, if it has one.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        txn: Txn,
+        write: WriteSet,
+        hooks: Hooks,
+        *,
+        drafts: Drafts | None = None,
+        ticket: str | None = None,
+    ) -> None:
         self.store = store
+        self.drafts = drafts or {}
+        self.ticket = ticket
+        self.stepped_back = False  # an earlier writer of another process was let ahead; nothing has happened
         self.txn = txn
         self.write = write
         self.hooks = hooks
@@ -65,29 +76,31 @@ class Attempt:
         self._intent: Sidecar | None = None
         self._leased_at = 0.0
         self._heartbeat: Heartbeat | None = None
-        self._publish = publish
         self._captured = txn.loaded
         self._handles: list[TableHandle] = []
         self._armed = False
         self._effects = False  # a table may have moved, so the operation needs a decision before it is left
         self._published: Published | None = None
 
-    def run(self) -> Published | None:
-        """Publish, or raise with the operation decided; None when no step would change anything."""
-        with lease.active(self.operation_id):
-            try:
-                return self._run()
-            except BaseException as error:
-                landed = self._give_up(error)
-                if landed is None or not isinstance(error, Exception):
-                    raise
-                return landed
-            finally:
-                if self._heartbeat is not None:
-                    self._heartbeat.stop()
+    def run(self, after: ExitStack) -> Published | None:
+        """Publish, or raise with the operation decided; None when no step would change anything.
+
+        The sidecar is retired when `after` is closed, which may be after the next writer of this process has begun.
+        """
+        after.enter_context(lease.active(self.operation_id))
+        after.callback(self._stop_heartbeat)
+        try:
+            published = self._run()
+        except BaseException as error:
+            landed = self._give_up(error)
+            if landed is None or not isinstance(error, Exception):
+                raise
+            return landed
+        after.callback(self._retire)
+        return published
 
     def _run(self) -> Published | None:
-        planner = Planner(self.store, self.txn, self.operation_id, self._recover)
+        planner = Planner(self.store, self.txn, self.operation_id, self._recover, self.drafts)
         planned = planner.plan(self.write)
         if not planned and self.write.delta.is_empty and not self.write.lineage_only:
             return None
@@ -99,11 +112,19 @@ class Attempt:
         self.hooks.before_publish()
         self._effects = True  # from here on only a scan of the manifest can tell what happened
         publication = recovery.publication_of(intent, versions)
-        published = self._published = self._confirmed(self._publish(self.store, publication, self._captured))
+        published = self._published = self._confirmed(publish(self.store, publication, self._captured))
+        self._remember(published)
         self.hooks.after_publish()
-        self._retire()
+        # Still in turn: folding files under the next writer's feet would cost it its attempt.
         fold.after_commit(self.store, published, self._handles)
         return published
+
+    def _remember(self, published: Published) -> None:
+        """Leave word of the changed rows for the writers of this process that prepare ahead of their turn."""
+        if self.write.delta.is_empty:
+            changes = {table.table_key: touched_ids(table.steps) for table in self.write.tables}
+            commit = published.commit
+            self.store.recent.record(commit.graph_commit_id, commit.parent_commit_id, changes)
 
     def _describe(self, planned: list[PlannedTable]) -> Sidecar:
         self._leased_at = time.monotonic()
@@ -128,9 +149,10 @@ class Attempt:
         sidecar.arm(self.store.objects, intent)
         ttl = self.store.settings.lease_ttl_ms
         self._heartbeat = Heartbeat(self._beat, ttl_ms=ttl, since=self._leased_at).start()
-        older = older_writer(self.store, intent)
+        older = tickets.older(self.store, intent, self.ticket)
         if older is not None:
-            raise RecoveryRequired(older, "it was armed first and is still at work")
+            self.stepped_back = True
+            raise tickets.spent(older, intent.branch)
         # A writer that arms after this sees our sidecar; one that published before this has moved the head.
         self._captured = manifest.refresh(self.txn.loaded)
         require_token(self._captured.state, self.txn.token)
@@ -207,9 +229,12 @@ class Attempt:
 
     # --- endings -------------------------------------------------------------------------------
 
-    def _retire(self) -> None:
+    def _stop_heartbeat(self) -> None:
         if self._heartbeat is not None:
             self._heartbeat.stop()
+
+    def _retire(self) -> None:
+        self._stop_heartbeat()
         if not self._armed:
             return
         try:
@@ -263,8 +288,7 @@ class Attempt:
         return None if commit is None else Published(commit, state)
 
     def _release(self) -> None:
-        if self._heartbeat is not None:
-            self._heartbeat.stop()
+        self._stop_heartbeat()
         if self._armed and self._intent is not None:
             with suppress(OmnigraphError):
                 sidecar.renew(self.store.objects, sidecar.with_lease(self._intent, self._intent.lease.released()))

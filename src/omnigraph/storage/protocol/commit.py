@@ -1,40 +1,51 @@
 """The commit protocol: every write, whatever its source, becomes visible through one attempt lifecycle.
 
-Barrier, capture, prepare, gate, stage, arm, effects, publish, retire. Until the sidecar is armed nothing durable has
-happened but unreferenced data files; from then on an interrupted attempt is finished or undone by the next writer.
+Heal, capture, prepare and draft ahead of the turn; then, in turn: rebase or prepare again, stage, arm, effects,
+publish; and after the turn was handed over, retire. Until the sidecar is armed nothing durable has happened but
+unreferenced data files; from then on an interrupted attempt is finished or undone by the next writer.
+
+A write means what it would mean had it been started after everything that was published before it. So one whose branch
+moved is computed again on the new head, unless what it read and writes proves that nothing in between can affect it.
 """
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import (
+    BranchBusy,
     HistoricalVersionReclaimed,
+    OmnigraphError,
     OperationAborted,
     ReadSetChanged,
     RecoveryRequired,
     Retry,
     StorageError,
 )
-from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance.refs import Identifier
 from omnigraph.storage.manifest.commits import GraphCommit
-from omnigraph.storage.manifest.manifest import ManifestState, load
+from omnigraph.storage.manifest.manifest import ManifestState, load, refresh
 from omnigraph.storage.protocol.attempt import Attempt, Hooks
-from omnigraph.storage.protocol.barrier import clear_way
-from omnigraph.storage.protocol.capture import Txn, capture, require_token
-from omnigraph.storage.protocol.publish import publish
-from omnigraph.storage.protocol.sidecar import Token
+from omnigraph.storage.protocol.budget import Budget
+from omnigraph.storage.protocol.capture import Txn, capture, require_token, token_of
+from omnigraph.storage.protocol.drafts import Drafts, draw_up
+from omnigraph.storage.protocol.movement import change_behind
+from omnigraph.storage.protocol.rebase import Interference, interference
+from omnigraph.storage.protocol.tickets import Interest, Place, heal, queued
 from omnigraph.storage.protocol.writeset import WriteSet
 
 Prepare = Callable[[Txn], WriteSet | None]
 """Reads from one captured state and says what to write; called again from fresh state when the head has moved."""
 
-_BACKOFF_SECONDS = (0.002, 0.030)
+# What takes longer than this to compute is computed outside the turn again when the head has moved, so that short
+# writes pass it; after so many losses it keeps the turn, so that it lands.
+_SHORT_SECONDS = 0.25
+_LONG_LOSSES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,102 +63,219 @@ def commit(
     *,
     expected_head: str | None = None,
     hooks: Hooks | None = None,
+    budget: Budget | None = None,
 ) -> Committed:
     """Prepare a write on the newest state of a branch and make all of it visible at once, or nothing.
 
-    A write set that allows it is prepared again when the branch moves before it is published; any other write is
-    refused with ReadSetChanged. `expected_head` turns every movement into PreconditionFailed.
+    It is computed again when others were published first, until it lands or the budget is spent; then ReadSetChanged
+    says who changed what. `expected_head` turns every movement into PreconditionFailed.
     """
-    loop = _Loop(store, branch, prepare, expected_head, hooks or Hooks())
-    # A control operation has one id, and an id is decided once: it gets one attempt.
-    for _ in range(store.settings.reprepare_budget if loop.hooks.operation_id is None else 1):
-        done = loop.turn()
-        if done is not None:
-            return done
-    raise loop.failure or ReadSetChanged(f"graph_head:{branch or 'main'}")
+    hooks, budget = hooks or Hooks(), budget or Budget.of(store.settings)
+    return _Write(store, branch, prepare, expected_head=expected_head, hooks=hooks, budget=budget).run()
 
 
-class _Loop:
-    """One call of `commit`: its turns and what the failed ones have taught it."""
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A write worked out on one captured state, with the data files that could be written ahead."""
+
+    txn: Txn
+    write: WriteSet | None
+    drafts: Drafts = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def has_effect(self) -> bool:
+        return self.write is not None and self.write.has_effect
+
+
+class _Write:
+    """One call of `commit`: its attempts and what the failed ones have taught it."""
 
     def __init__(
-        self, store: Store, branch: str | None, prepare: Prepare, expected_head: str | None, hooks: Hooks
+        self,
+        store: Store,
+        branch: str | None,
+        prepare: Prepare,
+        *,
+        expected_head: str | None,
+        hooks: Hooks,
+        budget: Budget,
     ) -> None:
         self.store = store
         self.branch = branch
         self.prepare = prepare
         self.expected_head = expected_head
         self.hooks = hooks
-        self.failure: Retry | RecoveryRequired | None = None
-        self._pinned: Token | None = None
+        # A control operation has one id, and an id is decided once: it gets one attempt.
+        self.spent = (budget if hooks.operation_id is None else replace(budget, attempts=1)).begin()
+        self.failure: OmnigraphError | None = None
+        self.losses = 0
+        self.contended = False
+        self._identifier: Identifier | None = None
+        self._met: tuple[Interference, ManifestState] | None = None
+        self._kept: _Prepared | None = None  # what a step back for an earlier writer has left intact
 
-    def turn(self) -> Committed | None:
-        """One whole attempt; None asks for another one."""
-        blocker = self.failure.operation_id if isinstance(self.failure, RecoveryRequired) else None
-        clear_way(self.store, self.branch, awaited=blocker, gated=not self.hooks.gated)
-        with ExitStack() as held:
-            # After a first loss the branch gate is held from the capture on: threads of one process can only win
-            # one after the other, and so do not invalidate each other for ever.
-            insistent = self.failure is not None or self.hooks.gated
-            if insistent and not self.hooks.gated:
-                held.enter_context(self.store.gates.branches([self.branch]))
-            txn = self._capture()
-            try:
-                write = self.prepare(txn)
-            except (HistoricalVersionReclaimed, StorageError) as error:
-                self.failure = self._overtaken(txn, error)
-                return None
-            if write is None or not write.has_effect:
-                return self._no_effect(txn)
-            if not insistent:
-                failpoints.hit("mutation.post_stage_pre_gate")
-                held.enter_context(self.store.gates.branches([self.branch]))
-            refs = [(table.table_key, self.branch) for table in write.tables]
-            held.enter_context(self.store.gates.tables(refs, exclusive_schema=write.writer_kind == "SchemaApply"))
-            done = self._attempt(txn, write)
-        if done is None:
-            time.sleep(random.uniform(*_BACKOFF_SECONDS))
-        return done
+    def run(self) -> Committed:
+        while True:
+            prepared = self._kept or (None if self._keeps_turn() else self._ahead_of_turn())
+            self._kept = None
+            if prepared is not None and not prepared.has_effect:
+                return self._no_effect(prepared.txn)
+            with ExitStack() as after:
+                with self._turn() as place:
+                    done = self._in_turn(prepared, place, after)
+                if done is not None:
+                    hit("commit.hand_over")
+                    return done
+
+    # --- ahead of the turn -----------------------------------------------------------------------
+
+    def _ahead_of_turn(self) -> _Prepared | None:
+        self.contended |= heal(self.store, self._interest(), gated=not self.hooks.gated)
+        prepared = self._compute()
+        if prepared is not None:
+            hit("mutation.post_stage_pre_gate")
+        return prepared
+
+    def _compute(self) -> _Prepared | None:
+        """The write on the newest state; None when that state was overtaken while it was being read."""
+        if not self.spent.may_compute:
+            raise self._refusal()
+        if self.spent.attempts:
+            hit("commit.pre_reprepare")
+        self.spent.attempts += 1
+        started = time.monotonic()
+        txn = self._capture()
+        try:
+            write = self.prepare(txn)
+            drafts = draw_up(self.store, txn, write) if write is not None and write.has_effect else {}
+        except (HistoricalVersionReclaimed, StorageError) as error:
+            self.failure = self._overtaken(txn, error)
+            return None
+        return _Prepared(txn, write, drafts, time.monotonic() - started)
 
     def _capture(self) -> Txn:
         own = self.hooks.operation_id
         txn = capture(self.store, self.branch, expected_head=self.expected_head, control_operation=own)
-        if self._pinned is not None:
-            require_token(txn.state, self._pinned)
+        if self._identifier is None:
+            self._identifier = txn.token.branch_identifier
+        elif self._identifier != txn.token.branch_identifier:
+            # Another branch has the name now; what was meant for the former one is not for it.
+            member = f"branch_identifier:{self.branch or 'main'}"
+            raise ReadSetChanged(member, expected=self._identifier, actual=txn.token.branch_identifier)
         return txn
 
-    def _overtaken(self, txn: Txn, error: HistoricalVersionReclaimed | StorageError) -> ReadSetChanged:
-        """The movement that made a file disappear, as a cleanup does once the branch has left the captured state."""
-        if isinstance(error, HistoricalVersionReclaimed) or error.kind == "NotFound":
-            try:
-                require_token(load(self.store.root, self.branch).state, txn.token)
-            except ReadSetChanged as moved:
-                return moved
-        raise error
+    def _interest(self) -> Interest:
+        awaited = self.failure.operation_id if isinstance(self.failure, RecoveryRequired) else None
+        return Interest(self.branch, awaited=awaited)
 
-    def _attempt(self, txn: Txn, write: WriteSet) -> Committed | None:
-        if not write.reprepare:
-            self._pinned = txn.token
-        attempt = Attempt(self.store, txn, write, self.hooks, publish)
+    def _keeps_turn(self) -> bool:
+        """Whether to compute within the turn: a short write that has lost once, or a long one that has lost often."""
+        return self.failure is not None and self.losses > _LONG_LOSSES
+
+    # --- in turn ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def _turn(self) -> Iterator[Place | None]:
+        """The turn among the writers of this process and then, where others are at work, among all processes."""
+        with ExitStack() as held:
+            if not self.hooks.gated:
+                hit("commit.pre_turn")
+                turn = self.store.gates.turn(self.branch)
+                if not turn.acquire(self.spent.left):
+                    raise self._refusal()
+                held.callback(turn.release)
+            place = None
+            if self.contended or self.failure is not None:
+                place = held.enter_context(queued(self.store, self._interest()))
+                place.wait(self.spent.deadline)
+            yield place
+
+    def _in_turn(self, prepared: _Prepared | None, place: Place | None, after: ExitStack) -> Committed | None:
+        """One attempt; None asks for another one. What may wait until the turn is handed over goes to `after`."""
+        current = self._compute() if prepared is None else self._current(prepared)
+        if current is None:
+            return None
+        if not current.has_effect:
+            return self._no_effect(current.txn)
+        assert current.write is not None
+        refs = [(table.table_key, self.branch) for table in current.write.tables]
+        with self.store.gates.tables(refs, exclusive_schema=current.write.writer_kind == "SchemaApply"):
+            return self._attempt(current, current.write, None if place is None else place.ticket.ticket_id, after)
+
+    def _current(self, prepared: _Prepared) -> _Prepared | None:
+        """The prepared write on the state as it is now: the same, rebased or computed again; None: compute outside."""
+        loaded = refresh(prepared.txn.loaded)
+        if token_of(loaded.state) == prepared.txn.token:
+            return replace(prepared, txn=replace(prepared.txn, loaded=loaded))
+        txn = self._capture()
+        assert prepared.write is not None
+        then, footprint = prepared.txn.state, prepared.write.footprint()
+        found = interference(self.store, footprint, then, txn.state)
+        if found is None:
+            hit("commit.pre_rebase")
+            return replace(prepared, txn=txn)
+        self._met, self.losses = (found, txn.state), self.losses + 1
+        self.failure = ReadSetChanged(_head_of(self.branch), expected=then.graph_head, actual=txn.state.graph_head)
+        if prepared.seconds > _SHORT_SECONDS and self.losses <= _LONG_LOSSES:
+            return None
+        return self._compute()
+
+    def _attempt(self, current: _Prepared, write: WriteSet, ticket: str | None, after: ExitStack) -> Committed | None:
+        txn = current.txn
+        attempt = Attempt(self.store, txn, write, self.hooks, drafts=current.drafts, ticket=ticket)
         try:
-            published = attempt.run()
+            published = attempt.run(after)
             return Committed(None, txn.state) if published is None else Committed(published.commit, published.state)
         except OperationAborted as error:
             # Another process took this attempt for dead; that is the same as having lost a race.
             self.failure = ReadSetChanged(f"operation:{error.operation_id}", expected="open", actual="aborted")
         except Retry as error:
-            self.failure = error
+            self.failure, self._kept = error, current if attempt.stepped_back else None
         except (HistoricalVersionReclaimed, StorageError) as error:
             self.failure = self._overtaken(txn, error)
         except RecoveryRequired as error:
             # An attempt that could not be decided may yet be published by its recovery: a second one would repeat it.
             if error.operation_id == attempt.operation_id:
                 raise
-            self.failure = error
+            self.failure, self._kept = error, current if attempt.stepped_back else None
+        self.losses = max(self.losses, _LONG_LOSSES) + 1 if current.seconds <= _SHORT_SECONDS else self.losses + 1
         return None
 
+    # --- endings ---------------------------------------------------------------------------------
+
+    def _overtaken(self, txn: Txn, error: HistoricalVersionReclaimed | StorageError) -> ReadSetChanged:
+        """The movement that made a file disappear, as a cleanup does once the branch has left the captured state."""
+        if isinstance(error, HistoricalVersionReclaimed) or error.kind in ("NotFound", "Precondition"):
+            try:
+                require_token(load(self.store.root, self.branch).state, txn.token)
+            except ReadSetChanged as moved:
+                return moved
+        raise error
+
     def _no_effect(self, txn: Txn) -> Committed:
-        failpoints.hit("mutation.post_no_effect_pre_gate")
+        hit("mutation.post_no_effect_pre_gate")
         if self.expected_head is not None:
             capture(self.store, self.branch, expected_head=self.expected_head)
         return Committed(None, txn.state)
+
+    def _refusal(self) -> OmnigraphError:
+        """Why the budget was spent in vain."""
+        failure, spent = self.failure, self.spent
+        if failure is None:
+            ahead = f"other writers of this process were ahead for {spent.elapsed:.1f} s"
+            return BranchBusy(self.branch or "main", ahead)
+        if not isinstance(failure, ReadSetChanged):
+            return failure
+        return ReadSetChanged(
+            failure.member,
+            expected=failure.expected,
+            actual=failure.actual,
+            change=None if self._met is None else change_behind(self.store, *self._met),
+            attempts=spent.attempts,
+            seconds=spent.elapsed,
+        )
+
+
+def _head_of(branch: str | None) -> str:
+    return f"graph_head:{branch or 'main'}"

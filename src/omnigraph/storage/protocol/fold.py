@@ -27,7 +27,10 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
         if 0 < settings.manifest_compact_fragments <= published.fragments:
             manifest.compact_manifest(store.root, published.state.branch, state=published.state)
             if keep := settings.manifest_keep_versions:
-                trim_manifest(store.root, published.state.branch, keep=keep, at_least=keep, state=published.state)
+                own = published.commit.graph_commit_id
+                trim_manifest(
+                    store.root, published.state.branch, keep=keep, at_least=keep, state=published.state, own=own
+                )
         for handle in written:
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
                 _compact_table(handle)

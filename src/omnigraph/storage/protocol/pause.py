@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from omnigraph.errors import RecoveryRequired
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
 from omnigraph.storage.base.lease import Heartbeat
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import sidecar
-from omnigraph.storage.protocol.barrier import older_writer
+from omnigraph.storage.protocol import sidecar, tickets
 from omnigraph.storage.protocol.capture import token_of
 from omnigraph.storage.protocol.sidecar import Sidecar
 from omnigraph.storage.protocol.writeset import ManifestDelta
-
-_POLL_SECONDS = (0.002, 0.025)
 
 
 @contextmanager
@@ -67,7 +62,5 @@ def _renew(store: Store, intent: Sidecar) -> None:
 
 def _wait_for_older(store: Store, intent: Sidecar) -> None:
     deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
-    while (older := older_writer(store, intent)) is not None:
-        if time.monotonic() > deadline:
-            raise RecoveryRequired(older, "its writer is still at work")
-        time.sleep(random.uniform(*_POLL_SECONDS))
+    while (older := tickets.older(store, intent, withdraws=False)) is not None:
+        tickets.watch(store, older, deadline, intent.branch)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from omnigraph.errors import NotFound, ReadSetChanged
 from omnigraph.ids import new_ulids
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.lance import tables
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.replace_large import spread
 from omnigraph.storage.lance.tables import BRANCH, OPERATION_ID, Staged, TableHandle
 from omnigraph.storage.manifest.snapshot import TableEntry
@@ -16,8 +16,9 @@ from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol import table_steps as steps
 from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.classify import open_if_exists
+from omnigraph.storage.protocol.drafts import Drafts, Drawn, is_own
 from omnigraph.storage.protocol.fence import Recover
-from omnigraph.storage.protocol.forks import fork_ref, owned_refs
+from omnigraph.storage.protocol.forks import fork_ref
 from omnigraph.storage.protocol.sidecar import Fork, PlannedCommit, TablePlan
 from omnigraph.storage.protocol.writeset import Create, Delete, Overwrite, Step, TableWrite, WriteSet
 
@@ -40,6 +41,7 @@ class Planner:
     txn: Txn
     operation_id: str
     recover: Recover
+    drafts: Drafts = field(default_factory=dict)
 
     def plan(self, write: WriteSet) -> list[PlannedTable]:
         """Compute bases and stage what can be staged before arming; tables without effect are left out."""
@@ -51,10 +53,22 @@ class Planner:
         if entry is None:
             return self._unpublished(write)
         branch = self.txn.branch
-        if branch is None or entry.ref in owned_refs(branch, [entry.ref]):
+        if branch is not None and not is_own(branch, entry):
+            return self._forked(write, entry, branch)
+        drawn = self.drafts.get(write.table_key)
+        base = None if drawn is None else self._drafted_on(drawn, entry.version)
+        if base is None:
             base = self._base(entry.address(self.store.root), entry.version)
-            return self._on_base(write, base, pin=entry.version)
-        return self._forked(write, entry, branch)
+        return self._on_base(write, base, pin=entry.version, drawn=drawn)
+
+    def _drafted_on(self, drawn: Drawn, pin: int) -> TableHandle | None:
+        """The version that a table was drafted on, if it is still the newest one."""
+        if drawn.pin != pin or not drawn.newest:
+            return None
+        # On an object store the question costs as much as the commit that would be refused.
+        if self.store.root.is_local and drawn.base.latest_version() != drawn.base.version:
+            return None
+        return drawn.base
 
     def _forked(self, write: TableWrite, entry: TableEntry, branch: str) -> PlannedTable | None:
         trunk = self.store.root.table(entry.location)
@@ -90,12 +104,15 @@ class Planner:
         return self._on_base(write, base, pin=expected)
 
     def _on_base(
-        self, write: TableWrite, base: TableHandle, *, pin: int, fork: Fork | None = None
+        self, write: TableWrite, base: TableHandle, *, pin: int, fork: Fork | None = None, drawn: Drawn | None = None
     ) -> PlannedTable | None:
         acting = _acting(base, write.steps)
         if not acting:
             return None
-        first = steps.stage_step(base, write.table_key, acting[0], pin=pin)
+        if drawn is None:
+            first = steps.stage_step(base, write.table_key, acting[0], pin=pin)
+        else:
+            first = None if drawn.draft.is_empty else row_changes.stage_draft(base, drawn.draft)
         if first is None:
             # Only a delete stages nothing; the ids were there when the change was prepared on this very content.
             return self._on_base_without(write, acting, base, pin=pin, fork=fork)

@@ -89,10 +89,15 @@ class Sidecar:
 
 
 def arm(objects: Objects, sidecar: Sidecar) -> None:
-    """Make the intent durable; on any error no effect may follow."""
+    """Leave the intent where every process sees it; on any error no effect may follow.
+
+    Lance does not wait for the disk either, so after a power cut a version may be there without its sidecar: that is an
+    operation which the next writer aborts. Only a change of schema, whose files are promoted from it, is made to last.
+    """
     failpoints.hit("recovery.sidecar_write")
     text = encode(sidecar)
-    if objects.write_if_absent(path(sidecar.operation_id), text):
+    durable = sidecar.writer_kind == "SchemaApply"
+    if objects.write_if_absent(path(sidecar.operation_id), text, durable=durable):
         return
     # A client that repeats a put whose answer was lost finds its own file in the way.
     if objects.read_if_exists(path(sidecar.operation_id)) != text:
@@ -102,7 +107,7 @@ def arm(objects: Objects, sidecar: Sidecar) -> None:
 def renew(objects: Objects, sidecar: Sidecar) -> None:
     """Replace the file with another lease, unless it is gone."""
     if objects.read_if_exists(path(sidecar.operation_id)) is not None:
-        objects.write(path(sidecar.operation_id), encode(sidecar))
+        objects.write(path(sidecar.operation_id), encode(sidecar), durable=sidecar.writer_kind == "SchemaApply")
 
 
 def remove(objects: Objects, operation_id: str) -> None:

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, KeyConflict
 from omnigraph.storage.base.layout import Address
-from omnigraph.storage.lance import parts, tables
+from omnigraph.storage.lance import parts, row_changes, tables
 from omnigraph.storage.lance.patch import Places, numbered
-from omnigraph.storage.lance.staged import Carry, Date
+from omnigraph.storage.lance.staged import Carry, Date, Draft
 from omnigraph.storage.lance.tables import Staged, TableHandle
 from omnigraph.storage.protocol.writeset import (
     AppendFragments,
@@ -36,17 +36,10 @@ from omnigraph.storage.protocol.writeset import (
 
 def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> Staged | None:
     """The step as an uncommitted transaction on `base`; None when it would change nothing."""
+    draft = draft_step(base, table_key, step)
+    if draft is not None:
+        return None if draft.is_empty else row_changes.stage_draft(base, draft)
     match step:
-        case StrictInsert(rows):
-            return _stage_insert(base, table_key, rows)
-        case Upsert(rows):
-            return tables.stage_upsert(base, last_per_id(rows))
-        case Patch(rows, deleted, known):
-            return tables.stage_upsert(base, rows, deleted, known)
-        case KnownUpdate(rows):
-            return tables.stage_update(base, last_per_id(rows))
-        case Delete(ids):
-            return tables.stage_delete(base, ids)
         case Overwrite(rows):
             return tables.stage_overwrite(base, rows.schema, rows)
         case AppendFragments(fragments):
@@ -71,6 +64,27 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return tables.stage_overwrite(base, schema)
         case Create():
             raise BadRequest(f"'{table_key}' exists already; only the first step of a new table creates it")
+        case StrictInsert() | Upsert() | Patch() | KnownUpdate() | Delete():
+            raise AssertionError("these are drafted")
+
+
+def draft_step(base: TableHandle, table_key: str, step: Step) -> Draft | None:
+    """The data files of a step, written ahead of its turn; None for steps that have to be staged as a whole."""
+    match step:
+        case StrictInsert(rows):
+            return _draft_insert(base, table_key, rows)
+        case Upsert(rows):
+            rows = last_per_id(rows)
+            return row_changes.draft_change(Places(base, rows), rows)
+        case Patch(rows, deleted, known):
+            return row_changes.draft_change(Places(base, rows, deleted, known), rows)
+        case KnownUpdate(rows):
+            rows = last_per_id(rows)
+            return row_changes.draft_change(Places(base, rows).complete(rows), rows)
+        case Delete(ids):
+            return row_changes.draft_change(Places(base, None, ids), None)
+        case _:
+            return None
 
 
 def stage_first(address: Address, step: Create) -> Staged:
@@ -95,14 +109,14 @@ def last_per_id(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(np.sort(last)))
 
 
-def _stage_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Staged:
+def _draft_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Draft:
     ids = rows["id"]
     if pc.count_distinct(ids).as_py() != len(ids):
         counts = pc.value_counts(ids)
         repeated = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
         raise KeyConflict(table_key, repeated[0].as_py())
     try:
-        return tables.stage_insert(base, rows)
+        return row_changes.draft_insert(base, rows)
     except KeyConflict as error:
         raise KeyConflict(table_key, error.entity_id) from error
 

@@ -32,16 +32,23 @@ _ATTEMPTS = 4
 
 
 def trim_manifest(
-    root: Root, branch: str | None = None, *, keep: int, at_least: int = 1, state: ManifestState | None = None
+    root: Root,
+    branch: str | None = None,
+    *,
+    keep: int,
+    at_least: int = 1,
+    state: ManifestState | None = None,
+    own: str | None = None,
 ) -> Reclaimed:
     """Let old versions of a manifest lineage go, if there are `at_least` that many beyond the newest `keep`.
 
     The newest ones stay because readers and writers of other processes may be at work on them. `state` is what a
-    recent version was known to say; it is remembered for the barrier if that says the same.
+    recent version was known to say; it is remembered for the barrier if that says the same. `own` is the operation on
+    whose behalf this happens: it is published, whether or not its sidecar is still there.
     """
     for _ in range(_ATTEMPTS):
         try:
-            return _trim(tables.open_table(root.manifest(branch), control=True), keep, at_least, state)
+            return _trim(tables.open_table(root.manifest(branch), control=True), keep, at_least, state, own)
         except (HistoricalVersionReclaimed, StorageError) as error:
             # Others trim as well: the version that was the newest when it was opened is gone by now, or its branch is.
             if isinstance(error, StorageError) and error.kind != "NotFound":
@@ -49,10 +56,10 @@ def trim_manifest(
     return Reclaimed()
 
 
-def _trim(newest: TableHandle, keep: int, at_least: int, state: ManifestState | None) -> Reclaimed:
+def _trim(newest: TableHandle, keep: int, at_least: int, state: ManifestState | None, own: str | None) -> Reclaimed:
     versions = existing_versions(newest)
     beyond = max(len(versions) - max(keep, 1), 0)
-    settled = _settled(newest, versions[: beyond + 1])
+    settled = _settled(newest, versions[: beyond + 1], own)
     if len(settled[:beyond]) < at_least:
         return Reclaimed()
     needed = schema_boundaries(newest, versions) | _branch_points(newest)
@@ -65,7 +72,7 @@ def _trim(newest: TableHandle, keep: int, at_least: int, state: ManifestState | 
     return reclaim_versions(barrier, [version for version in settled if version not in needed])
 
 
-def _settled(newest: TableHandle, versions: list[int]) -> list[int]:
+def _settled(newest: TableHandle, versions: list[int], own: str | None) -> list[int]:
     """Those versions on whose successors no writer can be about to commit; asked after the newest one was opened.
 
     A writer that announces itself later begins with that one or a later one.
@@ -73,7 +80,8 @@ def _settled(newest: TableHandle, versions: list[int]) -> list[int]:
     root = newest.address.root
     objects = open_objects(root)
     control = manifest.load(root).state.control
-    if not sidecar.pending(objects) and (control is None or control.holder is None):
+    others = [operation for operation in sidecar.pending(objects) if operation != own]
+    if not others and (control is None or control.holder is None):
         return versions
     limit = time.time() - _AT_WORK_SECONDS
     return versions[: bisect_left(versions, True, key=lambda version: _changed_since(objects, newest, version, limit))]

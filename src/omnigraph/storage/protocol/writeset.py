@@ -6,8 +6,9 @@ them commits anything itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -201,12 +202,17 @@ class ManifestDelta:
         return not (self.pointers or self.registrations or self.renames or self.tombstones or self.target_schema)
 
 
+Footprint: TypeAlias = Mapping[str, frozenset[str] | None]
+"""What a prepared write has read: per table key the ids it looked at, None where any row of the table may matter."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSet:
     """One graph commit to be: all of it becomes visible together, or nothing does.
 
-    `reprepare` says that a moved head may be answered by preparing again (inserts and upserts); otherwise the caller
-    is told that what it read has changed. `lineage_only` keeps a commit that changes no content (an empty load).
+    `reads` is what the write depends on beside the rows it writes, so that a commit which touches none of it need not
+    be answered by preparing again; None: everything. `lineage_only` keeps a commit that changes no content (an empty
+    load).
     """
 
     writer_kind: WriterKind
@@ -214,7 +220,7 @@ class WriteSet:
     delta: ManifestDelta = field(default_factory=ManifestDelta)
     actor_id: str | None = None
     merged_parent: str | None = None
-    reprepare: bool = False
+    reads: Footprint | None = None
     lineage_only: bool = False
 
     def __post_init__(self) -> None:
@@ -229,6 +235,46 @@ class WriteSet:
     def has_effect(self) -> bool:
         """Whether there is anything to publish."""
         return bool(self.tables) or not self.delta.is_empty or self.lineage_only
+
+    def footprint(self) -> Footprint | None:
+        """Everything another commit must leave alone for this one to stay as it is; None: everything there is."""
+        if self.reads is None or not self.delta.is_empty or self.merged_parent is not None:
+            return None
+        found = dict(self.reads)
+        for table in self.tables:
+            known, own = found.get(table.table_key, frozenset()), touched_ids(table.steps)
+            found[table.table_key] = None if known is None or own is None else known | own
+        return found
+
+
+# Beyond this many, sets of ids cost more than preparing again would.
+_MOST_IDS = 16_384
+
+
+def touched_ids(steps: tuple[Step, ...]) -> frozenset[str] | None:
+    """The ids of all rows that steps add, replace or remove; None when they cannot be told, or are too many."""
+    found: set[str] = set()
+    for step in steps:
+        for ids in _named_ids(step):
+            if ids is None or len(ids) > _MOST_IDS:
+                return None
+            found.update(ids.to_pylist())
+    return frozenset(found)
+
+
+def _named_ids(step: Step) -> Iterator[pa.Array | pa.ChunkedArray | None]:
+    match step:
+        case StrictInsert(rows) | Upsert(rows) | KnownUpdate(rows):
+            yield rows["id"]
+        case Patch(rows, deleted):
+            yield rows["id"]
+            yield deleted
+        case Delete(ids):
+            yield ids
+        case BuildIndexes() | RestorePin():
+            return  # the rows stay what they are
+        case _:
+            yield None
 
 
 def _acts(step: Step) -> bool:
