@@ -34,6 +34,8 @@ COLUMNS: list[tuple[pa.Array, Style, list[Any]]] = [
     (pa.array([19723, None], pa.date32()), IMAGE, [19723, None]),
     (pa.array([1704157445001], pa.date64()), NATIVE, ["2024-01-02T01:04:05.001Z"]),
     (pa.array([1704157445001], pa.date64()), IMAGE, [1704157445001]),
+    (pa.array([1704157445001], pa.timestamp("ms", "UTC")), NATIVE, ["2024-01-02T01:04:05.001Z"]),
+    (pa.array([1704157445001], pa.timestamp("ms", "UTC")), IMAGE, [1704157445001]),
     (pa.array([[1, 2], [], None, [None]], pa.list_(pa.int64())), NATIVE, [[1, 2], [], None, [None]]),
     (pa.array([["2024-01-01"]], pa.list_(pa.utf8())), NATIVE, [["2024-01-01"]]),
     (pa.array([[1, math.nan], None], pa.list_(pa.float32(), 2)), NATIVE, [[1.0, None], None]),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.values.data_frames import pandas_frame, polars_frame
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
-from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import GraphCommit
 
 if TYPE_CHECKING:
@@ -58,20 +58,11 @@ class NodeValues:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The values as a pandas frame; needs pandas."""
-        try:
-            return self.table.to_pandas()
-        except ImportError as error:
-            raise BadRequest("to_pandas() needs pandas; install it with: pip install pandas") from error
+        return pandas_frame(self.table)
 
     def to_polars(self) -> polars.DataFrame:
         """The values as a Polars frame; needs polars."""
-        try:
-            import polars
-        except ImportError as error:
-            raise BadRequest("to_polars() needs polars; install it with: pip install polars") from error
-        frame = polars.from_arrow(self.table)
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return polars_frame(self.table)
 
     def to_spark(self) -> DataFrame:
         """The values as a Spark frame; what ran in memory is handed to this process's session."""

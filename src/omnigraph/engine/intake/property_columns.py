@@ -55,7 +55,7 @@ def column_from_arrow(
         return _one_by_one(name, kind, [_cell_value(cell) for cell in values.to_pylist()], allowed)
     plain = _plain(kind, values)
     typed = _typed(kind, plain)
-    return (typed, []) if typed is not None else _one_by_one(name, kind, plain.to_pylist(), allowed)
+    return (typed, []) if typed is not None else _one_by_one(name, kind, _python_values(plain), allowed)
 
 
 def column_from_storage(kind: PropType, values: Sequence[Any]) -> pa.Array:
@@ -228,9 +228,43 @@ def _cell_value(cell: Mapping[str, Any] | None) -> Any:
     return given[0] if len(given) == 1 else cell if given else None
 
 
+def _python_values(values: pa.Array) -> list[Any]:
+    """The values for the rules; decimals without a fraction are the whole numbers that they are."""
+    if not _is_whole_decimal(_item_type(values.type)):
+        return list(values.to_pylist())
+    if _is_list(values.type):
+        return [None if value is None else [_whole(item) for item in value] for value in values.to_pylist()]
+    return [_whole(value) for value in values.to_pylist()]
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _item_type(source: pa.DataType) -> pa.DataType:
+    return source.value_type if _is_list(source) else source
+
+
+def _is_whole_decimal(source: pa.DataType) -> bool:
+    """Whether this is how Spark holds U64, which none of its integers does."""
+    return bool(pa.types.is_decimal(source)) and source.scale == 0
+
+
+def _integers(values: pa.Array) -> pa.Array:
+    """Decimals without a fraction as integers, where one type holds them all."""
+    for wanted in (pa.int64(), pa.uint64()):
+        try:
+            return values.cast(wanted)
+        except pa.ArrowInvalid:
+            continue
+    return values
+
+
 def _plain(kind: PropType, values: pa.Array) -> pa.Array:
     """Undo encodings that carry no meaning, and turn calendar types into the integers they are."""
     source = values.type
+    if _is_whole_decimal(source):
+        return _integers(values)
     if pa.types.is_dictionary(source):
         return _plain(kind, values.dictionary_decode())
     if pa.types.is_large_string(source) or pa.types.is_string_view(source):

@@ -69,7 +69,8 @@ def table_pieces(
 
 def _parquet(path: str, columns: Columns, groups: range | None) -> Iterator[pa.Table]:
     with open_input(path) as file:
-        parquet = pq.ParquetFile(file)
+        # Spark writes instants in 96 bits; as nanoseconds, which Arrow makes of them, years before 1678 would wrap.
+        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
         wanted = columns.wanted(parquet.schema_arrow.names)
         for at in range(parquet.num_row_groups) if groups is None else groups:
             yield parquet.read_row_group(at, columns=wanted)

@@ -10,6 +10,7 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -160,15 +161,26 @@ def from_text(kind: PropType | None, texts: pa.Array) -> pa.Array | None:
         return texts
     try:
         if kind.list or kind.dim is not None:
-            return pa.array([None if text is None else json.loads(text) for text in texts.to_pylist()])
+            return _lists(kind, [None if text is None else json.loads(text) for text in texts.to_pylist()])
         if kind.scalar in INTEGER:
             return texts.cast(pa.uint64() if kind.scalar == "U64" else pa.int64())
         if kind.scalar in FLOATING:
             return texts.cast(pa.float64())
         if kind.scalar == "Bool":
             return pc.utf8_lower(texts).cast(pa.bool_())
-    except (pa.ArrowInvalid, ValueError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, OverflowError, RecursionError):
         return None
     # A calendar value is a text with rules of its own, or the number it is stored as.
     numbers = pc.all(pc.match_substring_regex(texts, "^-?[0-9]+$"), min_count=0).as_py()
     return texts.cast(pa.int64()) if numbers else texts
+
+
+def _lists(kind: PropType, values: list[Any]) -> pa.Array:
+    """Decoded cells; whole numbers that only U64 holds have to be told, where Arrow would guess a signed type."""
+    try:
+        return pa.array(values)
+    except OverflowError:
+        whole = all(type(item) is int for value in values if isinstance(value, list) for item in value)
+        if kind.scalar != "U64" or not whole:
+            raise
+        return pa.array(values, pa.list_(pa.uint64()))

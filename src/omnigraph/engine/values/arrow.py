@@ -1,7 +1,8 @@
-"""Catalog types as Arrow: the stored schema of every table, and the plain form in which rows are checked.
+"""Catalog types as Arrow: the stored schema of every table, the plain form in which rows are checked, the shown one.
 
 Two schemas describe one type. The *stored* schema is what the dataset has, with Lance blob columns. The *row* schema is
 the same with blobs as cells (bytes, or a URI); everything that decodes, checks or compares rows works on that one.
+What leaves the engine is *shown*: a DateTime is stored as date64, which others take for a day, and shown as an instant.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from omnigraph.storage.lance.tables import blob_field, key_field
 
 PROPERTY_ID = "omnigraph.stable_property_id"
 TableType: TypeAlias = NodeType | EdgeType
+INSTANT = pa.timestamp("ms", tz="UTC")
 
 _SCALARS: dict[str, pa.DataType] = {
     "String": pa.utf8(),
@@ -49,6 +51,30 @@ def arrow_type(kind: PropType) -> pa.DataType:
         return pa.list_(pa.float32(), kind.dim)
     scalar = _SCALARS[kind.scalar]
     return pa.list_(scalar) if kind.list else scalar
+
+
+def shown_type(kind: pa.DataType) -> pa.DataType:
+    """The type under which values of a stored type leave the engine: instants instead of date64, at any depth."""
+    if pa.types.is_date64(kind):
+        return INSTANT
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(shown_type(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(shown_type(field.type)) for field in kind])
+    return kind
+
+
+def shown(values: pa.Array) -> pa.Array:
+    """A column in the type that `shown_type` gives it; nothing is copied where nothing changes."""
+    kind = shown_type(values.type)
+    if kind == values.type:
+        return values
+    if pa.types.is_date64(values.type):
+        return values.view(kind)  # both count milliseconds
+    if pa.types.is_struct(kind):
+        parts = [shown(values.field(at)) for at in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
+    return values.cast(pa.list_(pa.int64())).cast(kind)
 
 
 def property_names(info: TableType) -> list[str]:

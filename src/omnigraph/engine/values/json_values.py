@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.values.arrow import INSTANT
 from omnigraph.engine.values.spelling import iso_dates, iso_timestamps, json_floats, json_strings
 from omnigraph.errors import Corrupt
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
@@ -81,7 +82,7 @@ def _texts(values: pa.Array, style: Style, *, inside_vector: bool) -> pa.Array:
         return values.cast(pa.utf8())
     if types.is_date32(kind):
         return json_strings(iso_dates(values)) if style.dates == "iso" else _integers(values.cast(pa.int32()), style)
-    if types.is_date64(kind):
+    if types.is_date64(kind) or kind == INSTANT:
         if style.dates == "iso":
             return json_strings(iso_timestamps(values))
         return _integers(values.cast(pa.int64()), style)

@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.values.arrow import TableType, row_schema, shown
 from omnigraph.engine.views.entity import type_named
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
@@ -228,7 +228,7 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
     if kind == pa.uint64():
         return pa.decimal128(20, 0)
     if kind == pa.date64():
-        return pa.timestamp("us", tz="UTC")
+        return pa.timestamp("us", tz="UTC")  # Spark has no other unit
     if kind == BLOB_CELL:
         return pa.binary()
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -240,12 +240,7 @@ def shown_as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """A stored column in the type that `spark_type` gives it."""
     if values.type == BLOB_CELL and kind == pa.binary():
         return _plain_bytes(values)
-    if values.type == pa.date64():
-        return values.cast(pa.int64()).cast(pa.timestamp("ms", tz="UTC")).cast(kind)
-    if pa.types.is_list(values.type) and values.type.value_type == pa.date64():
-        flat = values.cast(pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("ms", tz="UTC")))
-        return flat.cast(kind)
-    return values.cast(kind)
+    return shown(values).cast(kind)
 
 
 def _plain_bytes(cells: pa.Array) -> pa.Array:

@@ -145,6 +145,9 @@ def test_f32_rounds_to_nearest_up_to_the_last_value_that_does() -> None:
     [
         (PropType("I32"), pa.array([1, None], pa.int8()), [1, None]),
         (PropType("U64"), pa.array([2**63], pa.uint64()), [2**63]),
+        (PropType("U64"), pa.array([Decimal(2**64 - 1), None], pa.decimal128(20, 0)), [2**64 - 1, None]),
+        (PropType("I64"), pa.array([Decimal(-(2**63))], pa.decimal128(20, 0)), [-(2**63)]),
+        (PropType("U64", list=True), pa.array([[Decimal(2**63)]], pa.list_(pa.decimal128(20, 0))), [[2**63]]),
         (PropType("F64"), pa.array([1, 2], pa.int64()), [1.0, 2.0]),
         (PropType("F64"), pa.array([0.5], pa.float16()), [0.5]),
         (PropType("String"), pa.array(["a", "a"]).dictionary_encode(), ["a", "a"]),
@@ -190,6 +193,9 @@ def test_arrow_columns_of_fitting_types_are_taken(kind: PropType, column: pa.Arr
         (PropType("Bool"), pa.array([1]), "W002"),
         (PropType("F64"), pa.array([float("inf")]), "W004"),
         (PropType("F64"), pa.array([Decimal("1.5")]), "W002"),
+        (PropType("U64"), pa.array([Decimal(-1)], pa.decimal128(20, 0)), "W003"),
+        (PropType("U32"), pa.array([Decimal(2**32)], pa.decimal128(20, 0)), "W003"),
+        (PropType("I64"), pa.array([Decimal(1)], pa.decimal128(20, 2)), "W002"),
         (PropType("I64"), pa.array([datetime(2024, 1, 1)]), "W002"),
         (PropType("String"), pa.array([b"x"]), "W002"),
         (PropType("Vector", dim=2), pa.array([[1.0, None]]), "W005"),
@@ -201,6 +207,13 @@ def test_arrow_columns_of_other_types_are_refused_row_by_row(kind: PropType, col
     typed, [offence] = column_from_arrow("p", kind, column)
     assert (offence.row, offence.code) == (0, code)
     assert typed.null_count == 1
+
+
+def test_decimals_that_no_one_integer_type_holds_are_looked_at_one_by_one() -> None:
+    column = pa.array([Decimal(7), Decimal(-1), Decimal(2**64 - 1)], pa.decimal128(20, 0))
+    typed, offences = column_from_arrow("p", PropType("U64", nullable=True), column)
+    assert typed.to_pylist() == [7, None, 2**64 - 1]
+    assert [(offence.row, offence.code) for offence in offences] == [(1, "W003")]
 
 
 STAMPS = st.builds(

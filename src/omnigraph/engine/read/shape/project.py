@@ -14,7 +14,7 @@ from omnigraph.compiler.ir.walk import properties
 from omnigraph.engine.read.frames.frame import Bound, Frame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL, TYPE, Columns, is_union
-from omnigraph.engine.values.arrow import arrow_type
+from omnigraph.engine.values.arrow import arrow_type, shown
 
 
 def project(run: Run, frame: Frame, op: Project) -> Frame:
@@ -39,8 +39,8 @@ def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterabl
 
 
 def result_table(run: Run, frame: Frame, columns: tuple[ResultColumn, ...]) -> pa.Table:
-    """The finished rows with exactly the promised names and types."""
-    arrays = [_as_promised(frame.outputs[column.name], value_type(run, column.type)) for column in columns]
+    """The finished rows with exactly the promised names and types, as they are shown."""
+    arrays = [shown(_as_promised(frame.outputs[column.name], value_type(run, column.type))) for column in columns]
     return pa.Table.from_arrays(arrays, [column.name for column in columns])
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.engine.read.frames.explain import Explanation
+from omnigraph.engine.values.data_frames import pandas_frame, polars_frame
 from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects, json_rows, json_texts
 from omnigraph.errors import BadRequest
 
@@ -58,21 +59,12 @@ class Result:
         return self.table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas frame; needs pandas."""
-        try:
-            return self.table.to_pandas()
-        except ImportError as error:
-            raise BadRequest("to_pandas() needs pandas; install it with: pip install pandas") from error
+        """The rows as a pandas frame; needs pandas. Integers and booleans with nulls have its nullable types."""
+        return pandas_frame(self.table)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a Polars frame; needs polars."""
-        try:
-            import polars
-        except ImportError as error:
-            raise BadRequest("to_polars() needs polars; install it with: pip install polars") from error
-        frame = polars.from_arrow(self.table)
-        assert isinstance(frame, polars.DataFrame)
-        return frame
+        return polars_frame(self.table)
 
     def to_json(self, *, js_safe: bool = False) -> str:
         """The rows as a JSON array of objects."""

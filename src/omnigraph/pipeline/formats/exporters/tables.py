@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.changes.export import export_rows, referring_columns
 from omnigraph.engine.intake.files import open_output
-from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.values.arrow import TableType, row_schema, shown, shown_type
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.formats.exporters.cells import cell_texts
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
@@ -83,23 +83,11 @@ def _parquet(file: Any, view: View, info: TableType) -> None:
 def _parquet_values(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if values.type == BLOB_CELL and kind != BLOB_CELL:
         return pc.struct_field(values, "data")
-    return _instants(values) if values.type != BLOB_CELL else values
+    return shown(values)  # Parquet would keep only the day of a date64
 
 
 def _parquet_type(kind: pa.DataType) -> pa.DataType:
-    if kind == BLOB_CELL:
-        return pa.large_binary()
-    if pa.types.is_list(kind):
-        return pa.list_(_parquet_type(kind.value_type))
-    return pa.timestamp("ms", tz="UTC") if kind == pa.date64() else kind
-
-
-def _instants(values: pa.Array) -> pa.Array:
-    """Instants as instants: Parquet has no date64 and would keep only the day."""
-    if _parquet_type(values.type) == values.type:
-        return values
-    plain = pa.list_(pa.int64()) if pa.types.is_list(values.type) else pa.int64()
-    return values.cast(plain).cast(_parquet_type(values.type))
+    return pa.large_binary() if kind == BLOB_CELL else shown_type(kind)
 
 
 _WRITERS: dict[str, WriteTable] = {"csv": _csv, "parquet": _parquet}
