@@ -141,4 +141,5 @@ CODES: dict[str, tuple[str, str]] = {
     "L204": ("Two parts of a match are not connected.", "Connect them, or every combination is a row."),
     "L205": ("A whole type is ordered without a limit.", "Add a limit."),
     "L206": ("An aggregate column has no name of its own.", "Name it with as."),
+    "L207": ("A query counts pairs of nodes where parallel edges may exist.", "Bind the edge to count edges."),
 }

@@ -39,6 +39,9 @@ def pairs_of(link: Link, edges: list[Entity]) -> set[Pair]:
 
 def hops_between(link: Link, pairs: set[Pair], tail: Who, head: Who) -> int | None:
     """The fewest hops within the bounds: by a path, or by a path and one round of the head's own loop."""
+    if link.is_cycle:
+        back = _way_back(pairs, tail)
+        return back if back is not None and link.min_hops <= back <= link.max_hops else None
     distance = _distance(pairs, tail, head)
     if distance is None:
         return None
@@ -54,7 +57,7 @@ def shortest_path(tables: Mapping[str, list[Entity]], link: Link, assignment: As
     assert head is not None
     pairs = pairs_of(link, [edge for key in edge_tables(link) for edge in tables[key]])
     length = hops_between(link, pairs, who(tail), who(head))
-    distance = _distance(pairs, who(tail), who(head))
+    distance = length if link.is_cycle else _distance(pairs, who(tail), who(head))
     assert length is not None
     assert distance is not None
     walks = [[who(tail)]]
@@ -70,6 +73,12 @@ def shortest_path(tables: Mapping[str, list[Entity]], link: Link, assignment: As
 
 def _ways(link: Link) -> tuple[Way, ...]:
     return link.ways or (Way(link.edge, link.tail_type, link.head_type),)
+
+
+def _way_back(pairs: set[Pair], start: Who) -> int | None:
+    """The fewest hops, at least one, that lead from a node to itself."""
+    ways = [_distance(pairs, target, start) for source, target in pairs if source == start]
+    return min((hops + 1 for hops in ways if hops is not None), default=None)
 
 
 def _distance(pairs: set[Pair], start: Who, goal: Who) -> int | None:

@@ -147,7 +147,7 @@ def _first(draw: DrawFn, scope: Scope) -> str:
 
 def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
     kinds = ["traversal", "traversal", "mixed", "filter", "filter", "rebind", "text"]
-    kinds += ["not", "not", "optional", "optional"] if depth else []
+    kinds += ["not", "not", "optional", "optional"] if depth > 0 else []
     kinds += ["binding"] if scope.cost < 2 else []
     match draw(st.sampled_from(kinds)):
         case "mixed" if scope.cost < 3:
@@ -291,8 +291,18 @@ def _optional(draw: DrawFn, scope: Scope, depth: int) -> str:
 
 def _negation(draw: DrawFn, scope: Scope, depth: int) -> str:
     inner = scope.block()
-    clauses = [_traversal(draw, inner, anchored=True) if draw(st.booleans()) else _condition(draw, scope, depth=1)]
-    clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 2)))]
+    clauses: list[str] = []
+    match draw(st.integers(0, 5)):
+        case 0:
+            clauses.append(_negation(draw, inner, depth - 1))
+        case 1 if inner.cost < 4:
+            # Something that has to do with nothing outside, except in the block inside: `for all`.
+            clauses += [_binding(draw, inner), _negation(draw, inner, depth - 1)]
+        case 2 | 3:
+            clauses.append(_traversal(draw, inner, anchored=True))
+        case _:
+            clauses.append(_condition(draw, scope, depth=1))
+    clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 1 + (depth > 0))))]
     return f"not {{ {' '.join(clauses)} }}"
 
 

@@ -160,6 +160,11 @@ LOWERINGS = {
     "large numbers beside fractions": q(
         "$b: Bee $b.n / 2 > 0.5", "$b.k, $b.n * 1.0 as near, 18446744073709551615 as top"
     ),
+    "not of not": q("$a: Ant not { not { $a meets $b } }", "$a.k"),
+    "for all": q("$a: Ant not { $x: Ant { n: 2 } not { $a walks{1,} $x } }", "$a.k"),
+    "a cycle": q("$a: Ant $a walks{1,} $a", "$a.k"),
+    "a cycle of some length, over several edge types": q("$x: Named $x walks|meets|feeds{2,4} $x", "$x.id"),
+    "the shortest cycle": q("$a: Ant shortest $p: $a walks{2,} $a", "$a.k, $p.length, $p.nodes"),
     "a union in not": q("$x: Named not { $x walks|feeds $y }", "$x.id"),
     "distinct nodes of a union": q("$a walks|meets $x", "$x").replace("return", "return distinct"),
     "optional before anything is matched": q('optional { $a: Ant { k: "zz" } } $b: Bee', "$a.k, $b.k as bee"),

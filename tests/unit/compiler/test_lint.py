@@ -225,6 +225,34 @@ def test_findings_are_sorted_by_severity_then_type_then_property() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "types"),
+    [
+        ("match { $h: Hut $h path $x } return { $h.code, count($x) as n }", ["Path"]),
+        ("match { $h: Hut $h path $_ } return { $h.code, count(*) as n }", ["Path"]),
+        ("match { $h: Hut optional { $w guards $h } } return { $h.code, count($w) as n }", ["Guards"]),
+        ("match { $h: Hut $h path $x $w guards $x } return { sum($x.alt) as s }", ["Guards", "Path"]),
+        ("match { $h: Hut $h path|guards $x } return { avg($h.alt) as m }", ["Guards", "Path"]),
+        ("match { $h: Hut $h $e:path $x } return { count($x) as n }", []),
+        ("match { $h: Hut $h path $x } return { count(distinct $x) as n, max($x.alt) as m }", []),
+        ("match { $h: Hut $h path{1,3} $x } return { count($x) as n }", []),
+        ("match { $h: Hut not { $h path $x } } return { count($h) as n }", []),
+        ("match { $h: Hut $h path $x } return { $x.code }", []),
+        ("match { $h: Hut $h once $x } return { count($x) as n }", []),
+        ("match { $h: Hut $h single $x } return { count($x) as n }", []),
+    ],
+)
+def test_counting_over_pairs_that_may_be_parallel_is_a_warning(body: str, types: list[str]) -> None:
+    schema = compile_schema(
+        f"{SCHEMA} edge Once: Hut -> Hut {{ @unique(src, dst) }} edge Single: Hut -> Hut @card(0..1)"
+    )
+    found = lint(f"query q() {{ {body} }}", schema, query_path="q.gq", schema_source={})
+    warned = [finding for finding in found.findings if finding.code == "L207"]
+    assert [finding.type_name for finding in warned] == types
+    assert found.warnings == len(types)
+    assert all("@unique(src, dst)" in finding.message for finding in warned)
+
+
 # --- the second group of extensions ----------------------------------------------------------
 
 

@@ -41,6 +41,10 @@ PATTERNS = [
     "$b: Hut $a.alt = $b.rank",
     "$b: Hut $a = $b",
     "$a path $a",
+    "$a path{1,} $a",
+    "$b path{2,3} $b",
+    "$a <path>{2,2} $a",
+    "shortest $p: $a path $a",
     "$w guards $a",
     "$b guards $v",
     "$w guards{2,3} $b",
@@ -82,6 +86,12 @@ NEGATIONS = [
     "not { $a path $y not { $y path $a } }",
     "not { $a: Hut { alt: 2 } $a path $_ }",
     "not { $b path{1,2} $a }",
+    "not { not { $a path $y } }",
+    "not { not { $a.alt = 1 } }",
+    "not { $y: Hut not { $a path $y } }",
+    "not { $x guards $a not { not { $x guards $b $a path $b } } }",
+    "not { optional { $a path $y } $y is null }",
+    "not { $a path{1,} $a }",
     "not { $a: Hut { alt: 2 } }",
     "not { $o path $a }",
     "not { $x guards $a optional { $a path $y } $y is null }",
@@ -167,6 +177,8 @@ class World:
         pairs: set[tuple[Any, Any]] = set()
         for way in self.ways(link):
             pairs |= self.pairs(way, range(len(self.edges[way.edge])), undirected=link.undirected)
+        if link.is_cycle:
+            return self.way_back(link, pairs, tail)
         distance, seen, frontier = 0, {tail}, {tail}
         while head not in seen and frontier:
             frontier = {target for source, target in pairs if source in frontier} - seen
@@ -178,6 +190,14 @@ class World:
             return distance
         looped = (head, head) in pairs and link.min_hops <= distance + 1 <= link.max_hops
         return distance + 1 if looped else None
+
+    def way_back(self, link: Link, pairs: set[tuple[Any, Any]], start: Any) -> int | None:
+        hops, seen, frontier = 0, set[Any](), {start}
+        while start not in seen and frontier:
+            frontier = {target for source, target in pairs if source in frontier} - seen
+            seen |= frontier
+            hops += 1
+        return hops if start in seen and link.min_hops <= hops <= link.max_hops else None
 
     def all(self, conditions: tuple[ir.Condition, ...], row: Row) -> bool:
         return all(self.truth(condition, row) for condition in conditions)

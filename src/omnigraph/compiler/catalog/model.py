@@ -104,6 +104,11 @@ class EdgeType(TypeInfo):
     card: Card = Card()
 
     @property
+    def excludes_parallels(self) -> bool:
+        """Whether the schema rules out a second edge between the same two nodes."""
+        return self.card.max == 1 or any(set(columns) <= {"src", "dst"} for columns in self.unique)
+
+    @property
     def table_key(self) -> str:
         """`edge:<name>`."""
         return f"edge:{self.name}"

@@ -25,7 +25,8 @@ class Link:
     """One traversal: `tail` is at the edge's source end, `head` at its target end (left and right if undirected).
 
     Reachability is measured from tail to head, and only the head's self-loop counts, so a walk that starts at the
-    head answers the same question but must look for the loop at its own start. With several edge types, or an end that
+    head answers the same question but must look for the loop at its own start. One variable at both ends asks for a
+    cycle: the fewest hops that lead back to it, a self-loop being one. With several edge types, or an end that
     ranges over several node types, `ways` lists the steps there are from left to right.
     """
 
@@ -46,6 +47,11 @@ class Link:
         alike = bool(self.ways) or self.tail_type == self.head_type
         require(self.max_hops == 1 or alike, "hops that cannot chain")
         require(not self.undirected or alike, "undirected between different types")
+
+    @property
+    def is_cycle(self) -> bool:
+        """Whether one variable stands at both ends, so that the way back to it is asked for."""
+        return self.tail == self.head
 
     def other(self, var: str) -> str:
         """The opposite end."""

@@ -1,14 +1,27 @@
-"""Remarks on queries that are right but may not be meant: L203 to L206."""
+"""Remarks on queries that are right but may not be meant: L203 to L207."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
+from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.query.check.clauses import used_variables
-from omnigraph.compiler.query.checked import Bind, Checked, CheckedMutation, CheckedRead, NodeVar, NotMatch, Step
+from omnigraph.compiler.query.checked import (
+    Bind,
+    Checked,
+    CheckedClause,
+    CheckedMutation,
+    CheckedRead,
+    NodeVar,
+    NotMatch,
+    OptionalMatch,
+    Step,
+)
 from omnigraph.compiler.types import union_members
 
 
@@ -19,12 +32,14 @@ class Advice:
     code: str
     message: str
     type_name: str | None = None
+    severity: str = "info"
 
 
-def advise(checked: Checked, large_types: Collection[str]) -> Iterator[Advice]:
+def advise(checked: Checked, catalog: Catalog, large_types: Collection[str]) -> Iterator[Advice]:
     """Everything worth a remark."""
     yield from _unused_parameters(checked)
     if not isinstance(checked.body, CheckedMutation):
+        yield from _counted_pairs(checked.body, catalog)
         yield from _cross_product(checked.body)
         yield from _order_without_limit(checked.body, large_types)
         yield from _unnamed_aggregates(checked.body)
@@ -67,3 +82,32 @@ def _unnamed_aggregates(read: CheckedRead) -> Iterator[Advice]:
     for column in read.columns:
         if column.is_aggregate and column.alias is None:
             yield Advice("L206", f"the aggregate column '{column.name}' has no name of its own; add 'as …'")
+
+
+def _counted_pairs(read: CheckedRead, catalog: Catalog) -> Iterator[Advice]:
+    """Two nodes are one row of a step, however many edges there are; who counts may have meant the edges."""
+    functions = {column.expr.function for column in read.columns if _counts(column.expr)}
+    if not functions:
+        return
+    links = (link for link in _links(read.clauses) if link.edge_var is None and link.max_hops == 1)
+    edges = {name for link in links for name in union_members(link.edge)}
+    for name in sorted(edge for edge in edges if not catalog.edges[edge].excludes_parallels):
+        what = f"{' and '.join(sorted(functions))}(…) sees two nodes once, however many {name} edges join them"
+        hint = f"bind the edge ($a $e:{name[0].lower()}{name[1:]} $b) to see each one, or declare @unique(src, dst)"
+        yield Advice("L207", f"{what}; {hint}", name, "warning")
+
+
+def _counts(expr: ir.Expr) -> TypeGuard[ir.AggregateCall]:
+    return isinstance(expr, ir.AggregateCall) and expr.function in ("count", "sum", "avg") and not expr.distinct
+
+
+def _links(clauses: tuple[CheckedClause, ...]) -> Iterator[Link]:
+    """The steps that rows come from; those of `not` blocks only say which."""
+    for clause in clauses:
+        match clause:
+            case Step(link):
+                yield link
+            case OptionalMatch(inner):
+                yield from _links(inner)
+            case _:
+                pass

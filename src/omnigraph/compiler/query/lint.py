@@ -146,7 +146,7 @@ def lint(
         else:
             valid.append(checked)
             results.append(QueryResult(query.name, query.is_mutation, _warnings(query), operation=describe(checked)))
-    findings = [*_never_updated(valid, catalog), *_infos(valid, large_types)]
+    findings = [*_never_updated(valid, catalog), *_remarks(valid, catalog, large_types)]
     return LintReport(schema_source, query_path, tuple(results), tuple(sorted(findings, key=_finding_order)))
 
 
@@ -171,15 +171,15 @@ def _never_updated(valid: list[Checked], catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("warning", "L201", message, type_name, name, tuple(sorted(names)))
 
 
-def _infos(valid: list[Checked], large_types: Collection[str]) -> Iterator[Finding]:
+def _remarks(valid: list[Checked], catalog: Catalog, large_types: Collection[str]) -> Iterator[Finding]:
     for checked in valid:
-        for advice in advise(checked, large_types):
+        for advice in advise(checked, catalog, large_types):
             yield _as_finding(advice, checked.name)
 
 
 def _as_finding(advice: Advice, query_name: str) -> Finding:
     message = f"query `{query_name}`: {advice.message}"
-    return Finding("info", advice.code, message, advice.type_name, query_names=(query_name,))
+    return Finding(advice.severity, advice.code, message, advice.type_name, query_names=(query_name,))
 
 
 def _finding_order(finding: Finding) -> tuple[int, str, str, str]:

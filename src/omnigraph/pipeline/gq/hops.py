@@ -74,8 +74,9 @@ class Hops:
     def _reach(self, rows: Rows, link: Link, source: str, pairs: Rows) -> Rows:
         """(start, node) pairs that lie m to n hops apart, breadth first.
 
-        A node counts at its shortest distance only, and a start never reaches itself by a cycle. A self-loop is one
-        more hop on the node at the head of the link: the reached node, or the start of a walk against the link.
+        A node counts at its shortest distance only, and a start never reaches itself by a cycle, unless that is what
+        the link asks for. A self-loop is one more hop on the node at the head of the link: the reached node, or the
+        start of a walk against the link.
         """
         edges = self._held_edges(pairs)
         loops = edges.where("a = b").select(as_("a", "loop"))
@@ -83,8 +84,10 @@ class Hops:
         starts = rows.frame.select(self.end(rows, source, link).alias("start")).distinct()
         found = []
         for hop, before, fresh in self._layers(starts, edges, link):
+            if hop >= link.min_hops and not link.is_cycle:
+                found.append(before.join(loops, F.col(at_head) == F.col("loop"), "left_semi"))
             if hop >= link.min_hops:
-                found += [before.join(loops, F.col(at_head) == F.col("loop"), "left_semi"), fresh]
+                found.append(fresh)
         reached = found[0]
         for more in found[1:]:
             reached = reached.unionByName(more)
@@ -103,7 +106,8 @@ class Hops:
         forgets = for_paths or link.max_hops > _FEW_HOPS
         first = starts.where("start IS NOT NULL").select("start", as_("start", "node"))
         frontier = self.low.hold(first.withColumn("path", F.array(_step("node", link))) if with_nodes else first)
-        seen = frontier.select("start", "node")
+        # On a cycle the start is met like any other node, so it counts as not seen yet.
+        seen = frontier.select("start", "node").limit(0) if link.is_cycle else frontier.select("start", "node")
         for hop in count(1):
             # A long walk ends where nothing new is found.
             if hop > link.max_hops or (link.max_hops > _FEW_HOPS and hop > link.min_hops and frontier.isEmpty()):
@@ -168,7 +172,8 @@ class Hops:
         found = None
         for hop, before, fresh in self._layers(starts, edges, link, for_paths=True, with_nodes=with_nodes):
             if found is None:
-                found = before.withColumn("hop", F.lit(0))
+                at_start = before.withColumn("hop", F.lit(0))
+                found = at_start.limit(0) if link.is_cycle else at_start
             found = found.unionByName(fresh.withColumn("hop", F.lit(hop)))
         assert found is not None
         return found

@@ -250,6 +250,73 @@ def test_a_shortest_path_has_a_length_and_nodes(huts: og.Graph, body: str, expec
     assert rows(huts, f"match {{ {body} }} return {{ $x.id, $p.length, $p.nodes }}") == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("$h path{1,} $h", ["h1", "h2", "h3", "h4"], id="any length"),
+        pytest.param("$h: Hut $h path{3,3} $h", ["h1", "h2", "h3"], id="three hops"),
+        pytest.param("$h: Hut $h path{1,2} $h", ["h4"], id="a loop is one hop"),
+        pytest.param("$h: Hut $h path{2,2} $h", [], id="the shortest way back counts"),
+        pytest.param("$h: Hut $h path{4,} $h", [], id="no round is counted twice"),
+        pytest.param("$h: Hut $h <path>{2,} $h", ["h1", "h2", "h3"], id="without direction there and back again"),
+        pytest.param("$h: Hut not { $h path{2,} $h }", ["h4"], id="inside a negation"),
+        pytest.param("$w guards $h $h path{1,} $h", ["h1", "h2", "h2"], id="behind a step"),
+        pytest.param("$h: Hut|Warden $h path|guards{1,} $h", ["h1", "h2", "h3", "h4"], id="over several edge types"),
+        pytest.param("$h path{1,} $x $x = $h", ["h4"], id="two variables for one node ask for no cycle"),
+    ],
+)
+def test_one_variable_at_both_ends_asks_for_a_cycle(huts: og.Graph, body: str, expected: list[str]) -> None:
+    assert [code for (code,) in rows(huts, f"match {{ {body} }} return {{ $h.id }}")] == expected
+
+
+def test_the_shortest_cycle_has_a_length_and_nodes(huts: og.Graph) -> None:
+    returned = "return { $h.id, $p.length, $p.nodes }"
+    assert rows(huts, f"match {{ shortest $p: $h path $h }} {returned}") == [
+        ("h1", 3, ["h1", "h2", "h3", "h1"]),
+        ("h2", 3, ["h2", "h3", "h1", "h2"]),
+        ("h3", 3, ["h3", "h1", "h2", "h3"]),
+        ("h4", 1, ["h4", "h4"]),
+    ]
+    assert rows(huts, f"match {{ $h: Hut|Warden shortest $p: $h guards|path{{2,}} $h }} {returned}") == [
+        ("h1", 3, ["h1", "h2", "h3", "h1"]),
+        ("h2", 3, ["h2", "h3", "h1", "h2"]),
+        ("h3", 3, ["h3", "h1", "h2", "h3"]),
+    ]
+    assert rows(huts, "match { shortest $p: $h path{1,2} $h } return { $h.id, $p.length }") == [("h4", 1)]
+
+
+def test_a_search_for_cycles_stops_at_the_hop_limit(huts: og.Graph) -> None:
+    with pytest.raises(ResourceLimitExceeded, match="query_hops"):
+        huts.query("query q() { match { $h path{1,} $h } return { $h.code } }", limits=Limits(hops=2))
+    assert len(huts.query("query q() { match { $h path{1,} $h } return { $h.code } }", limits=Limits(hops=3))) == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("$h: Hut not { not { $h path $x } }", ["h1", "h2", "h3", "h4"], id="exists"),
+        pytest.param("$h: Hut not { not { $w guards $h } }", ["h1", "h2"], id="exists, against the edge"),
+        pytest.param("$h: Hut not { not { $h.alt = 1800 } }", ["h2", "h4"], id="a condition"),
+        pytest.param("$h: Hut not { not { not { $w guards $h } } }", ["h3", "h4"], id="three times"),
+        pytest.param(
+            "$h: Hut not { $x: Hut { open: true } not { $h path{1,} $x } }", ["h2", "h3"], id="for all, by steps"
+        ),
+        pytest.param("$h: Hut not { $x: Hut not { $x.alt <= $h.alt } $x.alt is not null }", ["h2", "h4"], id="for all"),
+        pytest.param(
+            '$h: Hut not { $x: Hut { code: "zz" } not { $h path $x } }', ["h1", "h2", "h3", "h4"], id="of none"
+        ),
+        pytest.param(
+            '$h: Hut not { $w: Warden { badge: "w1" } not { not { $w guards $x not { $x path{1,} $h } } } }',
+            ["h3", "h4"],
+            id="three levels up",
+        ),
+        pytest.param("$h: Hut not { optional { $w guards $h } $w is null }", ["h1", "h2"], id="through optional"),
+    ],
+)
+def test_negations_nest_over_variables_of_any_level(huts: og.Graph, body: str, expected: list[str]) -> None:
+    assert [code for (code,) in rows(huts, f"match {{ {body} }} return {{ $h.code }}")] == expected
+
+
 def test_lengths_alone_agree_with_paths_from_either_end(huts: og.Graph) -> None:
     lengths = rows(huts, 'match { $x: Hut { code: "h3" } shortest $p: $h path $x } return { $h.code, $p.length }')
     assert lengths == [("h1", 2), ("h2", 1)]

@@ -170,11 +170,10 @@ def _matched_value(written: ast.PropMatch, item: PropType, scope: Scope) -> ir.E
 def _negation(block: ast.NotBlock, scope: Scope) -> NotMatch:
     inner = scope.inner()
     clauses = check_clauses(block.clauses, inner)
-    direct = (clause for clause in clauses if not isinstance(clause, NotMatch | OptionalMatch))
-    if not _outer_variables(direct, inner):
-        message = "a not block must mention a variable from outside it, in a clause of its own"
-        raise scope.error("T9", message, block.span)
-    return NotMatch(clauses, tuple(sorted(_outer_variables(clauses, inner))))
+    outer = _outer_variables(clauses, inner)
+    if not outer:
+        raise scope.error("T9", "a not block must mention a variable from outside it", block.span)
+    return NotMatch(clauses, tuple(sorted(outer)))
 
 
 def _optional(block: ast.OptionalBlock, scope: Scope) -> OptionalMatch:

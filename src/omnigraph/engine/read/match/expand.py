@@ -14,11 +14,11 @@ from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import Expand, ExpandTest
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
 from omnigraph.engine.read.columns.cache import Spending
-from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
+from omnigraph.engine.read.columns.rowindex import RowIndex, distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
-from omnigraph.engine.read.match.mixed import mixed_lists
-from omnigraph.engine.read.match.reach import reach
+from omnigraph.engine.read.match.mixed import MixedSteps, mixed_lists
+from omnigraph.engine.read.match.reach import reach, returning
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.edge_lookup import edges_around
 from omnigraph.engine.read.topology.store import topology, topology_at_hand
@@ -129,6 +129,8 @@ def _neighbours(run: Run, op: Expand, lists: Adjacency, starts: Rows, live: froz
 def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     """Keep linked rows; with an edge binding, one row per connecting edge."""
     link = op.link
+    if link.is_cycle and link.max_hops > 1:
+        return frame.where(_on_cycle(run, link, frame.rows(link.tail)))
     tails, heads = frame.rows(link.tail), frame.rows(link.head)
     near, far, backward = tails, heads, False
     starts, others = distinct(tails)[0], distinct(heads)[0]
@@ -143,6 +145,18 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     if op.edge_predicates:
         wider = wider.where(run.matching(link.edge_var, f"edge:{link.edge}", edges, op.edge_predicates))
     return wider
+
+
+def _on_cycle(run: Run, link: Link, rows: Rows) -> Mask:
+    """Which rows lead back to themselves within the bounds of the link."""
+    if link.ways:
+        mixed = MixedSteps(run, link, Steps, backward=False)
+        codes = run.numbering.coded(f"node:{link.tail_type}", rows)
+        back = returning(mixed, codes, link.min_hops, link.max_hops, budget=run.budget, stride=mixed.stride)
+        return RowIndex(back).contains(codes)
+    steps = Steps(run, link, "both" if link.undirected else "out")
+    back = returning(steps, rows, link.min_hops, link.max_hops, budget=run.budget)
+    return RowIndex(back).contains(rows)
 
 
 def _lists(run: Run, link: Link, direction: str, starts: Rows, *, backward: bool) -> Adjacency:

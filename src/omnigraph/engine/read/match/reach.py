@@ -67,6 +67,42 @@ def reach(
     return build(sources, nodes, np.zeros(len(nodes), np.int64)).simple
 
 
+def returning(
+    graph: Neighbours, starts: Rows, low: int, high: int, *, budget: Budget, stride: int = _ROW_STRIDE
+) -> Rows:
+    """Those of the starts whose shortest way back to themselves has `low` to `high` hops, ascending."""
+    starts = distinct_rows(starts)
+    space = Space.of(graph, starts, stride)
+    found = [np.empty(0, np.int64)]
+    for begin in range(0, len(starts), space.width):
+        block = starts[begin : begin + space.width]
+        found.append(block[_first_returns(graph, block, (low, high), space, budget)])
+    return np.concatenate(found)
+
+
+def _first_returns(graph: Neighbours, block: Rows, hops: tuple[int, int], space: Space, budget: Budget) -> Mask:
+    low, high = hops
+    # Not even the starts have been seen, so that each is met like any other node.
+    visited = space.visited(len(block))
+    origin, node = np.arange(len(block)), block
+    open_, within = np.ones(len(block), np.bool_), np.zeros(len(block), np.bool_)
+    for depth in range(1, high + 1):
+        if not len(node):
+            break
+        budget.check()
+        if high >= OPEN_HOPS:
+            budget.admit_hops(depth)
+        at, neighbour = graph.around(distinct_rows(node)).simple.step(node)
+        budget.admit(len(at), row_bytes=24)
+        origin, node = visited.fresh(origin[at], neighbour)
+        back = origin[node == block[origin]]
+        open_[back] = False
+        within[back] = depth >= low
+        kept = open_[origin]  # whoever is back need not go on
+        origin, node = origin[kept], node[kept]
+    return within
+
+
 def _reach_from_one(
     graph: Neighbours, start: Rows, hops: tuple[int, int], span: int, *, backward: bool, budget: Budget
 ) -> Adjacency:

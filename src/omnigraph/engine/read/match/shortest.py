@@ -104,7 +104,8 @@ class _Search:
         visited = self._space.visited(len(block))
         numbers, nowhere = np.arange(len(block)), np.empty(0, np.int64)
         layers = [_Layer(numbers, block, nowhere, nowhere)]
-        visited.fresh(numbers, block)
+        if not self.link.is_cycle:
+            visited.fresh(numbers, block)  # the way back to a start leads to a node like any other
         place = np.full(len(pairs), -1, np.int64)
         total = 0
         while True:
@@ -122,7 +123,7 @@ class _Search:
     def _settle(self, layers: list[_Layer], pairs: Rows, origin_of: Rows, place: Rows) -> None:
         """Give the newest layer's distance to the pairs that end in it."""
         layer = layers[-1]
-        if not len(layer.node):
+        if not len(layer.node) or (self.link.is_cycle and len(layers) == 1):
             return
         stride = self._space.span or self._space.stride
         keys = layer.origin * stride + layer.node
