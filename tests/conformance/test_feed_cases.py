@@ -424,3 +424,46 @@ def test_an_id_of_three_hundred_bytes_at_a_page_boundary_resumes_exactly(graph: 
             assert 61 <= len(fields["position"]["prefix"].encode()) <= 64
     assert token is None
     assert collected == whole
+
+
+# --- following -----------------------------------------------------------------------------------------
+
+
+def test_following_gives_what_polling_gives_and_then_what_happens(graph: og.Graph) -> None:
+    busy_commit(graph)
+    polled, page = everything(graph)
+    feed = graph.changes.follow(start="beginning", interval=0.01)
+    followed = [next(feed) for _ in polled]
+    assert [(block.cause.graph_commit_id, listed(block.changes)) for _, block in followed] == polled
+    assert followed[-1][0] == page.cursor
+    put(graph, "Zoe", age=1)
+    cursor, block = next(feed)
+    assert (block.cause.graph_commit_id, listed(block.changes)) == (head(graph), [("insert", "Person", "Zoe")])
+    assert graph.changes.poll(cursor).caught_up
+    with graph:
+        pass
+    with pytest.raises(BadRequest, match="closed"):
+        next(feed)
+
+
+def test_a_commit_larger_than_a_page_is_followed_in_parts(graph: og.Graph) -> None:
+    start = head(graph)
+    graph.load([{"type": "Person", "data": {"name": f"p{number:05}"}} for number in range(2_500)])
+    feed = graph.changes.follow(start=f"after:{start}")
+    parts = [next(feed) for _ in range(3)]
+    assert [cursor is None for cursor, _ in parts] == [True, True, False]
+    assert sum(len(block.changes) for _, block in parts) == 2_500
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cursor": "x", "start": "now"}, "name one position"),
+        ({"start": "yesterday"}, "a feed starts at"),
+        ({"kinds": "vertex"}, "unknown kind 'vertex'"),
+        ({"interval": 0}, "a positive number of seconds"),
+    ],
+)
+def test_a_feed_that_cannot_be_followed_is_refused_at_once(graph: og.Graph, options: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        graph.changes.follow(**options)

@@ -104,6 +104,10 @@ def test_blobs_are_read_in_parts_and_python_values_are_parameters(served: og.Rem
         found.read()
 
 
+def start_of(graph: og.RemoteGraph) -> str:
+    return graph.commits.list()[-1].graph_commit_id
+
+
 def test_changes_are_polled_and_followed(served: og.RemoteGraph) -> None:
     start = served.changes.poll()
     assert start.caught_up
@@ -112,8 +116,12 @@ def test_changes_are_polled_and_followed(served: og.RemoteGraph) -> None:
     assert [block.cause.graph_commit_id for block in page.blocks] == [done.commit_id]
     assert [change["id"] for change in page.blocks[0].changes] == ["Jo"]
     cursor, block = next(served.changes.follow(start.cursor))
-    assert block["cause"]["graph_commit_id"] == done.commit_id
+    assert block == page.blocks[0]
     assert cursor is not None
+    filtered = served.changes.follow(start=f"after:{start_of(served)}", types="Document", ops=["insert"])
+    blocks = [next(filtered)[1] for _ in served.commits.list()[:-1]]
+    assert blocks[-1].cause == block.cause
+    assert {change["entity_type"]["name"] for each in blocks for change in each.changes} <= {"Document"}
     assert served.commits.changes(done.commit_id or "").changes == page.blocks[0].changes
     with pytest.raises(errors.ChangeCursorRejected):
         served.changes.poll("nonsense")
@@ -166,31 +174,41 @@ def test_an_unknown_graph_and_a_dead_server_are_told_apart(open_server: ServerPr
         og.connect("localhost:8080")
 
 
-def test_the_asynchronous_client_does_the_same(open_server: ServerProcess, fresh_names: Iterator[str]) -> None:
+def test_the_asynchronous_client_does_the_same(
+    open_server: ServerProcess, fresh_names: Iterator[str], tmp_path: Path
+) -> None:
     async def session() -> None:
         async with aio.connect(open_server.url, graph=next(fresh_names)) as graph:
-            before = (await graph.poll()).cursor
+            before = (await graph.changes.poll()).cursor
             found, done = await asyncio.gather(graph.query(NAMES), graph.mutate(ADD, params={"name": "Kim"}))
             assert found.rows()[0]["name"] == "Alice"
-            async for _, block in graph.follow(before):
-                assert block["cause"]["graph_commit_id"] == done.commit_id
+            async for _, block in graph.changes.follow(before):
+                assert block.cause.graph_commit_id == done.commit_id
                 break
-            await graph.create_branch("side")
-            assert await graph.list_branches() == ["main", "side"]
+            await graph.branches.create("side")
+            assert await graph.branches.list() == ["main", "side"]
             assert (await graph.branch("side").load([{"type": "Person", "data": {"name": "Lee"}}])).total_entities == 1
-            assert (await graph.merge("side", delete=True)).outcome == "fast_forward"
-            exported = b"".join([piece async for piece in graph.export(["Person"])])
+            assert (await graph.branches.merge("side", delete=True)).outcome == "fast_forward"
+            size = await graph.export(tmp_path / "people.jsonl", ["Person"])
+            exported = (tmp_path / "people.jsonl").read_bytes()
+            assert len(exported) == size
             assert b'"Lee"' in exported
+            with pytest.raises(errors.BadRequest, match="unknown export type"):
+                await graph.export(tmp_path / "planets.jsonl", ["Planet"])
             with pytest.raises(errors.BranchNotFound):
                 await graph.branch("side").query(NAMES)
             assert (await graph.get("Person", "Lee") or {})["name"] == "Lee"
             assert await graph.get("Person", "Lee", at=done.commit_id) is None
-            assert (await graph.show_commit(await graph.head() or "")) == (await graph.commits())[0]
+            assert (await graph.query(NAMES, snapshot=done.commit_id)).commit_id == done.commit_id  # type: ignore[call-arg]
+            head = await graph.commits.head()
+            assert (await graph.commits.show(head or "")) == (await graph.commits.list())[0]
             assert (await graph.snapshot())["graph_branch"] == "main"
-            lines = [json.loads(line) async for line in graph.baseline(["Person"])]
-            assert lines[-1]["baseline"]["snapshot_commit_id"] == await graph.head()
+            sealed = await graph.changes.baseline(tmp_path / "baseline.jsonl", types=["Person"])
+            lines = [json.loads(line) for line in (tmp_path / "baseline.jsonl").read_text().splitlines()]
+            assert lines[-1]["baseline"]["snapshot_commit_id"] == sealed.snapshot_commit_id == head
             assert {line["type"] for line in lines[:-1]} == {"Person"}
-            applied = await graph.apply_schema(await graph.schema_source())
+            assert sorted(path.name for path in tmp_path.iterdir()) == ["baseline.jsonl", "people.jsonl"]
+            applied = await graph.schema.apply(await graph.schema.source)
             assert not applied["applied"]
 
     asyncio.run(session())
@@ -200,7 +218,7 @@ def test_blobs_are_awaited_part_by_part(open_server: ServerProcess) -> None:
     async def session() -> None:
         async with aio.connect(open_server.url) as graph:
             blob = await graph.blob("Document", "hello", "content")
-            assert (blob.size, blob.is_external, blob.snapshot_id) == (11, False, await graph.head())
+            assert (blob.size, blob.is_external, blob.snapshot_id) == (11, False, await graph.commits.head())
             assert await blob.read() == b"Hello World"
             assert await blob.read(6, 100) == b"World"
             assert await blob.read(11) == b""
@@ -215,48 +233,6 @@ def test_blobs_are_awaited_part_by_part(open_server: ServerProcess) -> None:
                 await blob.read(-1)
 
     asyncio.run(session())
-
-
-# How the asynchronous handle, which has no parts, spells the verbs of the parts of a graph.
-ASYNCHRONOUS = {
-    "branches.create": "create_branch",
-    "branches.list": "list_branches",
-    "branches.delete": "delete_branch",
-    "branches.merge": "merge",
-    "commits.list": "commits",
-    "commits.show": "show_commit",
-    "commits.head": "head",
-    "commits.changes": "commit_changes",
-    "changes.poll": "poll",
-    "changes.follow": "follow",
-    "changes.baseline": "baseline",
-    "queries.list": "queries",
-    "queries.run": "run",
-    "queries.mutate": "run_mutation",
-    "schema.source": "schema_source",
-    "schema.apply": "apply_schema",
-}
-OF_THE_SERVER = {"server_graphs"}
-# Queries have names and commits are pushed only where there is a server.
-ONLY_SERVED = {"queries.list", "queries.run", "queries.mutate", "changes.follow"}
-
-
-def verbs(thing: type) -> set[str]:
-    return {name for name in vars(thing) if not name.startswith("_")}
-
-
-def test_every_verb_of_a_served_graph_can_be_awaited_and_is_one_of_an_embedded_one(tmp_path: Path) -> None:
-    embedded = og.init(tmp_path / "g.omni", "node Person { name: String @key }")
-    with og.connect("http://127.0.0.1:1") as served:
-        parts = {name for name in verbs(og.RemoteGraph) if isinstance(vars(og.RemoteGraph)[name], property)}
-        nested = {f"{part}.{verb}" for part in parts for verb in verbs(type(getattr(served, part)))}
-    flat = verbs(og.RemoteGraph) - parts - OF_THE_SERVER
-    assert nested == ASYNCHRONOUS.keys()
-    assert verbs(aio.AsyncGraph) == flat | set(ASYNCHRONOUS.values())
-    for name in nested - ONLY_SERVED:
-        part, _, verb = name.partition(".")
-        assert hasattr(getattr(embedded, part), verb), name
-    assert [name for name in flat - {"snapshot"} if not hasattr(embedded, name)] == []
 
 
 def test_a_stream_that_lacks_its_last_line_leaves_no_file(tmp_path: Path) -> None:

@@ -1,25 +1,23 @@
-"""The asynchronous handle on a served graph: the same requests, awaited."""
+"""`omnigraph.aio.connect`: the handle on a served graph for asynchronous programs; the same requests, awaited."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.client import calls
+from omnigraph.client.aio_nouns import AsyncBranches, AsyncChanges, AsyncCommits, AsyncQueries, AsyncSchema
 from omnigraph.client.blobs import AsyncBlob, find_blob_async
-from omnigraph.client.request import Request, members
-from omnigraph.client.streams import WholeLines, split_events
+from omnigraph.client.streams import write_stream_async
 from omnigraph.client.transport import AsyncTransport, base_url
+from omnigraph.client.unserved import Served
+from omnigraph.engine.api.arguments import renamed
 
 if TYPE_CHECKING:
-    from omnigraph.engine.changes.page import ChangesPage
-    from omnigraph.engine.changes.poll import FeedPage
-    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.compiler.source import Source
     from omnigraph.engine.read.shape.result import Result
-    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult
     from omnigraph.storage.manifest.commits import GraphCommit
 
 
@@ -28,12 +26,131 @@ def connect(url: str, graph: str = "default", token: str | None = None, *, branc
     return AsyncGraph(AsyncTransport(base_url(url, graph), token), branch)
 
 
-class AsyncGraph:
-    """A served graph, bound to one branch."""
+class AsyncGraph(Served):
+    """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
 
     def __init__(self, transport: AsyncTransport, branch: str = "main") -> None:
         self._transport = transport
-        self.branch_name = branch
+        self._branch = branch
+
+    @property
+    def branch_name(self) -> str:
+        """The branch this handle is bound to."""
+        return self._branch
+
+    @property
+    def branches(self) -> AsyncBranches:
+        """Create, list, merge and delete branches."""
+        return AsyncBranches(self._transport, self._branch)
+
+    @property
+    def commits(self) -> AsyncCommits:
+        """The history."""
+        return AsyncCommits(self._transport, self._branch)
+
+    @property
+    def changes(self) -> AsyncChanges:
+        """The change feed of this branch, and baselines for it."""
+        return AsyncChanges(self._transport, self._branch)
+
+    @property
+    def queries(self) -> AsyncQueries:
+        """The stored queries of the graph."""
+        return AsyncQueries(self._transport, self._branch)
+
+    @property
+    def schema(self) -> AsyncSchema:
+        """The accepted schema."""
+        return AsyncSchema(self._transport, self._branch)
+
+    def branch(self, name: str) -> AsyncGraph:
+        """Another handle on the same graph, bound to a branch; whether it exists shows when it is used."""
+        return AsyncGraph(self._transport, name)
+
+    async def server_graphs(self) -> list[dict[str, str]]:
+        """The graphs that the server lists, by id, for a handle on the server itself."""
+        return await self._transport.send(calls.graphs())
+
+    async def snapshot(self, *, branch: str | None = None) -> dict[str, Any]:
+        """Which version of each table is visible, as the server tells it."""
+        return await self._transport.send(calls.snapshot(branch or self._branch))
+
+    @renamed(snapshot="at")
+    async def query(
+        self,
+        source: str | PathLike[str] | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+    ) -> Result:
+        """Run a read (text, or the path of a `.gq` file) on this branch, on another one, or as of a commit (`at`).
+
+        `name` picks one query of several.
+        """
+        asked = calls.query(calls.text_of(source), name, params, branch or self._branch, calls.moment(at))
+        return await self._transport.send(asked)
+
+    async def mutate(
+        self,
+        source: str | PathLike[str] | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        branch: str | None = None,
+        if_commit: str | None = None,
+    ) -> MutationResult:
+        """Run a mutation (text, or the path of a `.gq` file) as one commit, or not at all.
+
+        `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit.
+        """
+        asked = calls.mutate(calls.text_of(source), name, params, branch or self._branch, if_commit)
+        return await self._transport.send(asked)
+
+    async def load(
+        self,
+        data: Any,
+        mode: LoadMode = "append",
+        *,
+        branch: str | None = None,
+        from_: str | None = None,
+    ) -> LoadResult:
+        """Load records from a path, text, bytes or a list of dicts as one commit, or not at all; at most 32 MiB.
+
+        `mode` is append, merge or overwrite. With `from_`, a missing branch is created first.
+        """
+        return await self._transport.send(calls.load(calls.records_of(data), mode, branch or self._branch, from_))
+
+    async def get(
+        self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None
+    ) -> dict[str, Any] | None:
+        """One node as flat JSON, now or at a commit; None when it is not there."""
+        source, params = calls.get_source(type_name), {"id": entity_id}
+        return calls.only_node(await self.query(source, None, params, branch=branch, at=at))
+
+    async def blob(
+        self,
+        type_name: str,
+        entity_id: str,
+        property_name: str,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+    ) -> AsyncBlob:
+        """One stored blob, now or at a commit: `await (await graph.blob("Document", "manual", "content")).read()`."""
+        place = calls.place_of(branch or self._branch, calls.moment(at))
+        return await find_blob_async(self._transport, type_name, entity_id, property_name, place)
+
+    async def export(
+        self, target: str | PathLike[str] | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None
+    ) -> int:
+        """Write every entity, or those of some types, as JSON lines and return the number of bytes."""
+        async with self._transport.stream(calls.export(branch or self._branch, types)) as pieces:
+            return await write_stream_async(target, pieces)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._transport.close()
 
     async def __aenter__(self) -> AsyncGraph:
         return self
@@ -41,144 +158,5 @@ class AsyncGraph:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def close(self) -> None:
-        """Give the connections back."""
-        await self._transport.close()
-
-    def branch(self, name: str) -> AsyncGraph:
-        """Another handle on the same graph, bound to a branch."""
-        return AsyncGraph(self._transport, name)
-
-    async def query(
-        self,
-        source: str | PathLike[str],
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        *,
-        at: str | None = None,
-    ) -> Result:
-        """Run a read on this branch or as of a commit."""
-        text = calls.text_of(source if isinstance(source, str) else Path(source))
-        return await self._transport.send(calls.query(text, name, params, self.branch_name, at))
-
-    async def mutate(
-        self,
-        source: str | PathLike[str],
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        *,
-        if_commit: str | None = None,
-    ) -> MutationResult:
-        """Run a mutation as one commit; with `if_commit`, only while the branch is at that commit."""
-        text = calls.text_of(source if isinstance(source, str) else Path(source))
-        return await self._transport.send(calls.mutate(text, name, params, self.branch_name, if_commit))
-
-    async def run(self, name: str, params: Mapping[str, Any] | None = None, *, at: str | None = None) -> Result:
-        """Run a stored read."""
-        return await self._transport.send(calls.stored_query(name, params, self.branch_name, at))
-
-    async def run_mutation(
-        self, name: str, params: Mapping[str, Any] | None = None, *, if_commit: str | None = None
-    ) -> MutationResult:
-        """Run a stored mutation."""
-        return await self._transport.send(calls.stored_mutation(name, params, self.branch_name, if_commit))
-
-    async def queries(self) -> list[dict[str, Any]]:
-        """The catalog of stored queries."""
-        return await self._transport.send(calls.catalog())
-
-    async def load(self, data: Any, mode: str = "append", *, from_: str | None = None) -> LoadResult:
-        """Load records as one commit; at most 32 MiB."""
-        return await self._transport.send(calls.load(calls.records_of(data), mode, self.branch_name, from_))
-
-    async def get(self, type_name: str, entity_id: str, at: str | None = None) -> dict[str, Any] | None:
-        """One node as flat JSON, now or at a commit; None when it is not there."""
-        rows = (await self.query(calls.get_source(type_name), params={"id": entity_id}, at=at)).rows()
-        return rows[0]["x"] if rows else None
-
-    async def blob(self, type_name: str, entity_id: str, property_name: str, *, at: str | None = None) -> AsyncBlob:
-        """One stored blob, now or at a commit: `await (await graph.blob("Document", "manual", "content")).read()`."""
-        moment = (("branch", self.branch_name),) if at is None else (("snapshot", at),)
-        return await find_blob_async(self._transport, type_name, entity_id, property_name, moment)
-
-    async def export(self, types: Sequence[str] = ()) -> AsyncIterator[bytes]:
-        """Every entity, or those of some types, as JSON lines, piece by piece."""
-        body = members(branch=self.branch_name, type_names=list(types) or None)
-        async with self._transport.stream(Request("POST", "/export", lambda _: None, json=body)) as pieces:
-            async for piece in pieces:
-                yield piece
-
-    async def schema_source(self) -> str:
-        """The accepted schema as it was written."""
-        return await self._transport.send(calls.schema())
-
-    async def apply_schema(self, desired: str | PathLike[str], *, allow_data_loss: bool = False) -> dict[str, Any]:
-        """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""
-        text = calls.text_of(desired if isinstance(desired, str) else Path(desired))
-        return await self._transport.send(calls.apply_schema(text, allow_data_loss))
-
-    async def snapshot(self) -> dict[str, Any]:
-        """The published datasets of the bound branch."""
-        return await self._transport.send(calls.snapshot(self.branch_name))
-
-    async def list_branches(self) -> list[str]:
-        """Names of all branches, main first."""
-        return await self._transport.send(calls.list_branches())
-
-    async def create_branch(self, name: str, from_: str | None = None) -> None:
-        """Create a branch, by default from the bound one."""
-        await self._transport.send(calls.create_branch(name, from_ or self.branch_name))
-
-    async def delete_branch(self, name: str) -> None:
-        """Delete a branch that nothing depends on."""
-        await self._transport.send(calls.delete_branch(name))
-
-    async def merge(self, source: str, into: str = "main", delete: bool = False) -> MergeResult:
-        """Merge a branch into another; contradictions raise MergeConflicts."""
-        return await self._transport.send(calls.merge_branches(source, into, delete))
-
-    async def commits(self) -> list[GraphCommit]:
-        """The commits of this branch, newest first."""
-        return await self._transport.send(calls.list_commits(self.branch_name))
-
-    async def show_commit(self, commit_id: str) -> GraphCommit:
-        """One commit of any branch."""
-        return await self._transport.send(calls.show_commit(commit_id))
-
-    async def head(self) -> str | None:
-        """The id of the newest commit of this branch."""
-        found = await self.commits()
-        return found[0].graph_commit_id if found else None
-
-    async def commit_changes(self, commit_id: str, page_token: str | None = None) -> ChangesPage:
-        """What one commit changed, a page at a time."""
-        return await self._transport.send(calls.commit_changes(commit_id, page_token))
-
-    async def poll(self, cursor: str | None = None, start: str | None = None) -> FeedPage:
-        """The next commits with their changes, oldest first."""
-        return await self._transport.send(calls.poll_changes(self.branch_name, {"cursor": cursor, "start": start}))
-
-    async def baseline(self, types: Sequence[str] = ()) -> AsyncIterator[bytes]:
-        """The whole branch, line by line; the last line says where changes continue, and without it all is void."""
-        body = members(branch=self.branch_name, type=list(types) or None)
-        lines = WholeLines()
-        async with self._transport.stream(Request("POST", "/changes/baseline", lambda _: None, json=body)) as pieces:
-            async for piece in pieces:
-                for line in lines.feed(piece):
-                    yield line
-        lines.seal("baseline")
-
-    async def follow(
-        self, cursor: str | None = None, start: str | None = None
-    ) -> AsyncIterator[tuple[str | None, dict[str, Any]]]:
-        """Commits as they happen, for ever: the cursor behind each, where there is one, and the block as JSON."""
-        asked = calls.poll_changes(self.branch_name, {"cursor": cursor, "start": start})
-        pending = b""
-        async with self._transport.stream(
-            Request("GET", "/changes/stream", lambda _: None, query=asked.query)
-        ) as pieces:
-            async for piece in pieces:
-                found, pending = split_events(pending + piece)
-                for name, data, identity in found:
-                    if name == "changes":
-                        yield identity, json.loads(data)
+    def __repr__(self) -> str:
+        return f"<AsyncGraph on branch '{self._branch}'>"

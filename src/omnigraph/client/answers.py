@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.client.request import ARROW, Answer
 
 if TYPE_CHECKING:
+    from omnigraph.engine.changes.block import Block
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
@@ -106,7 +107,7 @@ def changes_page(answer: Answer) -> ChangesPage:
     from omnigraph.engine.changes.page import ChangesPage
 
     body = answer.json()
-    return ChangesPage(_block(body), body.get("next_page_token"))
+    return ChangesPage(block(body), body.get("next_page_token"))
 
 
 def feed_page(answer: Answer) -> FeedPage:
@@ -114,11 +115,12 @@ def feed_page(answer: Answer) -> FeedPage:
     from omnigraph.engine.changes.poll import FeedPage
 
     body = answer.json()
-    blocks = [_block(each) for each in body["blocks"]]
+    blocks = [block(each) for each in body["blocks"]]
     return FeedPage(blocks, body.get("cursor"), body.get("caught_up"), body.get("next_page_token"))
 
 
-def _block(body: Mapping[str, Any]) -> Any:
+def block(body: Mapping[str, Any]) -> Block:
+    """A commit and its changes."""
     from omnigraph.engine.changes.block import Block, Cause
 
     cause = body["cause"]

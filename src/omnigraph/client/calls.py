@@ -2,26 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.client import answers
 from omnigraph.client.request import ARROW, IF_COMMIT, NDJSON, Answer, Request, members, pairs, segment
 from omnigraph.compiler.query.host_values import json_params
+from omnigraph.compiler.source import Source
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
+    from omnigraph.client.streams import WholeLines
+    from omnigraph.engine.changes.baseline import Baseline
+    from omnigraph.engine.changes.block import Block
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
     from omnigraph.engine.read.shape.result import Result
     from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.engine.views.targets import Names
     from omnigraph.storage.manifest.commits import GraphCommit
 
 Params = Mapping[str, Any] | None
+Place = tuple[tuple[str, str], ...]
 # What a server takes in one body; larger input is loaded where the storage is.
 BODY_LIMIT = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which changes are wanted; None lets everything through."""
+
+    kinds: Names = None
+    types: Names = None
+    ops: Names = None
+
+    def members(self) -> dict[str, list[str] | None]:
+        """The filter under the names that routes have for it."""
+        given = {"kind": self.kinds, "type": self.types, "op": self.ops}
+        return {name: [value] if isinstance(value, str) else list(value or ()) or None for name, value in given.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPlace:
+    """Where a feed continues; at most one of them is given."""
+
+    cursor: str | None = None
+    start: str | None = None
+    page_token: str | None = None
+
+
+def commit_id(commit: str | GraphCommit) -> str:
+    """A commit by what the server can look up."""
+    return commit if isinstance(commit, str) else commit.graph_commit_id
+
+
+def moment(at: str | GraphCommit | None) -> str | None:
+    """Where to read, if not at the head of a branch."""
+    return None if at is None else commit_id(at)
+
+
+def place_of(branch: str, snapshot: str | None) -> Place:
+    """Where to read, as query parameters: a server takes a branch or a snapshot."""
+    return (("branch", branch),) if snapshot is None else (("snapshot", snapshot),)
 
 
 def query(source: str, name: str | None, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
@@ -47,6 +93,12 @@ def get_source(type_name: str) -> str:
     if not type_name.isidentifier():
         raise BadRequest(f"'{type_name}' is not the name of a type")
     return f"query get($id: String) {{ match {{ $x: {type_name} $x.id = $id }} return {{ $x }} }}"
+
+
+def only_node(found: Result) -> dict[str, Any] | None:
+    """The node that `get_source` has found."""
+    rows = found.rows()
+    return rows[0]["x"] if rows else None
 
 
 def stored_query(name: str, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
@@ -137,15 +189,49 @@ def show_commit(commit_id: str) -> Request[GraphCommit]:
     return Request("GET", f"/commits/{segment(commit_id)}", lambda answer: answers.commit(answer.json()))
 
 
-def commit_changes(commit_id: str, page_token: str | None, **filters: Any) -> Request[ChangesPage]:
+def commit_changes(commit: str, wanted: Filter, page_token: str | None, limit: int) -> Request[ChangesPage]:
     """What one commit changed."""
-    asked = pairs(page_token=page_token, **filters)
-    return Request("GET", f"/commits/{segment(commit_id)}/changes", answers.changes_page, query=asked)
+    asked = pairs(page_token=page_token, limit=limit, **wanted.members())
+    return Request("GET", f"/commits/{segment(commit)}/changes", answers.changes_page, query=asked)
 
 
-def poll_changes(branch: str | None, position: Mapping[str, str | None], **filters: Any) -> Request[FeedPage]:
+def poll_changes(branch: str, place: FeedPlace, wanted: Filter, limit: int) -> Request[FeedPage]:
     """The next commits of a branch with their changes."""
-    return Request("GET", "/changes", answers.feed_page, query=pairs(branch=branch, **position, **filters))
+    asked = pairs(branch=branch, limit=limit, **asdict(place), **wanted.members())
+    return Request("GET", "/changes", answers.feed_page, query=asked)
+
+
+def follow_changes(branch: str, place: FeedPlace, wanted: Filter) -> Request[None]:
+    """The same as a stream of events that does not end."""
+    asked = pairs(branch=branch, **asdict(place), **wanted.members())
+    return Request("GET", "/changes/stream", _nothing, query=asked)
+
+
+def followed(event: tuple[str, str, str | None]) -> Iterator[tuple[str | None, Block]]:
+    """The commit of an event, with the cursor behind it; other events tell of no commit."""
+    import json
+
+    name, data, identity = event
+    if name == "changes":
+        yield identity, answers.block(json.loads(data))
+
+
+def baseline(branch: str, wanted: Filter) -> Request[None]:
+    """A whole branch, line by line."""
+    return Request("POST", "/changes/baseline", _nothing, json=members(branch=branch, **wanted.members()))
+
+
+def sealed_baseline(lines: WholeLines, size: int) -> Baseline:
+    """What the last line of a baseline says."""
+    from omnigraph.engine.changes.baseline import Baseline
+
+    seal = lines.seal("baseline")
+    return Baseline(seal["snapshot_commit_id"], seal["resume_cursor"], size)
+
+
+def export(branch: str, types: Sequence[str]) -> Request[None]:
+    """A whole branch as records that can be loaded again."""
+    return Request("POST", "/export", _nothing, json=members(branch=branch, type_names=list(types) or None))
 
 
 def schema() -> Request[str]:
@@ -174,9 +260,11 @@ def graphs() -> Request[list[dict[str, str]]]:
     return Request("GET", "/graphs", lambda answer: list(answer.json()["graphs"]))
 
 
-def text_of(source: str | Path) -> str:
+def text_of(source: str | PathLike[str] | Source) -> str:
     """Query text, or the text of a file: a path has no braces."""
-    if isinstance(source, Path) or "{" not in source:
+    if isinstance(source, Source):
+        return source.text
+    if not isinstance(source, str) or "{" not in source:
         try:
             return Path(source).read_text(encoding="utf-8")
         except OSError as error:
@@ -192,12 +280,12 @@ def records_of(data: Any) -> bytes:
         return data
     if isinstance(data, str) and data.lstrip().startswith("{"):
         return data.encode()
-    if isinstance(data, (str, Path)):
+    if isinstance(data, (str, PathLike)):
         try:
             return Path(data).read_bytes()
         except OSError as error:
             raise BadRequest(f"cannot read '{data}': {error.strerror}") from error
-    if isinstance(data, Sequence) and data and all(isinstance(item, (str, Path)) for item in data):
+    if isinstance(data, Sequence) and data and all(isinstance(item, (str, PathLike)) for item in data):
         return b"\n".join(records_of(item) for item in data)
     if isinstance(data, Sequence):
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in data).encode()

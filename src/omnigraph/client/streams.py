@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 from typing import Any, BinaryIO
 
@@ -23,6 +23,30 @@ def write_stream(
     return size
 
 
+async def write_stream_async(
+    target: str | PathLike[str] | BinaryIO,
+    pieces: AsyncIterable[bytes],
+    complete: Callable[[], object] = lambda: None,
+) -> int:
+    """The same for pieces that are awaited; the event loop goes on while the disk writes."""
+    import asyncio
+
+    from omnigraph.engine.changes.output_file import output_file
+
+    opened: AbstractContextManager[BinaryIO]
+    opened = nullcontext(target) if not isinstance(target, (str, PathLike)) else output_file(target)
+    out, size = await asyncio.to_thread(opened.__enter__), 0
+    try:
+        async for piece in pieces:
+            size += await asyncio.to_thread(out.write, piece)
+        complete()
+    except BaseException as error:
+        await asyncio.to_thread(opened.__exit__, type(error), error, error.__traceback__)
+        raise
+    await asyncio.to_thread(opened.__exit__, None, None, None)
+    return size
+
+
 class WholeLines:
     """Passes a stream of JSON lines on, one piece a line, and remembers the last one, which seals it."""
 
@@ -34,6 +58,12 @@ class WholeLines:
     def __iter__(self) -> Iterator[bytes]:
         for piece in self._pieces:
             yield from self.feed(piece)
+
+    async def awaited(self, pieces: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+        """The same for pieces that are awaited."""
+        async for piece in pieces:
+            for line in self.feed(piece):
+                yield line
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The lines that a piece completes."""
@@ -60,6 +90,15 @@ def events(pieces: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
     for piece in pieces:
         found, pending = split_events(pending + piece)
         yield from found
+
+
+async def events_async(pieces: AsyncIterable[bytes]) -> AsyncIterator[tuple[str, str, str | None]]:
+    """The same for pieces that are awaited."""
+    pending = b""
+    async for piece in pieces:
+        found, pending = split_events(pending + piece)
+        for event in found:
+            yield event
 
 
 def split_events(data: bytes) -> tuple[list[tuple[str, str, str | None]], bytes]:

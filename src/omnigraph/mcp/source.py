@@ -40,20 +40,20 @@ class ServedSource:
         self._graph = graph
 
     async def catalog(self) -> list[dict[str, Any]]:
-        return await self._graph.queries()
+        return await self._graph.queries.list()
 
     async def run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         writes = {entry["name"]: entry["mutation"] for entry in await self.catalog()}
         if writes.get(name):
-            return _receipt(await self._graph.run_mutation(name, arguments))
-        found = await self._graph.run(name, arguments)
+            return _receipt(await self._graph.queries.mutate(name, arguments))
+        found = await self._graph.queries.run(name, arguments)
         return {"rows": found.rows(), "graph_commit_id": found.commit_id}
 
     async def schema(self) -> str:
-        return await self._graph.schema_source()
+        return await self._graph.schema.source
 
     async def branches(self) -> list[str]:
-        return await self._graph.list_branches()
+        return await self._graph.branches.list()
 
 
 class StoredSource:

@@ -11,6 +11,7 @@ from typing import Any
 
 import omnigraph
 from omnigraph import errors
+from omnigraph.client.unserved import UNSERVED
 from omnigraph.compiler import diagnostics
 from omnigraph.settings import DEFAULTS
 from omnigraph.testing.error_codes import CODES
@@ -30,6 +31,22 @@ print(g.query("query people() { match { $p: Person } return { $p.name } }"))
 ```
 
 Everything below is importable from `omnigraph`. Handles may be shared between threads; `Graph` is a context manager.
+
+A thing has one name wherever it can be said: `branch=` is the branch, and `at=` the commit to read at (its id or the
+beginning of it, a tag, `HEAD~1`, an instant).
+
+`og.connect` gives a `RemoteGraph` and `omnigraph.aio.connect` an `AsyncGraph`: a served graph with the nouns and verbs
+of `Graph`, awaited in the second. [Served graphs](#served-graphs) lists what a server does not have.
+"""
+_SERVED_HEAD = """\
+## Served graphs
+
+Nouns and verbs of a `Graph` that a served one does not have; a test compares the signatures of all others. Type
+checkers report a use of these, and at run time it is a `BadRequest` with the reason. Options that a server does not
+have are left out of the signatures.
+
+| Noun or verb | Why |
+|---|---|
 """
 _ERRORS_HEAD = """\
 # Errors
@@ -73,7 +90,9 @@ def pages() -> Mapping[str, str]:
 def sdk_page() -> str:
     """Every public name with its signature and what it is for."""
     names = sorted(set(omnigraph.__all__) - {"errors"}, key=_reading_order)
-    return "\n".join([_SDK_HEAD, *("\n".join(_entry(name, getattr(omnigraph, name))) for name in names)])
+    entries = ("\n".join(_entry(name, getattr(omnigraph, name))) for name in names)
+    unserved = "".join(f"| `{verb}` | {why} |\n" for verb, why in UNSERVED.items())
+    return "\n".join([_SDK_HEAD, *entries, _SERVED_HEAD]) + unserved
 
 
 def errors_page() -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from omnigraph.cli.address.credentials import token_for
 from omnigraph.cli.address.scope import ClusterScope, ServerScope, StoreScope, resolve_scope
@@ -14,6 +15,24 @@ from omnigraph.errors import BadRequest, OmnigraphError
 if TYPE_CHECKING:
     from omnigraph.client.graph import RemoteGraph
     from omnigraph.engine.api.graph import Graph
+
+
+AnyGraph: TypeAlias = "Graph | RemoteGraph"
+
+
+def in_storage(graph: AnyGraph) -> Graph | None:
+    """The graph if it was opened here; asking does not import the client, which takes its time."""
+    client = sys.modules.get("omnigraph.client.graph")
+    return None if client is not None and isinstance(graph, client.RemoteGraph) else cast("Graph", graph)
+
+
+def refuse_served(call: Call, *options: str) -> None:
+    """Refuse options that a served graph does not have, unless they ask for what happens anyway."""
+    for name in options:
+        declared = call.command.option(name)
+        usual = declared is not None and call.many(name) and call.text(name) == declared.default
+        if call.given(name) and not usual:
+            raise BadRequest(f"`{name}` works on a graph in storage only; a server has no such option")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +51,22 @@ class Target:
         """How the graph is reached, in the words of the write echo."""
         return "direct, local" if self.is_local else "direct, remote"
 
-    def reader(self) -> Graph:
-        """The graph for reading; interrupted writes of others are left alone."""
+    def reader(self) -> AnyGraph:
+        """The graph for reading, wherever it is; interrupted writes of others are left alone."""
+        return self.storage_reader()
+
+    def writer(self) -> AnyGraph:
+        """The graph for writing, wherever it is; interrupted writes are resolved first."""
+        return self.storage_writer()
+
+    def storage_reader(self) -> Graph:
+        """The graph for commands that read what no server tells."""
         import omnigraph as og
 
         return og.open(self.uri, actor=self.actor, read_only=True)
 
-    def writer(self) -> Graph:
-        """The graph for writing; interrupted writes are resolved first."""
+    def storage_writer(self) -> Graph:
+        """The graph for commands that no server has a route for."""
         import omnigraph as og
 
         return og.open(self.uri, actor=self.actor)
@@ -66,12 +93,17 @@ class ServedTarget(Target):
 
         return RemoteGraph(Transport(self.uri, self.token))
 
-    def reader(self) -> Graph:
-        """The served graph in place of an embedded one: same verbs, and a clear refusal where a server has none."""
-        return cast("Graph", self.remote())
+    def reader(self) -> AnyGraph:
+        return self.remote()
 
-    def writer(self) -> Graph:
-        return self.reader()
+    def writer(self) -> AnyGraph:
+        return self.remote()
+
+    def storage_reader(self) -> Graph:
+        raise BadRequest("this command needs the storage of a graph: use --store, or give its URI")
+
+    def storage_writer(self) -> Graph:
+        return self.storage_reader()
 
 
 def read_target(call: Call) -> Target:
@@ -82,11 +114,6 @@ def read_target(call: Call) -> Target:
 def write_target(call: Call) -> Target:
     """The graph that a writing command addresses, with the actor its commits will carry."""
     return _target(call, write=True)
-
-
-def is_served(call: Call) -> bool:
-    """Whether the command addresses a server; resolves nothing beyond that."""
-    return isinstance(resolve_scope(call), ServerScope)
 
 
 def _target(call: Call, *, write: bool) -> Target:

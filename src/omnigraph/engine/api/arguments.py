@@ -78,12 +78,15 @@ class _Expected:
         self._is_closed = not any(parameter.kind in _OPEN_ENDED for _, parameter in parameters)
         self._kinds = {name: _kind(function, parameter) for name, parameter in parameters}
         self._sure = {name: None if kind is Any else _sure(kind) for name, kind in self._kinds.items()}
+        self._texts = frozenset(name for name, kind in self._kinds.items() if str in (kind, *get_args(kind)))
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise BadRequest unless each argument is what it should be; missing and unknown ones are left to Python."""
         for name, value in self._named(args, kwargs):
-            sure = self._sure[name]
-            if sure is not None and type(value) not in sure and not accepts(self._kinds[name], value):
+            sure, exact = self._sure[name], type(value)
+            if sure is None or exact in sure or (exact is str and name in self._texts and is_storable(value)):
+                continue
+            if not accepts(self._kinds[name], value):
                 raise BadRequest(f"{name} must be {describe(self._kinds[name])}, not {_seen(value)}")
 
     def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[str, Any]]:

@@ -46,6 +46,9 @@ class BranchReader(Reader):
 
     def view(self, branch: str | None = None, *, at: str | GraphCommit | None = None) -> View:
         """The newest view of this handle's branch, or of another one, or the view of a commit."""
+        return self._view(branch, at)
+
+    def _view(self, branch: str | None, at: str | GraphCommit | None) -> View:
         named = self._named(branch)
         if at is None:
             return self._core.view(named)
@@ -78,7 +81,7 @@ class BranchReader(Reader):
 
     def snapshot(self, *, branch: str | None = None, at: str | GraphCommit | None = None) -> Snapshot:
         """Which version of each table is visible."""
-        return self.view(branch, at=at).snapshot
+        return self._view(branch, at).snapshot
 
     def export(
         self,
@@ -93,13 +96,13 @@ class BranchReader(Reader):
 
         As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
         """
-        return self._export(self.view(branch, at=at), target, types, format)
+        return self._export(self._view(branch, at), target, types, format)
 
     def get(
         self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None
     ) -> dict[str, Any] | None:
         """One entity as flat JSON, now or at a commit; None when the row, or its type, was not there."""
-        return entity_at(self.view(branch, at=at), type_name, entity_id)
+        return entity_at(self._view(branch, at), type_name, entity_id)
 
     def blob(
         self,
@@ -113,7 +116,7 @@ class BranchReader(Reader):
         """One stored blob, now or at a commit: `graph.blob("Document", "manual", "content").read(offset, length)`."""
         from omnigraph.engine.views.blob import find_blob
 
-        return find_blob(self.view(branch, at=at), type_name, entity_id, property_name)
+        return find_blob(self._view(branch, at), type_name, entity_id, property_name)
 
     @renamed(snapshot="at")
     @checked
@@ -138,7 +141,7 @@ class BranchReader(Reader):
         """
         keep = not self._core.read_only
         call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
-        return runners.run_read(self._runners, self.view(branch, at=at), call)
+        return runners.run_read(self._runners, self._view(branch, at), call)
 
     def explain(
         self,
@@ -150,7 +153,7 @@ class BranchReader(Reader):
         at: str | GraphCommit | None = None,
     ) -> Explanation:
         """The plan that `query` would run; print it, or take it as data with `to_dict()`."""
-        return explain_query(self.view(branch, at=at), ReadCall(read_source(source), name, params))
+        return explain_query(self._view(branch, at), ReadCall(read_source(source), name, params))
 
     def diff(
         self,

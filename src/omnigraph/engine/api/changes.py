@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import BinaryIO
 
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.changes.baseline import Baseline, capture_baseline
-from omnigraph.engine.changes.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
+from omnigraph.engine.changes.block import DEFAULT_BYTES, DEFAULT_CHANGES, Block, Budget
 from omnigraph.engine.changes.output_file import StrPath
 from omnigraph.engine.changes.poll import DEFAULT_COMMITS, Cursor, FeedPage, FeedPosition, PageToken, Start, poll_feed
-from omnigraph.engine.changes.scope import change_scope
+from omnigraph.engine.changes.scope import ChangeScope, change_scope
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.targets import Names, branch_named
@@ -48,6 +50,40 @@ class Changes:
         scope = change_scope(kinds, types, ops)
         budget = Budget(limit, max_bytes)
         return poll_feed(self._core, self._named(branch), position, scope, budget, max_commits=max_commits)
+
+    def follow(
+        self,
+        cursor: str | None = None,
+        start: str | None = None,
+        *,
+        branch: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        interval: float = 0.5,
+    ) -> Iterator[tuple[str | None, Block]]:
+        """Commits as they happen, for ever: the cursor behind each, where there is one, and the block.
+
+        Begin as with `poll`. Storage is asked again every `interval` seconds while nothing happens.
+        """
+        if interval <= 0:
+            raise BadRequest(f"an interval is a positive number of seconds, and {interval} is not")
+        scope, named = change_scope(kinds, types, ops), self._named(branch)
+        return self._follow(named, _position(cursor, start, None), scope, interval)
+
+    def _follow(
+        self, branch: str | None, position: FeedPosition, scope: ChangeScope, interval: float
+    ) -> Iterator[tuple[str | None, Block]]:
+        while True:
+            page = poll_feed(self._core, branch, position, scope, Budget())
+            for number, block in enumerate(page.blocks, 1):
+                yield (page.cursor if number == len(page.blocks) else None), block
+            if page.next_page_token is not None:
+                position = PageToken(page.next_page_token)
+                continue
+            position = Cursor(str(page.cursor))
+            if page.caught_up:
+                time.sleep(interval)
 
     def baseline(
         self,

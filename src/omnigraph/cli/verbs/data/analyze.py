@@ -33,7 +33,7 @@ def analyze(call: Call) -> None:
     target = read_target(call) if writes is None else write_target(call)
     if writes is not None:
         echo(call, target)
-    with target.reader() if writes is None else target.writer() as graph:
+    with target.storage_reader() if writes is None else target.storage_writer() as graph:
         run = getattr(graph.analytics, _METHODS.get(name, name))
         edges = call.many("--edge")
         places = (_sources(call), edges) if name == "distances" else (edges,)

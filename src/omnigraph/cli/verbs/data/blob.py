@@ -86,7 +86,7 @@ def _found(call: Call, target: Target) -> Iterator[tuple[Blob | RemoteBlob, str]
             return
         from omnigraph.engine.views.blob import find_blob
 
-        with target.reader() as graph:
+        with target.storage_reader() as graph:
             view = (graph.branch(branch) if snapshot is None else graph.at(snapshot)).view()
             if type_name not in (view.catalog.nodes if entity == "node" else view.catalog.edges):
                 raise BadRequest(f"the schema has no {entity} type '{type_name}'")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.cli.address.target import is_served, read_target
+from omnigraph.cli.address.target import AnyGraph, in_storage, read_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.params import params_of
 from omnigraph.cli.input.query_text import declared_query, source_of, text_params
@@ -15,7 +15,6 @@ from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
     from omnigraph.compiler.catalog.model import Catalog
-    from omnigraph.engine.api.graph import Graph
     from omnigraph.render.neighbourhood import Readable
     from omnigraph.render.picture import Picture
 
@@ -36,7 +35,7 @@ def draw(call: Call) -> None:
     _show(call, picture)
 
 
-def _picture(call: Call, graph: Graph) -> Picture:
+def _picture(call: Call, graph: AnyGraph) -> Picture:
     from omnigraph.render.answer import draw_answer
     from omnigraph.render.neighbourhood import draw_neighbourhood
 
@@ -56,11 +55,12 @@ def _picture(call: Call, graph: Graph) -> Picture:
         return draw_answer(place, catalog, source, query, params, limit=limit)
 
 
-def _place(call: Call, graph: Graph) -> tuple[Readable, Catalog]:
+def _place(call: Call, graph: AnyGraph) -> tuple[Readable, Catalog]:
     """What is drawn, and the types it has; a server tells only those of today."""
     snapshot = call.text("--snapshot")
-    if not is_served(call):
-        place = graph.at(snapshot) if snapshot is not None else graph.branch(call.value("--branch"))
+    stored = in_storage(graph)
+    if stored is not None:
+        place = stored.at(snapshot) if snapshot is not None else stored.branch(call.value("--branch"))
         return place, place.view().catalog
     return (graph.branch(call.value("--branch")) if snapshot is None else _Past(graph, snapshot)), _declared(graph)
 
@@ -69,7 +69,7 @@ def _place(call: Call, graph: Graph) -> tuple[Readable, Catalog]:
 class _Past:
     """A served graph as of a commit."""
 
-    graph: Graph
+    graph: AnyGraph
     snapshot: str
 
     def query(self, source: str, name: str | None = None, params: dict[str, Any] | None = None) -> Any:
@@ -79,7 +79,7 @@ class _Past:
         return self.graph.get(type_name, entity_id, at=self.snapshot)
 
 
-def _declared(graph: Graph) -> Catalog:
+def _declared(graph: AnyGraph) -> Catalog:
     """The types that a graph has now, from its schema's text, which a server tells too."""
     from omnigraph.compiler.catalog import compile_schema
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from omnigraph.cli.address.target import read_target
+from omnigraph.cli.address.target import AnyGraph, read_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.errors import NotFound
-
-if TYPE_CHECKING:
-    from omnigraph.engine.api.graph import Graph
-    from omnigraph.storage.manifest.snapshot import Snapshot
 
 
 def snapshot(call: Call) -> None:
@@ -26,16 +22,16 @@ def snapshot(call: Call) -> None:
     output.write("".join(f"{text}\n" for text in [*head, *map(_dataset_line, found["datasets"])]))
 
 
-def datasets_of(graph: Graph, branch: str) -> list[dict[str, Any]]:
+def datasets_of(graph: AnyGraph, branch: str) -> list[dict[str, Any]]:
     """The published datasets of a branch, wherever the graph is, in the shape of the contract."""
     found: list[dict[str, Any]] = _document(graph, branch)["datasets"]
     return found
 
 
-def _document(graph: Graph, branch: str) -> dict[str, Any]:
+def _document(graph: AnyGraph, branch: str) -> dict[str, Any]:
     from omnigraph.storage.manifest.stamp import CURRENT_STAMP  # a graph with another stamp does not open
 
-    seen: Snapshot | dict[str, Any] = graph.branch(branch).snapshot()
+    seen = graph.snapshot(branch=branch)
     if isinstance(seen, dict):
         return seen  # a server's answer
     return {

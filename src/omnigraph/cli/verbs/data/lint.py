@@ -36,7 +36,7 @@ def _report(call: Call) -> LintReport:
         catalog = compile_schema(source_file(schema).read_bytes(), name=schema)
         return lint(queries, catalog, query_path=path, schema_source={"kind": "file", "path": schema})
     target = read_target(call)
-    with target.reader() as graph:
+    with target.storage_reader() as graph:
         view = graph.view()
     large = {info.name for info in view.catalog.nodes.values() if _is_large(view.find(info))}
     seen = {"kind": "graph", "uri": target.uri}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from omnigraph.cli.address.target import read_target, write_target
+from omnigraph.cli.address.target import AnyGraph, in_storage, read_target, refuse_served, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.consent import echo, require_consent
 from omnigraph.cli.input.files import read_stdin, source_file
@@ -18,7 +19,18 @@ from omnigraph.cli.verbs.data.inspect import datasets_of
 from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
 
 if TYPE_CHECKING:
-    from omnigraph.engine.api.graph import Graph
+    from omnigraph.engine.values.result import LoadResult
+
+_ONLY_IN_STORAGE = (
+    "--mapping",
+    "--runner",
+    "--on-error",
+    "--rejects",
+    "--max-errors",
+    "--dry-run",
+    "--no-embed",
+    "--no-build",
+)
 
 
 def init(call: Call) -> None:
@@ -44,33 +56,13 @@ def init(call: Call) -> None:
 
 def load(call: Call) -> None:
     """Records become one commit."""
-    target, mode, branch = write_target(call), call.value("--mode"), call.value("--branch")
-    if mode == "overwrite":
+    target = write_target(call)
+    if call.value("--mode") == "overwrite":
         require_consent(call, target, "load --mode overwrite")
     echo(call, target)
     base, mapping = call.text("--from"), call.text("--mapping")
-    paths = call.many("--data")
-    data: Any = read_stdin() if paths == ["-"] else [path if "://" in path else Path(path) for path in paths]
-    from omnigraph.engine.values.result import parse_mode
-    from omnigraph.engine.views.table_tasks import parse_runner
-
-    skips: Any = call.text("--on-error") or "stop"
     with target.writer() as graph, stages(call) as stage:
-        done = graph.load(
-            None if mapping is not None else data,
-            parse_mode(mode),
-            mapping=mapping,
-            branch=branch,
-            from_=base,
-            runner=parse_runner(call.value("--runner")),
-            on_error=skips,
-            rejects=call.text("--rejects"),
-            max_errors=call.number("--max-errors"),
-            dry_run=call.given("--dry-run"),
-            progress=stage,
-            no_embed=call.given("--no-embed"),
-            no_build=call.given("--no-build"),
-        )
+        done = _load(call, graph, stage)
     if call.json:
         output.document(
             {
@@ -84,7 +76,7 @@ def load(call: Call) -> None:
                 "total_entities": done.total_entities,
                 "commit": None if done.commit is None else done.commit.document(),
                 "runner": done.runner,
-                **({"rejected": dict(done.rejected)} if skips == "skip" else {}),
+                **({"rejected": dict(done.rejected)} if call.text("--on-error") == "skip" else {}),
                 **({"dry_run": True} if done.dry_run else {}),
                 **embeddings_json(done.embeddings),
             }
@@ -106,6 +98,35 @@ def load(call: Call) -> None:
     note_commit(call, done.commit)
 
 
+def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> LoadResult:
+    from omnigraph.engine.values.result import parse_mode
+    from omnigraph.engine.views.table_tasks import parse_runner
+
+    mode, branch, base = parse_mode(call.value("--mode")), call.value("--branch"), call.text("--from")
+    paths = call.many("--data")
+    data: Any = read_stdin() if paths == ["-"] else [path if "://" in path else Path(path) for path in paths]
+    stored = in_storage(graph)
+    if stored is None:
+        refuse_served(call, *_ONLY_IN_STORAGE)
+        return graph.load(data, mode, branch=branch, from_=base)
+    mapping, on_error = call.text("--mapping"), call.text("--on-error")
+    return stored.load(
+        None if mapping is not None else data,
+        mode,
+        mapping=mapping,
+        branch=branch,
+        from_=base,
+        on_error="skip" if on_error == "skip" else "stop",
+        rejects=call.text("--rejects"),
+        max_errors=call.number("--max-errors"),
+        runner=parse_runner(call.value("--runner")),
+        dry_run=call.given("--dry-run"),
+        progress=stage,
+        no_embed=call.given("--no-embed"),
+        no_build=call.given("--no-build"),
+    )
+
+
 def export(call: Call) -> None:
     """Every entity of a branch, as JSON lines or in another format."""
     target = read_target(call)
@@ -117,17 +138,21 @@ def export(call: Call) -> None:
         if format == "jsonl" and watched and wanted(call):
             written = _export_watched(call, graph, place)
         else:
-            written = graph.export(
-                sys.stdout.buffer if place is None else place,
-                call.many("--type"),
-                branch=call.value("--branch"),
-                format=format,
-            )
+            written = _export(call, graph, sys.stdout.buffer if place is None else place)
     if place is not None:
         output.note(f"wrote {output.counted(written, 'byte')} to {place}")
 
 
-def _export_watched(call: Call, graph: Graph, place: str | None) -> int:
+def _export(call: Call, graph: AnyGraph, out: str | BinaryIO) -> int:
+    types, branch = call.many("--type"), call.value("--branch")
+    stored = in_storage(graph)
+    if stored is not None:
+        return stored.export(out, types, branch=branch, format=call.value("--format"))
+    refuse_served(call, "--format")
+    return graph.export(out, types, branch=branch)
+
+
+def _export_watched(call: Call, graph: AnyGraph, place: str | None) -> int:
     """JSON lines with a bar; a file appears under its name only when it is complete, as without one."""
     from omnigraph.engine.changes.output_file import output_file
 

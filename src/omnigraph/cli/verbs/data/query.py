@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.address.scope import ServerScope, resolve_scope
-from omnigraph.cli.address.target import read_target, served_target, write_target
+from omnigraph.cli.address.target import AnyGraph, in_storage, read_target, refuse_served, served_target, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.params import Texts, params_of
 from omnigraph.cli.input.query_text import declared_query, require_kind, source_of, text_params
@@ -18,7 +18,6 @@ from omnigraph.errors import BadRequest, OmnigraphError, QueryNotFound
 
 if TYPE_CHECKING:
     from omnigraph.client.graph import RemoteGraph
-    from omnigraph.engine.api.graph import Graph
     from omnigraph.engine.read.frames.explain import Explanation
     from omnigraph.engine.read.shape.result import Result
     from omnigraph.engine.values.result import MutationResult
@@ -87,16 +86,18 @@ def _write(call: Call, source: str | Path) -> MutationResult:
     require_kind(declared, mutation=True)
     with target.writer() as graph:
         try:
-            return graph.mutate(
-                source,
-                call.argument("NAME"),
-                params,
-                branch=call.value("--branch"),
-                if_commit=call.text("--if-commit"),
-                no_embed=call.given("--no-embed"),
-            )
+            return _mutate(call, graph, source, params)
         except QueryNotFound as error:
             raise _ambiguous(error) from error
+
+
+def _mutate(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]) -> MutationResult:
+    name, branch, expected = call.argument("NAME"), call.value("--branch"), call.text("--if-commit")
+    stored = in_storage(graph)
+    if stored is not None:
+        return stored.mutate(source, name, params, branch, expected, no_embed=call.given("--no-embed"))
+    refuse_served(call, "--no-embed")
+    return graph.mutate(source, name, params, branch, expected)
 
 
 def _print_mutation(call: Call, done: MutationResult) -> None:
@@ -130,20 +131,25 @@ def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> 
     output.write(render(envelope, format, layout))
 
 
-def _run(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Result:
+def _run(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]) -> Result:
     from omnigraph.engine.views.table_tasks import parse_runner
 
     snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
-    return graph.query(
-        source, call.argument("NAME"), params, branch=branch, at=snapshot, runner=parse_runner(call.value("--runner"))
-    )
+    stored = in_storage(graph)
+    if stored is None:
+        refuse_served(call, "--runner")
+        return graph.query(source, call.argument("NAME"), params, branch=branch, at=snapshot)
+    runner = parse_runner(call.value("--runner"))
+    return stored.query(source, call.argument("NAME"), params, branch=branch, at=snapshot, runner=runner)
 
 
-def _explain(call: Call, graph: Graph, source: str | Path, params: dict[str, Any]) -> Explanation:
-    snapshot = call.text("--snapshot")
-    place = graph.at(snapshot) if snapshot is not None else graph.branch(call.value("--branch"))
-    return place.explain(source, call.argument("NAME"), params or None)
+def _explain(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]) -> Explanation:
+    stored, snapshot = in_storage(graph), call.text("--snapshot")
+    if stored is None:
+        raise BadRequest("`--explain` works on a graph in storage only; a server has no such option")
+    branch = None if snapshot is not None else call.value("--branch")
+    return stored.explain(source, call.argument("NAME"), params or None, branch=branch, at=snapshot)
 
 
 def _print_plan(call: Call, explanation: Explanation) -> None:

@@ -30,7 +30,7 @@ def show(call: Call) -> None:
 def plan(call: Call) -> None:
     """What would change; nothing does."""
     target, schema = read_target(call), source_file(call.value("--schema"))
-    with target.reader() as graph:
+    with target.storage_reader() as graph:
         steps = graph.schema.plan(schema, allow_data_loss=call.given("--allow-data-loss"))
     if call.json:
         output.document({"uri": target.uri, "supported": steps.supported, **_step_documents(steps)})
@@ -49,7 +49,7 @@ def apply(call: Call) -> None:
         return
     refuse_cluster_layout(target.uri)
     echo(call, target)
-    with target.writer() as graph:
+    with target.storage_writer() as graph:
         done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
     if call.json:
         steps = _step_documents(done.plan)

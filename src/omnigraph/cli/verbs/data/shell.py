@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from omnigraph.cli.address.target import write_target
+from omnigraph.cli.address.target import AnyGraph, in_storage, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.commands.shared import FORMATS
 from omnigraph.cli.input.bare import runnable
@@ -19,9 +19,6 @@ from omnigraph.cli.terminal.rows import Envelope, Layout, render
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.errors import BadRequest, BranchNotFound, OmnigraphError
-
-if TYPE_CHECKING:
-    from omnigraph.engine.api.graph import Graph
 
 _DELETES = re.compile(r"}\s*delete\s+\$\w+\s*$")
 _HELP = """\
@@ -55,7 +52,7 @@ def shell(call: Call) -> None:
 class Session:
     """What the prompt remembers between entries."""
 
-    def __init__(self, graph: Graph, call: Call) -> None:
+    def __init__(self, graph: AnyGraph, call: Call) -> None:
         self.graph = graph
         self.left = False
         self._source: str | None = None
@@ -116,13 +113,19 @@ class Session:
             counts = output.counted(done.affected_nodes, "node"), output.counted(done.affected_edges, "edge")
             output.line(f"changed {done.branch}: {', '.join(counts)}")
         elif self._explains:
-            output.line(str(self.graph.explain(source, params=self._params or None)))
+            output.line(self._explained(source))
         else:
             found = self.graph.query(source, params=self._params)
             rows = Envelope(
                 found.query_name, self.graph.branch_name, None, found.columns, found.rows(), found.commit_id
             )
             output.write(render(rows, self._format, self._layout))
+
+    def _explained(self, source: str) -> str:
+        stored = in_storage(self.graph)
+        if stored is None:
+            raise BadRequest("plans are shown for a graph in storage only; a server does not tell them")
+        return str(stored.explain(source, params=self._params or None))
 
     def _branch(self, name: str) -> None:
         if name:

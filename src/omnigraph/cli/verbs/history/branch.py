@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from omnigraph.cli.address.target import read_target, write_target
+from omnigraph.cli.address.target import AnyGraph, in_storage, read_target, refuse_served, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.consent import echo, require_consent
 from omnigraph.cli.input.params import parse_json
@@ -60,18 +60,8 @@ def merge(call: Call) -> None:
     decisions = dict(map(_decision, call.many("--resolve")))
     if not preview:
         echo(call, target)
-    strategy: Any = call.value("--strategy")
-    properties: Literal["whole", "disjoint"] = "disjoint" if call.given("--disjoint") else "whole"
     with target.reader() if preview else target.writer() as graph:
-        done = graph.branches.merge(
-            call.required("SOURCE"),
-            into=call.value("--into"),
-            delete=call.given("--delete-branch"),
-            preview=preview,
-            resolve=decisions,
-            strategy=strategy,
-            properties=properties,
-        )
+        done = _merge(call, graph, decisions)
     if done.branch_deleted is False:
         output.warn(f"merged, but could not delete branch '{done.source}': {done.branch_delete_error}")
     if call.json:
@@ -79,6 +69,24 @@ def merge(call: Call) -> None:
     else:
         output.write("".join(f"{text}\n" for text in _merge_lines(done)))
         note_commit(call, done.commit)
+
+
+def _merge(call: Call, graph: AnyGraph, decisions: dict[str, Resolution]) -> MergeResult:
+    source, into, delete = call.required("SOURCE"), call.value("--into"), call.given("--delete-branch")
+    stored = in_storage(graph)
+    if stored is None:
+        refuse_served(call, "--preview", "--resolve", "--strategy", "--disjoint")
+        return graph.branches.merge(source, into, delete)
+    strategy: Any = call.value("--strategy")
+    return stored.branches.merge(
+        source,
+        into,
+        delete,
+        preview=call.given("--preview"),
+        resolve=decisions,
+        strategy=strategy,
+        properties="disjoint" if call.given("--disjoint") else "whole",
+    )
 
 
 def _merge_json(done: MergeResult) -> dict[str, Any]:

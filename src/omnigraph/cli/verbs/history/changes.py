@@ -8,20 +8,27 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
 
-from omnigraph.cli.address.target import read_target
+from omnigraph.cli.address.target import AnyGraph, read_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.change_text import JsonBlock, TextBlock, cause_json, change_json
 from omnigraph.errors import BadRequest, Conflict
 
 if TYPE_CHECKING:
-    from omnigraph.engine.api.graph import Graph
     from omnigraph.engine.changes.block import Block
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.storage.manifest.commits import GraphCommit
+
+
+class _Filters(TypedDict):
+    """Which changes are asked for; an empty list lets everything through."""
+
+    kinds: list[str]
+    types: list[str]
+    ops: list[str]
 
 
 # --- one commit ------------------------------------------------------------------------------------------
@@ -46,7 +53,7 @@ def commit_changes(call: Call) -> None:
         output.write("\n")
 
 
-def _pages(call: Call, graph: Graph, commit: GraphCommit, page: ChangesPage) -> Iterator[ChangesPage]:
+def _pages(call: Call, graph: AnyGraph, commit: GraphCommit, page: ChangesPage) -> Iterator[ChangesPage]:
     yield page
     while page.next_page_token is not None:
         output.finish()
@@ -54,7 +61,7 @@ def _pages(call: Call, graph: Graph, commit: GraphCommit, page: ChangesPage) -> 
         yield page
 
 
-def _page(call: Call, graph: Graph, commit: GraphCommit, token: str | None) -> ChangesPage:
+def _page(call: Call, graph: AnyGraph, commit: GraphCommit, token: str | None) -> ChangesPage:
     return graph.commits.changes(commit, page_token=token, limit=_limit(call), **_filters(call))
 
 
@@ -91,7 +98,7 @@ def poll(call: Call) -> None:
 
 
 def _poll(
-    call: Call, graph: Graph, *, cursor: str | None = None, start: str | None = None, page_token: str | None = None
+    call: Call, graph: AnyGraph, *, cursor: str | None = None, start: str | None = None, page_token: str | None = None
 ) -> FeedPage:
     branch = call.value("--branch")
     return graph.changes.poll(cursor, start, page_token=page_token, branch=branch, limit=_limit(call), **_filters(call))
@@ -195,6 +202,5 @@ def _limit(call: Call) -> int:
     return int(call.value("--limit"))
 
 
-def _filters(call: Call) -> dict[str, Any]:
-    names = {"kinds": "--kind", "types": "--type", "ops": "--op"}
-    return {name: call.many(option) or None for name, option in names.items()}
+def _filters(call: Call) -> _Filters:
+    return {"kinds": call.many("--kind"), "types": call.many("--type"), "ops": call.many("--op")}

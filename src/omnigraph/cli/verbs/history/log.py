@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def log(call: Call) -> None:
     """Every commit that the branch's head descends from; merged branches are known as long as they live."""
-    with read_target(call).reader() as graph:
+    with read_target(call).storage_reader() as graph:
         entries = graph.commits.log(every_branch=True)
         if not call.given("--all"):
             entries = behind(entries, graph.commits.head(call.value("--branch")))

@@ -96,7 +96,7 @@ def _graph_findings(call: Call) -> Iterator[Finding]:
         if not is_addressed(call):
             return
         target = read_target(call)
-        graph = target.reader()
+        graph = target.storage_reader()
     except OmnigraphError as error:
         yield Finding("graph", "error", message_of(error))
         return

@@ -26,7 +26,7 @@ def optimize(call: Call) -> None:
     """Compact, index, publish."""
     target = read_target(call)
     echo(call, target)
-    with target.writer() as graph, counting(call, "optimize", "datasets") as progress:
+    with target.storage_writer() as graph, counting(call, "optimize", "datasets") as progress:
         stats = graph.optimize(progress=progress)
     if call.json:
         output.document({"uri": target.uri, "datasets": [each.to_json() for each in stats]})
@@ -50,7 +50,7 @@ def repair(call: Call) -> int:
     """Show drift, or publish it."""
     target = read_target(call)
     echo(call, target)
-    with target.writer() as graph:
+    with target.storage_writer() as graph:
         report = graph.repair(confirm=call.given("--confirm"), force=call.given("--force"))
     if call.json:
         output.document({"uri": target.uri, **_repair_json(report)})
@@ -94,7 +94,7 @@ def cleanup(call: Call) -> None:
         return
     require_consent(call, target, "cleanup")
     echo(call, target)
-    with target.writer() as graph, counting(call, "cleanup", "datasets") as progress:
+    with target.storage_writer() as graph, counting(call, "cleanup", "datasets") as progress:
         report = graph.cleanup(keep=keep, older_than=age, confirm=True, progress=progress)
     if call.json:
         datasets = report.to_json()["datasets"]
@@ -133,7 +133,7 @@ def _cleaned(uri: str, policy: str, report: CleanupReport) -> str:
 
 def indexes(call: Call) -> None:
     """Every declared index and how much of its table it covers."""
-    with read_target(call).reader() as graph:
+    with read_target(call).storage_reader() as graph:
         found = graph.indexes(branch=call.value("--branch"))
     if call.json:
         output.document({"indexes": [each.to_json() for each in found]})

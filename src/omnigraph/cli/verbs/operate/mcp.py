@@ -30,7 +30,7 @@ def mcp(call: Call) -> None:
         raise BadRequest("say which queries become tools: --query FILE")
     from omnigraph.mcp.source import StoredSource
 
-    with target.writer() if writes else target.reader() as graph:
+    with target.storage_writer() if writes else target.storage_reader() as graph:
         bound = graph.branch(call.value("--branch"))
         asyncio.run(_serve(StoredSource(bound, Path(source_file(path)), writes=writes)))
 

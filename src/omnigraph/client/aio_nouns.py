@@ -1,0 +1,201 @@
+"""The parts of a served graph for asynchronous programs: the same requests as in `nouns`, awaited."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+from omnigraph.client import calls
+from omnigraph.client.streams import WholeLines, events_async, write_stream_async
+from omnigraph.client.transport import AsyncTransport
+from omnigraph.client.unserved import Served
+
+if TYPE_CHECKING:
+    from omnigraph.compiler.source import Source
+    from omnigraph.engine.changes.baseline import Baseline
+    from omnigraph.engine.changes.block import Block
+    from omnigraph.engine.changes.page import ChangesPage
+    from omnigraph.engine.changes.poll import FeedPage
+    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.read.shape.result import Result
+    from omnigraph.engine.values.result import MutationResult
+    from omnigraph.engine.views.targets import Names
+    from omnigraph.storage.manifest.commits import GraphCommit
+
+Listing: TypeAlias = "list[GraphCommit]"  # the method `list` hides the builtin inside the class
+
+
+class AsyncPart(Served):
+    """What every part has: the connection, and the branch that its graph is bound to."""
+
+    def __init__(self, transport: AsyncTransport, branch: str) -> None:
+        self._transport = transport
+        self._branch = branch
+
+
+class AsyncSchema(AsyncPart):
+    """The schema that a served graph accepts right now."""
+
+    _part = "schema"
+
+    @property
+    def source(self) -> Coroutine[Any, Any, str]:
+        """The text, exactly as it was accepted: `await graph.schema.source`."""
+        return self._transport.send(calls.schema())
+
+    async def apply(self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False) -> dict[str, Any]:
+        """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""
+        return await self._transport.send(calls.apply_schema(calls.text_of(desired), allow_data_loss))
+
+
+class AsyncBranches(AsyncPart):
+    """The branches of a served graph; a new one starts at the bound branch unless told otherwise."""
+
+    _part = "branches"
+
+    async def create(self, name: str, from_: str | None = None) -> None:
+        """Create a branch; it shares every table with its source until it writes to it."""
+        await self._transport.send(calls.create_branch(name, from_ or self._branch))
+
+    async def list(self) -> list[str]:
+        """Names of all branches, `main` first."""
+        return await self._transport.send(calls.list_branches())
+
+    async def delete(self, name: str) -> None:
+        """Delete a branch that nothing depends on; its commits become unreachable."""
+        await self._transport.send(calls.delete_branch(name))
+
+    async def merge(self, source: str, into: str = "main", delete: bool = False) -> MergeResult:
+        """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
+
+        `delete` removes the source afterwards; when something still depends on it, the result says so and the merge
+        stands.
+        """
+        return await self._transport.send(calls.merge_branches(source, into, delete))
+
+
+class AsyncCommits(AsyncPart):
+    """The commits that the bound branch knows; other branches by name."""
+
+    _part = "commits"
+
+    async def list(self, branch: str | None = None, *, limit: int | None = None) -> Listing:
+        """Commits, newest first."""
+        return (await self._transport.send(calls.list_commits(branch or self._branch)))[:limit]
+
+    async def show(self, commit_id: str) -> GraphCommit:
+        """One commit of any live branch: by its id or the beginning of it, a tag, `HEAD`, `HEAD~1`, …"""
+        return await self._transport.send(calls.show_commit(commit_id))
+
+    async def head(self, branch: str | None = None) -> str | None:
+        """The id of the newest commit."""
+        found = await self.list(branch)
+        return found[0].graph_commit_id if found else None
+
+    async def changes(
+        self,
+        commit: str | GraphCommit,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        page_token: str | None = None,
+        limit: int = 1_000,
+    ) -> ChangesPage:
+        """What a commit changed compared with its first parent; `next_page_token` asks for the rest."""
+        wanted = calls.Filter(kinds, types, ops)
+        return await self._transport.send(calls.commit_changes(calls.commit_id(commit), wanted, page_token, limit))
+
+
+class AsyncChanges(AsyncPart):
+    """What happened to the bound branch, commit by commit."""
+
+    _part = "changes"
+
+    async def poll(
+        self,
+        cursor: str | None = None,
+        start: str | None = None,
+        *,
+        page_token: str | None = None,
+        branch: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        limit: int = 1_000,
+    ) -> FeedPage:
+        """The next commits with their changes, oldest first; keep `cursor` of the answer together with the data.
+
+        Begin with `start`: "now" (the default), "beginning" or "after:<commit id>". A page that ends inside a commit
+        has `next_page_token` instead of a cursor; pass it as `page_token` to get the rest. Delivery is at least once,
+        so apply a block by its commit id.
+        """
+        wanted, place = calls.Filter(kinds, types, ops), calls.FeedPlace(cursor, start, page_token)
+        return await self._transport.send(calls.poll_changes(branch or self._branch, place, wanted, limit))
+
+    async def follow(
+        self,
+        cursor: str | None = None,
+        start: str | None = None,
+        *,
+        branch: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> AsyncIterator[tuple[str | None, Block]]:
+        """Commits as they happen, for ever: the cursor behind each, where there is one, and the block."""
+        wanted, place = calls.Filter(kinds, types, ops), calls.FeedPlace(cursor, start)
+        async with self._transport.stream(calls.follow_changes(branch or self._branch, place, wanted)) as pieces:
+            async for event in events_async(pieces):
+                for found in calls.followed(event):
+                    yield found
+
+    async def baseline(
+        self,
+        target: str | PathLike[str] | BinaryIO,
+        *,
+        branch: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Baseline:
+        """Write everything the branch holds as JSON lines, ended by the cursor from which `poll` continues."""
+        wanted = calls.Filter(kinds, types, ops)
+        lines = WholeLines()
+        async with self._transport.stream(calls.baseline(branch or self._branch, wanted)) as pieces:
+            # Without its last line a baseline is void, and then its file must not appear.
+            size = await write_stream_async(target, lines.awaited(pieces), lambda: lines.seal("baseline"))
+        return calls.sealed_baseline(lines, size)
+
+
+class AsyncQueries(AsyncPart):
+    """Queries that the server has under names."""
+
+    _part = "queries"
+
+    async def list(self) -> list[dict[str, Any]]:
+        """The catalog: name, description, parameters, and whether it writes."""
+        return await self._transport.send(calls.catalog())
+
+    async def run(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+    ) -> Result:
+        """Run a stored read."""
+        return await self._transport.send(calls.stored_query(name, params, branch or self._branch, calls.moment(at)))
+
+    async def mutate(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        if_commit: str | None = None,
+    ) -> MutationResult:
+        """Run a stored mutation; with `if_commit`, only while the branch is at that commit."""
+        return await self._transport.send(calls.stored_mutation(name, params, branch or self._branch, if_commit))

@@ -1,0 +1,200 @@
+"""The parts of a served graph: its branches, its history, its changes, its schema and its stored queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+from omnigraph.client import calls
+from omnigraph.client.streams import WholeLines, events, write_stream
+from omnigraph.client.transport import Transport
+from omnigraph.client.unserved import Served
+
+if TYPE_CHECKING:
+    from omnigraph.compiler.source import Source
+    from omnigraph.engine.changes.baseline import Baseline
+    from omnigraph.engine.changes.block import Block
+    from omnigraph.engine.changes.page import ChangesPage
+    from omnigraph.engine.changes.poll import FeedPage
+    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.read.shape.result import Result
+    from omnigraph.engine.values.result import MutationResult
+    from omnigraph.engine.views.targets import Names
+    from omnigraph.storage.manifest.commits import GraphCommit
+
+Listing: TypeAlias = "list[GraphCommit]"  # the method `list` hides the builtin inside the class
+
+
+class RemotePart(Served):
+    """What every part has: the connection, and the branch that its graph is bound to."""
+
+    def __init__(self, transport: Transport, branch: str) -> None:
+        self._transport = transport
+        self._branch = branch
+
+
+class RemoteSchema(RemotePart):
+    """The schema that a served graph accepts right now."""
+
+    _part = "schema"
+
+    @property
+    def source(self) -> str:
+        """The text, exactly as it was accepted."""
+        return self._transport.send(calls.schema())
+
+    def apply(self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False) -> dict[str, Any]:
+        """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""
+        return self._transport.send(calls.apply_schema(calls.text_of(desired), allow_data_loss))
+
+
+class RemoteBranches(RemotePart):
+    """The branches of a served graph; a new one starts at the bound branch unless told otherwise."""
+
+    _part = "branches"
+
+    def create(self, name: str, from_: str | None = None) -> None:
+        """Create a branch; it shares every table with its source until it writes to it."""
+        self._transport.send(calls.create_branch(name, from_ or self._branch))
+
+    def list(self) -> list[str]:
+        """Names of all branches, `main` first."""
+        return self._transport.send(calls.list_branches())
+
+    def delete(self, name: str) -> None:
+        """Delete a branch that nothing depends on; its commits become unreachable."""
+        self._transport.send(calls.delete_branch(name))
+
+    def merge(self, source: str, into: str = "main", delete: bool = False) -> MergeResult:
+        """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
+
+        `delete` removes the source afterwards; when something still depends on it, the result says so and the merge
+        stands.
+        """
+        return self._transport.send(calls.merge_branches(source, into, delete))
+
+
+class RemoteCommits(RemotePart):
+    """The commits that the bound branch knows; other branches by name."""
+
+    _part = "commits"
+
+    def list(self, branch: str | None = None, *, limit: int | None = None) -> Listing:
+        """Commits, newest first."""
+        return self._transport.send(calls.list_commits(branch or self._branch))[:limit]
+
+    def show(self, commit_id: str) -> GraphCommit:
+        """One commit of any live branch: by its id or the beginning of it, a tag, `HEAD`, `HEAD~1`, …"""
+        return self._transport.send(calls.show_commit(commit_id))
+
+    def head(self, branch: str | None = None) -> str | None:
+        """The id of the newest commit."""
+        found = self.list(branch)
+        return found[0].graph_commit_id if found else None
+
+    def changes(
+        self,
+        commit: str | GraphCommit,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        page_token: str | None = None,
+        limit: int = 1_000,
+    ) -> ChangesPage:
+        """What a commit changed compared with its first parent; `next_page_token` asks for the rest."""
+        wanted = calls.Filter(kinds, types, ops)
+        return self._transport.send(calls.commit_changes(calls.commit_id(commit), wanted, page_token, limit))
+
+
+class RemoteChanges(RemotePart):
+    """What happened to the bound branch, commit by commit."""
+
+    _part = "changes"
+
+    def poll(
+        self,
+        cursor: str | None = None,
+        start: str | None = None,
+        *,
+        page_token: str | None = None,
+        branch: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        limit: int = 1_000,
+    ) -> FeedPage:
+        """The next commits with their changes, oldest first; keep `cursor` of the answer together with the data.
+
+        Begin with `start`: "now" (the default), "beginning" or "after:<commit id>". A page that ends inside a commit
+        has `next_page_token` instead of a cursor; pass it as `page_token` to get the rest. Delivery is at least once,
+        so apply a block by its commit id.
+        """
+        wanted, place = calls.Filter(kinds, types, ops), calls.FeedPlace(cursor, start, page_token)
+        return self._transport.send(calls.poll_changes(branch or self._branch, place, wanted, limit))
+
+    def follow(
+        self,
+        cursor: str | None = None,
+        start: str | None = None,
+        *,
+        branch: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Iterator[tuple[str | None, Block]]:
+        """Commits as they happen, for ever: the cursor behind each, where there is one, and the block."""
+        wanted, place = calls.Filter(kinds, types, ops), calls.FeedPlace(cursor, start)
+        with self._transport.stream(calls.follow_changes(branch or self._branch, place, wanted)) as pieces:
+            for event in events(pieces):
+                yield from calls.followed(event)
+
+    def baseline(
+        self,
+        target: str | PathLike[str] | BinaryIO,
+        *,
+        branch: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Baseline:
+        """Write everything the branch holds as JSON lines, ended by the cursor from which `poll` continues."""
+        wanted = calls.Filter(kinds, types, ops)
+        with self._transport.stream(calls.baseline(branch or self._branch, wanted)) as pieces:
+            lines = WholeLines(pieces)
+            # Without its last line a baseline is void, and then its file must not appear.
+            size = write_stream(target, lines, lambda: lines.seal("baseline"))
+        return calls.sealed_baseline(lines, size)
+
+
+class RemoteQueries(RemotePart):
+    """Queries that the server has under names."""
+
+    _part = "queries"
+
+    def list(self) -> list[dict[str, Any]]:
+        """The catalog: name, description, parameters, and whether it writes."""
+        return self._transport.send(calls.catalog())
+
+    def run(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+    ) -> Result:
+        """Run a stored read."""
+        return self._transport.send(calls.stored_query(name, params, branch or self._branch, calls.moment(at)))
+
+    def mutate(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str | None = None,
+        if_commit: str | None = None,
+    ) -> MutationResult:
+        """Run a stored mutation; with `if_commit`, only while the branch is at that commit."""
+        return self._transport.send(calls.stored_mutation(name, params, branch or self._branch, if_commit))
