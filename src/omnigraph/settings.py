@@ -1,17 +1,21 @@
-"""Tunable numbers of the write protocol; every default is safe for several writer processes."""
+"""Tunable numbers of an opened graph: its memory, and the write protocol, safe for several writers by default."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.memory.sizes import parse_bytes
+
 Topology = Literal["multi_process", "single_process"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How long writers wait, how often they try again, and when they tidy up."""
+    """How much memory a graph may keep, how long writers wait, how often they try again, and when they tidy up."""
 
+    # Bytes, or text such as "2GiB". None: OMNIGRAPH_MEMORY, else half of what the process may use.
+    memory: int | str | None = None
     topology: Topology = "multi_process"
     lease_ttl_ms: int = 30_000
     lease_skew_ms: int = 10_000
@@ -37,6 +41,10 @@ class Settings:
     # from this many rows in both together; and a table of so many is indexed by Spark, where a session runs, and its
     # topology is built in pieces.
     distribute_rows: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            parse_bytes(self.memory, name="memory")
 
     @property
     def heartbeat_seconds(self) -> float:

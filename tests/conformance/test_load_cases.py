@@ -116,7 +116,7 @@ def test_an_export_shows_the_snapshot_it_started_on(g: Core) -> None:
     assert b"Zoe" not in first + b"".join(stream)
 
 
-@pytest.mark.parametrize(("setting", "value"), [("_SORT_BYTES", 0), ("_BLOB_BYTES", 0), ("_BATCH_ROWS", 2)])
+@pytest.mark.parametrize(("setting", "value"), [("_MOST_SORTED", 0), ("_MOST_BLOBS", 0), ("_BATCH_ROWS", 2)])
 def test_an_export_is_the_same_however_it_is_cut(
     setting: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

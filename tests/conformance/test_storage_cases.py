@@ -130,7 +130,7 @@ def assert_same_state(folded: ManifestState, scanned: ManifestState) -> None:
 
 
 def rescan(root: Root, branch: str | None = None) -> ManifestState:
-    manifest.forget_decoded()
+    root.memory.clear()
     return manifest.load(root, branch).state
 
 
@@ -803,7 +803,7 @@ def test_compacting_the_manifest_changes_neither_lineage_nor_snapshots(case: str
     assert after.version > before.version
     assert list(after.lineage.newest_first()) == commits
     assert dict(after.snapshot.entries) == dict(before.snapshot.entries)
-    manifest.forget_decoded()
+    graph.memory.clear()
     assert [manifest.load_version(graph, None, commit.manifest_version).snapshot for commit in commits] == snapshots
     publish(graph, [write_table(address, people(last=1))])
     assert rescan(graph).snapshot.entry(PERSON).row_count == 21

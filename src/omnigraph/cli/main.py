@@ -9,7 +9,7 @@ from typing import cast
 
 from omnigraph.cli.address.scope import guard
 from omnigraph.cli.call import Call
-from omnigraph.cli.startup import skip_pandas
+from omnigraph.cli.startup import defer_pandas
 from omnigraph.cli.table.help import help_text, usage
 from omnigraph.cli.table.parse import Help, UsageError, Version, parse
 from omnigraph.cli.terminal import output
@@ -17,8 +17,6 @@ from omnigraph.cli.terminal.failure import INTERRUPTED, READER_GONE, report
 
 # How the scripts of `omnigraph completion` ask for candidates; no command has such a name.
 COMPLETE = "__complete"
-# Spark does use pandas, and these commands choose it by themselves when there is much to do.
-_MAY_USE_SPARK = frozenset({"load", "analyze", "import", "pipeline"})
 
 Handler = Callable[[Call], int | None]
 
@@ -27,8 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; without `argv` this process is the command's own."""
     if argv is None:
         argv = sys.argv[1:]
-        if not _MAY_USE_SPARK & set(argv) and not any("spark" in word for word in argv):
-            skip_pandas()
+        defer_pandas()
     try:
         status = _run(argv)
         output.finish()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from omnigraph.compiler.catalog.accepted import compile_schema
 from omnigraph.compiler.catalog.model import Catalog
@@ -21,12 +19,17 @@ from omnigraph.compiler.query.parse import SYNTAX, parse_queries
 from omnigraph.compiler.query.typecheck import check_query, refuse_repeated_name
 from omnigraph.compiler.source import Source
 from omnigraph.errors import BadRequest, QueryNotFound
+from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
+from omnigraph.memory.cache import CacheKind
 
-__all__ = ["CompiledQuery", "compile_query", "compile_schema", "compile_uncached"]
+__all__ = ["CompiledQuery", "compile_query", "compile_schema"]
 
-_CACHE_ENTRIES = 256
 # A longer text is compiled each time, so that the cache stays small whatever is sent.
 _CACHE_TEXT = 64 * 1024
+
+
+# What trees and plans take for each character of their text, about, and at least.
+_BYTES_PER_CHARACTER, _LEAST_BYTES = 64, 16 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +60,31 @@ class CompiledQuery:
 
 
 def compile_query(
-    text: Source | str | bytes, catalog: Catalog, name: str | None = None, *, mutation: bool | None = None
+    text: Source | str | bytes,
+    catalog: Catalog,
+    name: str | None = None,
+    *,
+    mutation: bool | None = None,
+    memory: MemoryBudget = NOTHING_KEPT,
 ) -> CompiledQuery:
     """The named query of a text, or its only one; CompileError or QueryNotFound (R001) when there is none.
 
-    Refused when it is not of the wanted kind (R002), before anything else is said about its body.
+    Refused when it is not of the wanted kind (R002), before anything else is said about its body. What was compiled is
+    kept in `memory`.
     """
     source = to_source(text, code=SYNTAX)
-    key = _cache_key(source, catalog, name)
-    found = _cache.get(key) if key is not None else None
-    if found is not None:
-        _require_kind(found.checked.query, mutation)
-        return found
-    found = compile_uncached(source, catalog, name, mutation=mutation)
+    cache, key = memory.cache(_COMPILED), _cache_key(source, catalog, name)
+    kept = cache.get(key) if key is not None else None
+    if kept is not None:
+        _require_kind(kept.query.checked.query, mutation)
+        return kept.query
+    found = _compiled(source, catalog, name, mutation=mutation)
     if key is not None:
-        _cache.put(key, found)
+        cache.put(key, _Kept(found, len(source.text)))
     return found
 
 
-def compile_uncached(
-    source: Source, catalog: Catalog, name: str | None = None, *, mutation: bool | None = None
-) -> CompiledQuery:
-    """What `compile_query` does on a miss."""
+def _compiled(source: Source, catalog: Catalog, name: str | None, *, mutation: bool | None) -> CompiledQuery:
     query = _pick(parse_queries(source), name, source)
     _require_kind(query, mutation)
     checked = check_query(query, catalog, source)
@@ -110,30 +116,13 @@ def _cache_key(source: Source, catalog: Catalog, name: str | None) -> _Key | Non
     return source.text, catalog.shape_hash, catalog.ir_hash, name
 
 
-class _Cache:
-    """Compiled queries, least recently used first out; safe to share between threads."""
-
-    def __init__(self, entries: int) -> None:
-        self._entries = entries
-        self._lock = threading.Lock()
-        self._found: OrderedDict[_Key, CompiledQuery] = OrderedDict()
-
-    def get(self, key: _Key) -> CompiledQuery | None:
-        with self._lock:
-            found = self._found.get(key)
-            if found is not None:
-                self._found.move_to_end(key)
-            return found
-
-    def put(self, key: _Key, compiled: CompiledQuery) -> None:
-        with self._lock:
-            self._found[key] = compiled
-            self._found.move_to_end(key)
-            while len(self._found) > self._entries:
-                self._found.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._found)
+class _Kept(NamedTuple):
+    query: CompiledQuery
+    length: int  # of its text
 
 
-_cache = _Cache(_CACHE_ENTRIES)
+def _bytes(kept: _Kept) -> int:
+    return max(_LEAST_BYTES, _BYTES_PER_CHARACTER * kept.length)
+
+
+_COMPILED: CacheKind[_Kept] = CacheKind("compiled queries", _bytes, share=1 / 16, largest=1.0, entries=256)

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.read.columns.entities import HOT_COLUMNS
 
 COVERAGES = ("none", "partial", "full")
 
@@ -40,6 +39,4 @@ def indexes_are_used() -> Iterator[None]:
     with ExitStack() as stack:
         for name in _LIMITS:
             stack.enter_context(patch(name, 0))
-        HOT_COLUMNS.clear()
         yield
-    HOT_COLUMNS.clear()

@@ -13,8 +13,12 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
     "Queries": {
         "OMNIGRAPH_QUERY_TIMEOUT_MS": ("none; 60000 in a server", "how long one query may run; 0 lifts it"),
         "OMNIGRAPH_QUERY_MAX_ROWS": ("200000000", "rows that one step of a query may hold; 0 lifts it"),
+        "OMNIGRAPH_MEMORY": (
+            "half of what the process may use",
+            "what an opened graph may keep in memory: bytes, or a size such as `2GiB`",
+        ),
         "OMNIGRAPH_QUERY_MAX_BYTES": (
-            "a quarter of the memory, at most 8 GiB",
+            "half of that, at least 256 MiB, at most 8 GiB",
             "memory that one query may hold; 0 lifts it",
         ),
         "OMNIGRAPH_QUERY_MAX_HOPS": ("10000", "how far a traversal without an upper bound goes; 0 lifts it"),
@@ -126,6 +130,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
 
 # Fields of `omnigraph.settings.Settings`, given as `og.open(…, settings=…)`.
 WRITE_PROTOCOL = {
+    "memory": "what the graph may keep in memory, in bytes or as `2GiB`; `OMNIGRAPH_MEMORY` without it",
     "topology": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",
     "lease_skew_ms": "how far the clocks of writers may differ",

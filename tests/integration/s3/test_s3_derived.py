@@ -10,7 +10,6 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.read.topology import files as shelf_module
 from omnigraph.engine.read.topology import store as topologies_module
-from omnigraph.engine.read.topology.store import TOPOLOGIES
 from omnigraph.storage.base import derived_remote
 from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
 from omnigraph.storage.base.layout import Root
@@ -68,8 +67,7 @@ def test_another_machine_fetches_the_topology_instead_of_building_it(
     edges = [f'{{"edge":"E","from":"a{number}","to":"a{(number + 1) % 4}"}}' for number in range(4)]
     graph.load([*nodes, *edges])
     assert graph.query(query).rows() == [{"c.k": "a2"}]
-    TOPOLOGIES.clear()
-    monkeypatch.setattr(topologies_module, "_LINEAGES", topologies_module._Lineages())
+    graph._core.store.memory.clear()
     monkeypatch.setenv("OMNIGRAPH_CACHE_DIR", str(tmp_path / "another machine"))
     monkeypatch.setattr(topologies_module, "build_topology", lambda ends: pytest.fail("built again"))
     assert graph.query(query).rows() == [{"c.k": "a2"}]
@@ -77,4 +75,3 @@ def test_another_machine_fetches_the_topology_instead_of_building_it(
     monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", 10.0)
     assert graph.query(query).rows() == [{"c.k": "a0"}, {"c.k": "a2"}]
     graph.close()
-    TOPOLOGIES.clear()

@@ -43,7 +43,6 @@ def test_a_graph_lives_in_a_bucket(s3_root: Root) -> None:
     tables.create_ref(tables.open_table(entry.address(s3_root)), "review/x", source=None, version=entry.version)
     forked = write_table(entry.address(s3_root).on("review/x"), people(cy=3))
     publish(s3_root, [forked], branch="review/x")
-    manifest.forget_decoded()
     assert entry_of(s3_root, PERSON, "review/x").row_count == 3
     assert open_read_only(store, HASHES).loaded.state.snapshot.entry(PERSON).row_count == 2
 
@@ -54,7 +53,6 @@ def test_manifest_compaction_keeps_the_lineage(s3_root: Root) -> None:
         publish(s3_root)
     before = list(manifest.load(s3_root).state.lineage.newest_first())
     assert manifest.compact_manifest(s3_root)
-    manifest.forget_decoded()
     assert list(manifest.load(s3_root).state.lineage.newest_first()) == before
 
 

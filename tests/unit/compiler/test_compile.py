@@ -13,6 +13,7 @@ from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.errors import BadRequest, QueryNotFound
+from omnigraph.memory.budget import open_budget
 from omnigraph.testing.huts import SCHEMA
 
 CATALOG = compile_schema(SCHEMA)
@@ -45,12 +46,13 @@ def test_R001_a_query_that_is_not_there(text: str, name: str | None, message: st
 
 
 def test_R002_a_query_of_the_wrong_kind() -> None:
+    memory = open_budget("1MiB")
     for text, mutation in ((READ, False), (WRITE, True)):
         for _ in range(2):  # compiled, then remembered
             with pytest.raises(BadRequest) as caught:
-                compile_query(text, CATALOG, mutation=not mutation)
+                compile_query(text, CATALOG, mutation=not mutation, memory=memory)
             assert caught.value.code == "R002"
-            assert compile_query(text, CATALOG, mutation=mutation).is_mutation is mutation
+            assert compile_query(text, CATALOG, mutation=mutation, memory=memory).is_mutation is mutation
 
 
 def test_R002_the_kind_is_refused_before_the_body_is_checked() -> None:
@@ -66,37 +68,37 @@ def test_other_queries_of_the_file_need_not_fit_the_schema() -> None:
 
 
 def test_the_same_text_is_compiled_once_per_schema() -> None:
-    other = compile_schema("node Hut { code: String? }")
-    first = compile_query(READ, CATALOG)
+    other, memory = compile_schema("node Hut { code: String? }"), open_budget("1MiB")
+    first = compile_query(READ, CATALOG, memory=memory)
 
-    assert compile_query(READ, CATALOG) is first
-    assert compile_query(READ.encode(), CATALOG) is first
-    assert compile_query(READ, other) is not first
-    assert compile_query(READ, other).plan != first.plan
+    assert compile_query(READ, CATALOG, memory=memory) is first
+    assert compile_query(READ.encode(), CATALOG, memory=memory) is first
+    assert compile_query(READ, other, memory=memory) is not first
+    assert compile_query(READ, other, memory=memory).plan != first.plan
+    assert compile_query(READ, CATALOG) is not first
 
 
 def test_the_cache_is_bounded_and_keeps_what_was_used_last() -> None:
-    cache = front_end._Cache(2)
-    query = compile_query(READ, CATALOG)
-    for text in ("a", "b"):
-        cache.put((text, "", "", None), query)
-    assert cache.get(("a", "", "", None)) is query
-    cache.put(("c", "", "", None), query)
+    memory = open_budget(16 * 3 * front_end._LEAST_BYTES)  # a sixteenth of it has room for three short texts
+    first, *others = (READ.replace("one", f"q{number}") for number in range(4))
+    kept = compile_query(first, CATALOG, memory=memory)
+    for text in others:
+        compile_query(text, CATALOG, memory=memory)
+        assert compile_query(first, CATALOG, memory=memory) is kept
 
-    assert len(cache) == 2
-    assert cache.get(("b", "", "", None)) is None
-    assert cache.get(("a", "", "", None)) is query
+    assert 0 < memory.used <= memory.limit // 16
+    assert len(memory.cache(front_end._COMPILED)) < 4
 
 
 def test_a_long_text_is_not_kept() -> None:
-    text = READ + " " * 70_000
-    assert compile_query(text, CATALOG) is not compile_query(text, CATALOG)
+    text, memory = READ + " " * 70_000, open_budget()
+    assert compile_query(text, CATALOG, memory=memory) is not compile_query(text, CATALOG, memory=memory)
 
 
 def test_threads_share_the_cache() -> None:
-    texts = [READ.replace("one", f"q{number}") for number in range(20)]
+    texts, memory = [READ.replace("one", f"q{number}") for number in range(20)], open_budget()
     with ThreadPoolExecutor(8) as pool:
-        names = list(pool.map(lambda text: compile_query(text, CATALOG).name, texts * 20))
+        names = list(pool.map(lambda text: compile_query(text, CATALOG, memory=memory).name, texts * 20))
 
     assert names == [f"q{number}" for number in range(20)] * 20
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from omnigraph.compiler.catalog import Catalog as CompiledCatalog
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
-from omnigraph.compiler.compile import compile_uncached
+from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir import ops
 from omnigraph.compiler.ir.format import format_condition, format_plan
@@ -143,7 +143,7 @@ def meaning(match: tuple[ops.MatchOp, ...]) -> object:
 
 def planned(clauses: list[str]) -> ops.ReadPlan:
     text = f"query q() {{ match {{ {' '.join(clauses)} }} return {{ $a.code }} }}"
-    plan = compile_uncached(Source(text), huts()).plan
+    plan = compile_query(Source(text), huts()).plan
     assert isinstance(plan, ops.ReadPlan)
     return plan
 

@@ -10,7 +10,6 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.diagnostics import ParseError
 from omnigraph.errors import BadRequest, NotFound, StorageError
-from omnigraph.storage.manifest import manifest
 
 SCHEMA = "node Hut { code: String @key }"
 
@@ -18,7 +17,6 @@ SCHEMA = "node Hut { code: String @key }"
 def test_a_manifest_with_a_missing_data_file_is_damage_and_not_an_empty_place(tmp_path: Path) -> None:
     og.init(tmp_path / "g", schema=SCHEMA)
     shutil.rmtree(tmp_path / "g" / "__manifest" / "data")
-    manifest.forget_decoded()
     with pytest.raises(StorageError, match="Not found"):
         og.open(tmp_path / "g")
 

@@ -71,7 +71,7 @@ def test_many_settlers_of_one_operation_leave_one_marker(store: Store) -> None:
     with ThreadPoolExecutor(4) as pool:
         decisions = list(pool.map(lambda _: fence.settle(store, None, operation, ABORT), range(4)))
     assert set(decisions) == {"aborted"}
-    manifest.forget_decoded()
+    store.memory.clear()
     assert manifest.load(store.root).state.aborts.num_rows == 1
 
 
@@ -99,7 +99,7 @@ def test_a_cleanup_beyond_the_captured_state_is_a_movement_and_not_drift(store: 
     for name in ("a", "b"):
         write(store, inserting([name], A))
     reclaim_versions(newest(store), [entry.version, entry.version + 1])
-    tables.forget_cached()
+    tables.forget_cached(store.root)
     with pytest.raises(ReadSetChanged):
         fence.base(
             store, captured, entry.address(store.root), entry.version, operation_id=new_ulid(), recover=lambda _: None

@@ -37,7 +37,7 @@ def test_fragments_stay_few_and_every_row_and_commit_stays(store: Store) -> None
         commits.append(done.commit)
         assert max(fragments(store)) <= 6
     assert contents(store, A) == {f"r{n}": ("", n) for n in range(20)} | {"hot": ("", 19)}
-    manifest.forget_decoded()
+    store.memory.clear()
     state = manifest.load(store.root).state
     assert [state.lineage.get(commit.graph_commit_id) for commit in commits] == commits
     for number, commit in enumerate(commits):
@@ -51,7 +51,7 @@ def test_what_is_remembered_across_a_compaction_equals_a_fresh_scan(store: Store
     for number in range(12):
         write(store, inserting([f"r{number}"], A))
         remembered = manifest.load(store.root).state
-        manifest.forget_decoded()
+        store.memory.clear()
         scanned = manifest.load(store.root).state
         assert (remembered.version, remembered.snapshot, remembered.heads) == (
             scanned.version,

@@ -12,7 +12,8 @@ import pytest
 
 from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed
 from omnigraph.ids import new_ulid, now_micros
-from omnigraph.storage.base.layout import Root, normalize_root
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.store import store_for
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.tables import TableHandle
@@ -57,7 +58,7 @@ EVERY_KIND: list[ManifestRow] = [
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    created = normalize_root(tmp_path / "g")
+    created = store_for(tmp_path / "g").root
     create_graph(created)
     return created
 
@@ -243,9 +244,9 @@ def test_a_graph_recreated_at_the_same_path_is_not_mistaken_for_the_old_one(root
 
 
 def test_the_cache_of_decoded_versions_is_bounded(root: Root) -> None:
-    for _ in range(manifest.CACHED_STATES + 5):
+    for _ in range(70):
         publish(root)
-    assert manifest.cached_states() <= manifest.CACHED_STATES
+    assert len(root.memory.cache(manifest._STATES)) == manifest._STATES.entries == 64
 
 
 def test_a_fresh_branch_has_no_head_row_but_an_effective_head(root: Root) -> None:
@@ -324,7 +325,7 @@ def test_compacting_a_branch_manifest_keeps_its_state(root: Root) -> None:
     before = manifest.load(root, "feature").state
     assert manifest.compaction_due(manifest.load(root, "feature").handle)
     assert manifest.compact_manifest(root, "feature")
-    manifest.forget_decoded()
+    root.memory.clear()
     after = manifest.load(root, "feature")
     assert not manifest.compaction_due(after.handle)
     assert list(after.state.lineage.newest_first()) == list(before.lineage.newest_first())
@@ -340,7 +341,7 @@ def test_a_publish_prepared_before_a_compaction_still_lands_or_is_refused_cleanl
     commit, head = new_ulid(), stale.state.effective_head
     batch = [CommitRow(commit, stale.state.version + 1, None, now_micros(), head), HeadRow(None, commit, head)]
     outcome = manifest.publish_rows(stale, batch)
-    manifest.forget_decoded()
+    root.memory.clear()
     state = manifest.load(root).state
     if isinstance(outcome, tables.Landed):
         assert not outcome.exact
@@ -353,7 +354,7 @@ def test_a_publish_prepared_before_a_compaction_still_lands_or_is_refused_cleanl
 def test_opening_reads_no_metadata_of_old_commits_until_somebody_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = normalize_root(tmp_path / "g")
+    root = store_for(tmp_path / "g").root
     create_graph(root)
     for _ in range(3):
         publish(root)
@@ -365,7 +366,7 @@ def test_opening_reads_no_metadata_of_old_commits_until_somebody_asks(
         return scan(handle, columns, *args, **options)
 
     monkeypatch.setattr(TableHandle, "scan", recording)
-    manifest.forget_decoded()
+    root.memory.clear()
     lazy = manifest.load(root).state
     assert lazy.effective_head is not None
     assert (len(lazy.lineage), ["metadata" in columns for columns in scanned]) == (4, [False])

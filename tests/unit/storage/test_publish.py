@@ -129,7 +129,7 @@ def test_a_rename_hides_the_old_key_and_keeps_place_version_and_identity(store: 
     assert A not in done.state.snapshot.entries
     assert replace(new, table_key=A) == old
     assert done.state.registrations["node:Renamed"].renamed_from == A
-    manifest.forget_decoded()
+    store.memory.clear()
     assert state_of(store).snapshot == done.state.snapshot
 
 

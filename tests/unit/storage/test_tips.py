@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.base.layout import normalize_root
+from omnigraph.storage.base.store import store_for
 from omnigraph.storage.manifest import tips
 from omnigraph.storage.manifest.tips import open_tip
 
@@ -28,8 +28,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_an_unchanged_manifest_is_opened_once(tmp_path: Path, opened: list[str]) -> None:
     og.init(tmp_path / "g.omni", SCHEMA).close()
-    address = normalize_root(str(tmp_path / "g.omni")).manifest()
-    tips.forget_tips()
+    address = store_for(tmp_path / "g.omni").root.manifest()
     opened.clear()
     assert open_tip(address) is open_tip(address)
     assert len(opened) == 1

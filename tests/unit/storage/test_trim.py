@@ -72,7 +72,7 @@ def test_every_version_of_main_reads_the_same_after_trimming(lived: og.Graph) ->
     root = lived._core.store.root
     before = every_state(lived, None)
     gone = trim_manifest(root, keep=1)
-    manifest.forget_decoded()
+    root.memory.clear()
     assert gone.versions > len(before) // 2
     assert every_state(lived, None) == and_barrier(before)
 
@@ -82,7 +82,7 @@ def test_every_version_of_a_branch_reads_the_same_after_trimming(lived: og.Graph
     before = every_state(lived, "feature")
     assert trim_manifest(root, "feature", keep=1).versions
     trim_manifest(root, keep=1)
-    manifest.forget_decoded()
+    root.memory.clear()
     assert every_state(lived, "feature") == and_barrier(before)
 
 
@@ -95,7 +95,7 @@ def test_trimming_between_schema_changes_loses_none_of_them(tmp_path: Path) -> N
         graph.schema.apply(schema)
         expected |= every_state(graph, None, max(expected, default=0) + 1)
         trim_manifest(root, keep=1)
-        manifest.forget_decoded()
+        root.memory.clear()
         expected = and_barrier(expected)
         assert every_state(graph, None) == expected
 
@@ -104,7 +104,6 @@ def test_commits_can_be_read_and_branched_from_after_trimming(lived: og.Graph) -
     commits = lived.commits.list()
     names = {commit: lived.at(commit).query(NAMES).to_arrow() for commit in commits}
     trim_manifest(lived._core.store.root, keep=1)
-    manifest.forget_decoded()
     with og.open(lived.uri) as reopened:
         for commit, expected in names.items():
             assert reopened.at(commit).query(NAMES).to_arrow() == expected
@@ -114,7 +113,7 @@ def test_commits_can_be_read_and_branched_from_after_trimming(lived: og.Graph) -
 
 def test_a_history_that_was_not_read_before_trimming_can_be_read_after_it(lived: og.Graph) -> None:
     root = lived._core.store.root
-    manifest.forget_decoded()
+    root.memory.clear()
     state = manifest.load(root).state
     for number in range(3):
         lived.mutate(PUT, params={"n": f"later {number}"})
@@ -130,7 +129,7 @@ def test_the_past_can_be_read_while_others_trim_it(lived: og.Graph, monkeypatch:
     version = looks[0][-3]
     expected = told(manifest.load_version(root, None, version))
     trim_manifest(root, keep=1)
-    manifest.forget_decoded()
+    root.memory.clear()
     late = trimmed.existing_versions
     monkeypatch.setattr(trimmed, "existing_versions", lambda table: looks.pop() if looks else late(table))
     assert told(manifest.load_version(root, None, version)) == expected
@@ -151,7 +150,7 @@ def test_a_version_that_nothing_can_tell_any_more_was_reclaimed(lived: og.Graph)
     trim_manifest(root, keep=1)
     kept = sorted((Path(lived.uri) / "__manifest" / "_versions").glob("*.manifest"))
     kept[-1].unlink()  # the oldest: it alone knew the first schema
-    manifest.forget_decoded()
+    root.memory.clear()
     with pytest.raises(HistoricalVersionReclaimed):
         manifest.load_version(root, None, 2)
 

@@ -84,7 +84,7 @@ def test_commits_that_were_made_and_cleaned_up_since_are_no_drift(store: Store) 
     for name in ("d", "e", "f"):
         write(store, inserting([name], A))
     reclaim_versions(newest_of(store, seen), [seen.version, seen.version + 1])
-    tables.forget_cached()
+    tables.forget_cached(store.root)
     assert is_uncovered(newest_of(store, seen), seen.version)
     assert drift_of(store, seen) is None
 

@@ -11,7 +11,8 @@ import pytest
 from omnigraph.errors import StorageError
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.base.objects import open_objects
-from omnigraph.storage.lance import row_changes, tables, version_files
+from omnigraph.storage.base.store import store_for
+from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.version_files import newest_local_version, version_evidence
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
@@ -19,11 +20,11 @@ from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 @pytest.fixture
 def address(tmp_path: Path) -> Address:
     """A dataset with versions 1 to 8."""
-    created = normalize_root(tmp_path).table("nodes/x")
+    created = store_for(tmp_path).root.table("nodes/x")
     tables.commit(tables.stage_create(created, NODE_SCHEMA))
     for number in range(7):
         tables.commit(row_changes.stage_upsert(tables.open_table(created), people(**{f"p{number}": number})))
-    version_files.forget_seen()
+    created.root.memory.clear()
     return created
 
 
@@ -43,28 +44,28 @@ def remove(address: Address, *versions: int) -> None:
 @pytest.mark.parametrize("start", range(1, 9))
 def test_any_older_hint_leads_to_the_newest_version(address: Address, start: int) -> None:
     hint(address, json.dumps({"version": start}))
-    assert newest_local_version(address.uri) == 8
+    assert newest_local_version(address) == 8
 
 
 @pytest.mark.parametrize("text", ["", "{}", "null", '{"version": "x"}', '{"version": 99}', '{"version": 0}'])
 def test_a_useless_hint_is_ignored_and_opening_still_works(address: Address, text: str) -> None:
     hint(address, text)
-    assert newest_local_version(address.uri) is None
+    assert newest_local_version(address) is None
     assert tables.open_table(address).version == 8
 
 
 def test_a_hint_below_what_this_process_has_seen_is_not_believed(address: Address) -> None:
-    assert newest_local_version(address.uri) == 8
+    assert newest_local_version(address) == 8
     remove(address, 6, 7)  # a cleanup that keeps version 5, and a delayed writer that puts an old hint back
     hint(address, '{"version": 5}')
-    assert newest_local_version(address.uri) is None
+    assert newest_local_version(address) is None
     assert tables.open_table(address).version == 8
 
 
 def test_a_hint_that_came_late_is_not_believed_by_a_new_process(address: Address) -> None:
     remove(address, 6, 7)
     hint(address, '{"version": 5}', late=True)
-    assert newest_local_version(address.uri) is None
+    assert newest_local_version(address) is None
     assert tables.open_table(address).version == 8
 
 
@@ -72,12 +73,12 @@ def test_a_hint_that_says_less_than_is_known_to_be_published_is_not_believed(add
     remove(address, 6, 7)
     hint(address, '{"version": 5}')
     assert tables.open_table(address).version == 5
-    version_files.forget_seen()
+    address.root.memory.clear()
     assert tables.open_table(address, at_least=8).version == 8
 
 
 def test_a_missing_dataset_has_no_newest_version(tmp_path: Path) -> None:
-    assert newest_local_version(str(tmp_path / "none")) is None
+    assert newest_local_version(normalize_root(tmp_path).table("none")) is None
 
 
 def test_evidence_names_the_version_file(address: Address) -> None:

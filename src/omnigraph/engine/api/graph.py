@@ -281,9 +281,8 @@ class Graph(Upkeep):
     # --- lifetime --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of open files; every handle of this graph that came from the same `open` is closed."""
-        self._core.closed.set()
-        self._core.tables.clear()
+        """Let go of open files and of all memory; every handle that came from the same `open` is closed."""
+        self._core.close()
 
     def __enter__(self) -> Graph:
         return self

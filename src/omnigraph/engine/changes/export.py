@@ -22,10 +22,10 @@ from omnigraph.storage.lance.tables import TableHandle, quote
 _BATCH_ROWS = 8_192
 # Lance sorts whole rows in memory and is then twice as fast; a larger table has only its ids sorted, and its rows taken
 # in that order, many at a time because each take has a fixed cost.
-_SORT_BYTES = 256 << 20
+_SORT_PART, _LEAST_SORTED, _MOST_SORTED = 1 / 32, 16 << 20, 256 << 20
 _TAKE_ROWS = 65_536
-_TAKE_BYTES = 64 << 20
-_BLOB_BYTES = 32 << 20
+_TAKE_PART, _LEAST_TAKEN, _MOST_TAKEN = 1 / 128, 4 << 20, 64 << 20
+_BLOB_PART, _LEAST_BLOBS, _MOST_BLOBS = 1 / 256, 4 << 20, 32 << 20
 _TEXT_WIDTH = 48
 _ROW_ID = "_rowid"
 
@@ -83,8 +83,9 @@ def export_rows(
     bounds = [f"id {sign} {quote(end)}" for sign, end in ((">=", low), ("<", high)) if end is not None]
     inside = " AND ".join(bounds) or None
     count = table.count_rows(inside) if inside is not None else entry.row_count
+    together = view.tables.memory.share(_BLOB_PART, least=_LEAST_BLOBS, most=_MOST_BLOBS)
     for batch in _by_id(table, stored, inside, row_count=count, width=_row_width(info)):
-        for part in _slices(batch, blobs):
+        for part in _slices(batch, blobs, together):
             yield _rows(info, table, part, physical)
 
 
@@ -105,12 +106,14 @@ def _by_id(
     table: TableHandle, stored: list[str], inside: str | None, *, row_count: int, width: int
 ) -> Iterator[pa.RecordBatch]:
     """Every row in ascending byte order of its id, with its row id; blobs as descriptors."""
-    if row_count * width <= _SORT_BYTES:
+    memory = table.address.root.memory
+    if row_count * width <= memory.share(_SORT_PART, least=_LEAST_SORTED, most=_MOST_SORTED):
         yield from table.batches([*stored, _ROW_ID], inside, batch_size=_BATCH_ROWS, order_by=["id"])
         return
     keys = table.scan(["id", _ROW_ID], inside)
     ordered = keys[_ROW_ID].take(pc.sort_indices(keys["id"])).combine_chunks()
-    size = max(1, min(_TAKE_ROWS, _TAKE_BYTES // width))
+    taken = memory.share(_TAKE_PART, least=_LEAST_TAKEN, most=_MOST_TAKEN)
+    size = max(1, min(_TAKE_ROWS, taken // width))
     for start in range(0, len(ordered), size):
         chunk = ordered.slice(start, size)
         rows = table.take_rows(chunk, stored)
@@ -123,8 +126,8 @@ def _row_width(info: TableType) -> int:
     return structural + sum(4 * kind.dim if kind.dim is not None else _TEXT_WIDTH for kind in info.properties.values())
 
 
-def _slices(batch: pa.RecordBatch, blobs: list[str]) -> Iterator[pa.RecordBatch]:
-    """Parts of a batch whose blobs fit in memory together; at least one row each."""
+def _slices(batch: pa.RecordBatch, blobs: list[str], most: int) -> Iterator[pa.RecordBatch]:
+    """Parts of a batch whose blobs have at most so many bytes together; at least one row each."""
     total = np.zeros(batch.num_rows, np.int64)
     for column in blobs:
         sizes = pc.struct_field(batch.column(column), "size").cast(pa.int64())
@@ -133,7 +136,7 @@ def _slices(batch: pa.RecordBatch, blobs: list[str]) -> Iterator[pa.RecordBatch]
     start = 0
     while start < batch.num_rows:
         before = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + _BLOB_BYTES, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
         stop = min(stop, start + _BATCH_ROWS)
         yield batch.slice(start, stop - start)
         start = stop

@@ -101,7 +101,7 @@ def cleanup(
     live = needs.states.values() if confirm else ()
     gone = sum((trim_manifest(store.root, state.branch, keep=1) for state in live), Reclaimed())
     core.tables.clear()
-    tables.forget_cached()
+    tables.forget_cached(store.root)
     seconds = None if policy.older_than is None else int(policy.older_than.total_seconds())
     return CleanupReport(policy.keep, seconds, confirm, tuple(datasets), tuple(orphans), gone.versions, gone.bytes)
 

@@ -28,7 +28,6 @@ from omnigraph.compiler.ir.ops import (
     ShortestPath,
     Sort,
 )
-from omnigraph.engine.read.columns.allocation import reuse_freed_arrays
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import expand, expand_test
@@ -40,8 +39,6 @@ from omnigraph.engine.read.shape.aggregate import aggregate
 from omnigraph.engine.read.shape.numbering import number
 from omnigraph.engine.read.shape.order import order
 from omnigraph.engine.read.shape.project import project, result_table
-
-reuse_freed_arrays()
 
 
 def execute(run: Run, plan: ReadPlan, known: Outline | None = None) -> pa.Table:
@@ -85,7 +82,7 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
         case NodeScan():
             return scan(run, frame, op, live, exists=exists)
         case Expand(source=source):
-            return expand(run, present(frame, (source,)), op, live)
+            return expand(run, present(frame, (source,)), op, live, exists=exists)
         case ExpandTest(link):
             return expand_test(run, present(frame, (link.tail, link.head)), op)
         case Filter(condition):

@@ -47,10 +47,11 @@ class ReadCall:
 
 def run_query(view: View, call: ReadCall) -> Result:
     """The rows of a read at one view, computed in this process."""
-    compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
+    memory = view.tables.memory
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=memory)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     found = planned(view, compiled, bindings.params)
-    budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
+    budget = Budget(limits_from() if call.limits is None else call.limits, memory=memory, cancel=call.cancel)
     run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
     table = execute(run, found.plan, found.outline)
     run.profile.close()
@@ -60,7 +61,7 @@ def run_query(view: View, call: ReadCall) -> Result:
 
 def explain_query(view: View, call: ReadCall) -> Explanation:
     """The plan a read would run at one view; parameters are optional here."""
-    compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=view.tables.memory)
     from omnigraph.engine.read.search.access_paths import search_paths  # the only user
 
     values = {} if call.params is None else compiled.bind(call.params)

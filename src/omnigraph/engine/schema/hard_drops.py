@@ -42,7 +42,7 @@ def reclaim_dropped(core: Core, plan: Plan, done: Committed) -> None:
     except OmnigraphError as error:
         _log.warning("data dropped by commit %s is still on disk: %s", done.commit.graph_commit_id, error)
     core.tables.clear()
-    tables.forget_cached()
+    tables.forget_cached(core.store.root)
 
 
 def _key_of(step: DropType | DropProperty) -> str:

@@ -76,6 +76,11 @@ class Core:
         """What a write may spend on a branch that moves, with what its caller asked for."""
         return Budget.of(self.store.settings, attempts)
 
+    def close(self) -> None:
+        """Refuse everything from now on, and let go of all memory."""
+        self.closed.set()
+        self.store.memory.close()
+
     def require_open(self) -> None:
         if self.closed.is_set():
             raise BadRequest("this graph handle is closed; open the graph again")

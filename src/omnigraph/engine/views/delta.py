@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.values.equality import differing_rows
 from omnigraph.engine.views.view import OpenTables
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, blob_columns, is_blob
 from omnigraph.storage.lance.tables import TableHandle, list_refs, open_table
 from omnigraph.storage.lance.version_tree import ROW_ID, UPDATED, changes_along, common_ancestor, fresh_row_count
@@ -92,7 +93,14 @@ def row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
     """The rows in which a published version differs from another one of the same table."""
     if (old.location, old.ref, old.version) == (new.location, new.ref, new.version):
         return _nothing(tables.get(old))
-    return tables.deltas.get(old, new, lambda: _row_delta(tables, old, new))
+    deltas = tables.memory.cache(_DELTAS)
+    return deltas.get_or_build((tables.canonical, old, new), lambda: _row_delta(tables, old, new))
+
+
+# A preview before a merge, or the next page of the same commit, asks for what was worked out a moment ago.
+_DELTAS: CacheKind[RowDelta] = CacheKind(
+    "deltas", lambda delta: delta.nbytes, share=1 / 16, largest=1.0, entries=16, by_name=True
+)
 
 
 def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:

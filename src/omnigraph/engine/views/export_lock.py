@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.storage.base.store import Store
@@ -45,7 +46,7 @@ class ExportLock:
             raise _taken()
 
 
-_cuts: dict[str, ExportLock] = {}
+_cuts: WeakValueDictionary[str, ExportLock] = WeakValueDictionary()
 _cuts_lock = threading.Lock()
 
 

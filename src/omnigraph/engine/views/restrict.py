@@ -9,37 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
-from threading import Lock
+from typing import TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.engine.values.arrow import table_types
 from omnigraph.engine.views.view import View
 from omnigraph.errors import PolicyFailed
+from omnigraph.memory.cache import CacheKind
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.manifest.snapshot import TableIdentity
 
-_REMEMBERED = 256
-_catalogs: dict[tuple[str, Visibility], tuple[Catalog, Mapping[str, frozenset[str]]]] = {}
-_lock = Lock()
+_Shown: TypeAlias = tuple[Catalog, Mapping[str, frozenset[str]]]
+
+_CATALOGS: CacheKind[_Shown] = CacheKind("restricted catalogs", lambda shown: 64 << 10, entries=256)
 
 
 def restricted(view: View, visibility: Visibility) -> View:
     """The view as this reader sees it; PolicyFailed when the rules name what the schema does not have."""
-    catalog, masked = _catalog(view.catalog, visibility)
+    catalog, masked = _catalog(view, visibility)
     shown = {TableIdentity(info.type_id, info.incarnation_id) for info in table_types(catalog).values()}
     entries = {key: entry for key, entry in view.snapshot.entries.items() if entry.identity in shown}
     return replace(view, snapshot=replace(view.snapshot, entries=entries), catalog=catalog, masked=masked)
 
 
-def _catalog(catalog: Catalog, visibility: Visibility) -> tuple[Catalog, Mapping[str, frozenset[str]]]:
-    key = (catalog.ir_hash, visibility)
-    with _lock:
-        found = _catalogs.get(key)
-        if found is None:
-            if len(_catalogs) >= _REMEMBERED:
-                _catalogs.clear()
-            found = _catalogs[key] = (_visible(catalog, visibility), masks_of(catalog, visibility))
-        return found
+def _catalog(view: View, visibility: Visibility) -> _Shown:
+    catalogs, whole = view.tables.memory.cache(_CATALOGS), view.catalog
+    return catalogs.get_or_build(
+        (whole.ir_hash, visibility), lambda: (_visible(whole, visibility), masks_of(whole, visibility))
+    )
 
 
 def _visible(catalog: Catalog, visibility: Visibility) -> Catalog:

@@ -2,66 +2,51 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.values.arrow import PROPERTY_ID, TableType, property_names, row_schema
-from omnigraph.engine.views.recent import Recent
 from omnigraph.engine.views.table_tasks import NoTasks, TableTasks
 from omnigraph.errors import NotFound, OmnigraphError
+from omnigraph.memory.budget import MemoryBudget
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.errors import Missing
 from omnigraph.storage.base.layout import Root
-from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.tables import TableHandle, open_table
 from omnigraph.storage.manifest.snapshot import Snapshot, TableEntry, TableIdentity
 
-if TYPE_CHECKING:
-    from omnigraph.engine.views.delta import RowDelta
-
-_OPEN_TABLES = 256
+_OPEN: CacheKind[TableHandle] = CacheKind("open tables", lambda handle: 64 << 10, entries=256, by_name=True)
 _PROPERTY_ID = PROPERTY_ID.encode()
-
-_Key = tuple[str, str | None, int, VersionEvidence]
 
 
 class OpenTables:
-    """Datasets opened at exact versions, shared by every view of one graph handle; the oldest are forgotten."""
+    """Datasets opened at exact versions, shared by every view of one graph; what is unused longest is forgotten."""
 
     def __init__(self, root: Root, distribute_rows: int | None = None, tasks: TableTasks | None = None) -> None:
         self.root = root
         self.distribute_rows = distribute_rows
         self.tasks: TableTasks = NoTasks() if tasks is None else tasks
         self.canonical = root.canonical
-        self._lock = threading.Lock()
-        self._open: OrderedDict[_Key, TableHandle] = OrderedDict()
-        self.deltas: Recent[RowDelta] = Recent()
-        self.facts: dict[tuple[int, int], Any] = {}  # what reads have found out about entries, see `Entities`
+        self._open = root.memory.cache(_OPEN)
+
+    @property
+    def memory(self) -> MemoryBudget:
+        """What the graph keeps in memory."""
+        return self.root.memory
 
     def get(self, entry: TableEntry) -> TableHandle:
         """The dataset behind an entry; an exact version never changes, so an open one stays right."""
-        key = (entry.location, entry.ref, entry.version, entry.evidence)
-        with self._lock:
-            known = self._open.get(key)
-            if known is not None:
-                self._open.move_to_end(key)
-                return known
-        opened = open_table(entry.address(self.root), entry.version, missing=_when_missing(self.root, entry))
-        with self._lock:
-            self._open[key] = opened
-            while len(self._open) > _OPEN_TABLES:
-                self._open.popitem(last=False)
-        return opened
+        key = (self.canonical, entry.location, entry.ref, entry.version, entry.evidence)
+        known = self._open.get(key)
+        if known is None:
+            known = open_table(entry.address(self.root), entry.version, missing=_when_missing(self.root, entry))
+            self._open.put(key, known)
+        return known
 
     def clear(self) -> None:
-        """Forget everything: the graph was re-created, or a branch of it was."""
-        self.deltas.clear()
-        self.facts.clear()
-        with self._lock:
-            self._open.clear()
+        """Forget what may have changed its meaning: the graph was re-created, or a branch of it was."""
+        self.memory.forget_names()
 
 
 def _when_missing(root: Root, entry: TableEntry) -> Missing:

@@ -63,16 +63,16 @@ def _compile_first(core: Core, call: MutationCall) -> tuple[Catalog, CompiledQue
     """Compile before touching storage; only a mismatch with the schema known so far asks for the newest one."""
     known = core.schemas.latest
     try:
-        return known, _compile(call, known)
+        return known, _compile(core, call, known)
     except TypeCheckError as error:
         newest = core.schemas.of(core.state(call.branch)).catalog if error.code != "T28" else known
         if newest.ir_hash == known.ir_hash:
             raise
-        return newest, _compile(call, newest)
+        return newest, _compile(core, call, newest)
 
 
-def _compile(call: MutationCall, catalog: Catalog) -> CompiledQuery:
-    return compile_query(call.source, catalog, call.name, mutation=True)
+def _compile(core: Core, call: MutationCall, catalog: Catalog) -> CompiledQuery:
+    return compile_query(call.source, catalog, call.name, mutation=True, memory=core.store.memory)
 
 
 class _Work:
@@ -106,7 +106,7 @@ class _Work:
 
     def _plan(self, catalog: Catalog) -> MutationPlan:
         if catalog.ir_hash != self._catalog.ir_hash:
-            self._catalog, self._compiled = catalog, _compile(self.call, catalog)
+            self._catalog, self._compiled = catalog, _compile(self.core, self.call, catalog)
         plan = self._compiled.plan
         assert isinstance(plan, MutationPlan)
         return plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,7 @@ from omnigraph.pipeline.analytics.kernels import Floats, Pairs
 # What one edge and one node take while an algorithm runs on arrays; from the peak of the hungriest one.
 _EDGE_BYTES = 96
 _NODE_BYTES = 96
-_MEMORY_SHARE = 2  # one half of the machine
+_LEAST_BYTES = 256 << 20  # a graph that keeps little may still be analysed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,8 @@ class Selection:
 
     @property
     def fits(self) -> bool:
-        """Whether this machine has enough memory to run it in this process."""
-        return self.memory * _MEMORY_SHARE <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        """Whether this graph may use enough memory to run it in this process."""
+        return self.memory <= self.view.tables.memory.share(1.0, least=_LEAST_BYTES)
 
     def _rows(self, infos: Sequence[NodeType | EdgeType]) -> int:
         return sum(entry.row_count for info in infos if (entry := self.view.find(info)) is not None)

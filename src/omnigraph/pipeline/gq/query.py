@@ -34,10 +34,11 @@ from omnigraph.pipeline.spark.session import spark_session, without_warnings
 
 def query_on_spark(view: View, call: ReadCall, session: Any = None) -> Result:
     """The rows of a read at one view, computed by Spark; the answer is the engine's."""
-    compiled = compile_query(call.source, view.catalog, call.name, mutation=False)
+    memory = view.tables.memory
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=memory)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     plan = plan_for(view, compiled, bindings.params)
-    budget = Budget(limits_from() if call.limits is None else call.limits, cancel=call.cancel)
+    budget = Budget(limits_from() if call.limits is None else call.limits, memory=memory, cancel=call.cancel)
     run = Run(view, bindings, budget, frame_leaf, call.embedder, node_ids=call.node_ids)
     table = _execute(spark_session() if session is None else session, run, plan)
     return Result(compiled.name, view.branch, view.version, view.head, table, Explanation(plan))

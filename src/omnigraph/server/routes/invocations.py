@@ -10,6 +10,7 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery
+from omnigraph.memory.budget import MemoryBudget
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, matching, precondition, refuse_precondition
@@ -84,14 +85,13 @@ async def _visible_queries(exchange: Exchange, queries: list[StoredQuery], branc
     visibility = exchange.visibility(branch)
     if visibility is None:
         return queries
-    graph = exchange.graph.handle.with_visibility(visibility)
-    catalog = await exchange.read(lambda _: graph.view().catalog)
-    return [stored for stored in queries if _compiles(stored, catalog)]
+    view = await exchange.read(lambda _: exchange.graph.handle.with_visibility(visibility).view())
+    return [stored for stored in queries if _compiles(stored, view.catalog, view.tables.memory)]
 
 
-def _compiles(stored: StoredQuery, catalog: Catalog) -> bool:
+def _compiles(stored: StoredQuery, catalog: Catalog, memory: MemoryBudget) -> bool:
     try:
-        compile_query(stored.source, catalog, stored.name)
+        compile_query(stored.source, catalog, stored.name, memory=memory)
     except CompileError:
         return False
     return True

@@ -155,5 +155,6 @@ def gates_for(root: str) -> Gates:
         return _registry.setdefault(root, Gates())
 
 
-_registry: dict[str, Gates] = {}
+# Gates that nobody holds are free, so new ones are as good.
+_registry: WeakValueDictionary[str, Gates] = WeakValueDictionary()
 _registry_guard = threading.Lock()

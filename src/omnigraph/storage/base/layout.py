@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from omnigraph.errors import BadRequest
 from omnigraph.ids import fnv1a64
+from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget, worker_budget
 
 MANIFEST = "__manifest"
 RECOVERY_DIR = "__recovery"
@@ -33,10 +34,17 @@ _LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A normalized graph root; `options` are the storage options of an object store, sorted pairs."""
+    """A normalized graph root; `options` are the storage options of an object store, sorted pairs.
+
+    `memory` is that of the graph opened here; it says nothing about where the graph is, and stays in this process.
+    """
 
     uri: str
     options: tuple[tuple[str, str], ...] = ()
+    memory: MemoryBudget = field(default=NOTHING_KEPT, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _received, (self.uri, self.options)
 
     @property
     def is_local(self) -> bool:
@@ -60,6 +68,11 @@ class Root:
 
     def manifest(self, branch: str | None = None) -> Address:
         return Address(self, MANIFEST, branch)
+
+
+def _received(uri: str, options: tuple[tuple[str, str], ...]) -> Root:
+    """A root that another process has sent."""
+    return Root(uri, options, worker_budget())
 
 
 @dataclass(frozen=True, slots=True)

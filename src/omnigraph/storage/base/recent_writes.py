@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 _REMEMBERED = 1_024
 _MOST_IDS = 4_096
@@ -20,7 +21,7 @@ class _Commit:
     changes: Changes
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class RecentWrites:
     """Commits by their ids, which no other commit will ever have, whatever becomes of graphs and branches."""
 
@@ -58,5 +59,5 @@ def recent_writes_of(root: str) -> RecentWrites:
         return _registry.setdefault(root, RecentWrites())
 
 
-_registry: dict[str, RecentWrites] = {}
+_registry: WeakValueDictionary[str, RecentWrites] = WeakValueDictionary()
 _registry_guard = threading.Lock()

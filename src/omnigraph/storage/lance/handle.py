@@ -209,7 +209,7 @@ class TableHandle:
     def latest_version(self) -> int:
         """The newest version of this lineage right now; one cheap probe, never cached."""
         with self._translated():
-            known = newest_local_version(self.address.uri) if self.address.root.is_local else None
+            known = newest_local_version(self.address) if self.address.root.is_local else None
             return int(self.dataset.latest_version) if known is None else known
 
     def transaction(self, version: int | None = None) -> TransactionInfo | None:

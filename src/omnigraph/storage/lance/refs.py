@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from omnigraph.errors import Corrupt, StorageError
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.layout import Address, Root, ref_file
 from omnigraph.storage.base.objects import Objects, open_objects
 from omnigraph.storage.lance.handle import TableHandle
 
 _LIST_ATTEMPTS = 3
+_CLIENTS: CacheKind[Objects] = CacheKind("object store clients", lambda client: 64 << 10, entries=16)
 
 Identifier = tuple[tuple[int, str], ...]
 """Lance's branch identifier; () is main. It differs between a ref and its re-created namesake."""
@@ -72,9 +73,8 @@ def delete_ref(trunk: TableHandle, name: str) -> None:
         trunk.dataset.branches.delete(name)
 
 
-@lru_cache(maxsize=16)
 def _objects(root: Root) -> Objects:
-    return open_objects(root)
+    return root.memory.cache(_CLIENTS).get_or_build(root, lambda: open_objects(root))
 
 
 def _ref(name: str, raw: dict[str, Any]) -> Ref:

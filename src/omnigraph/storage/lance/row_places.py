@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.memory.cache import Cache, CacheKind
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.row_id_sequence import Ids, Run, Scattered, parse_sequence
 
 # Shorter lists of scattered row ids come from small replacements and are not worth a search each.
 _LONG_LIST = 1 << 16
-_REMEMBERED = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,22 @@ class RowPlaces:
         self.only = runs[0] if len(runs) == 1 and not scattered else None
         """The run that has every row, and its file; None when there are more."""
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory the places take, but for the long lists, which are remembered by themselves."""
+        return int(len(self._runs) * 512 + self._elsewhere.nbytes)
+
     @classmethod
     def of(cls, table: TableHandle) -> RowPlaces | None:
         """The places in a table on this machine; None where the descriptions do not tell them."""
         if not table.address.root.is_local:
             return None
-        listed = []
+        listed, known = [], table.address.root.memory.cache(_LISTS)
         for described in (fragment.metadata for fragment in table.dataset.get_fragments()):
             if len(described.files) != 1 or described.overlays:
                 return None
             file = _file(table, described)
-            rows = _listed(file, described)
+            rows = _listed(known, file, described)
             if rows is None:
                 return None
             listed.append((file, rows))
@@ -132,12 +137,19 @@ def _file(table: TableHandle, described: Any) -> DataFile:
     )
 
 
-_LISTS: dict[tuple[str, int], tuple[Run, ...] | Scattered] = {}
+_Listed: TypeAlias = tuple[Run, ...] | Scattered
 
 
-def _listed(file: DataFile, described: Any) -> tuple[Run, ...] | Scattered | None:
+def _listed_bytes(rows: _Listed) -> int:
+    return 256 * len(rows) if isinstance(rows, tuple) else int(rows.ids.nbytes + rows.offsets.nbytes)
+
+
+_LISTS: CacheKind[_Listed] = CacheKind("row ids of fragments", _listed_bytes, share=1 / 16)
+
+
+def _listed(cache: Cache[_Listed], file: DataFile, described: Any) -> _Listed | None:
     """The row ids of a fragment; they never change, and a long list takes time, so each is looked at once."""
-    known = _LISTS.get((file.path, described.id))
+    known = cache.get((file.path, described.id))
     if known is None:
         content = None if described.row_id_meta is None else described.row_id_meta.asdict().get("Inline")
         if content is None:
@@ -146,7 +158,5 @@ def _listed(file: DataFile, described: Any) -> tuple[Run, ...] | Scattered | Non
             known = parse_sequence(bytes(content), file.rows)
         except ValueError:
             return None
-        if len(_LISTS) >= _REMEMBERED:
-            _LISTS.clear()
-        _LISTS[file.path, described.id] = known
+        cache.put((file.path, described.id), known)
     return known

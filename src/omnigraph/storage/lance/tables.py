@@ -15,10 +15,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
-# isort: off
-import omnigraph.storage.lance.pandas_later  # noqa: F401  # before lance makes its first array
-
-# isort: on
 import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation, Transaction
@@ -27,6 +23,7 @@ from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction
 
 from omnigraph.errors import OmnigraphError, StorageError
+from omnigraph.memory.budget import Library, MemoryBudget
 from omnigraph.storage.base.errors import (
     Missing,
     brief,
@@ -38,7 +35,7 @@ from omnigraph.storage.base.errors import (
     translated,
 )
 from omnigraph.storage.base.failpoints import hit
-from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.lance import index_segments
 from omnigraph.storage.lance.bases import misplaced, relocated
 from omnigraph.storage.lance.columns import PRIMARY_KEY, key_field
@@ -70,8 +67,6 @@ __all__ = [
 ]  # fmt: skip
 
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
-_TABLE_INDEX_CACHE = 1 << 30
-_TABLE_METADATA_CACHE = 256 << 20
 _BLOCK_BYTES = 32 << 10
 _OVERTAKEN_ATTEMPTS = 8
 
@@ -100,7 +95,7 @@ def open_table(
         handle.missing = missing
         return handle
     for remaining in reversed(range(_OVERTAKEN_ATTEMPTS)):
-        newest = newest_local_version(address.uri, at_least=at_least) if address.root.is_local else None
+        newest = newest_local_version(address, at_least=at_least) if address.root.is_local else None
         try:
             with translated(address.uri):
                 return _opened(address, newest, shared=not control or newest is not None)
@@ -117,9 +112,9 @@ def open_data_file(path: str, columns: Sequence[str] | None = None) -> Any:
         return LanceFileReader(path, columns=None if columns is None else list(columns))
 
 
-def forget_cached() -> None:
+def forget_cached(root: Root) -> None:
     """Start over with empty caches: versions that were reclaimed must not be served from memory."""
-    _table_session.cache_clear()
+    root.memory.drop_library(_LANCE)
 
 
 def dataset_exists(address: Address) -> bool:
@@ -356,9 +351,14 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
 # --- inside ------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _table_session() -> Any:
-    return _SESSION(index_cache_size_bytes=_TABLE_INDEX_CACHE, metadata_cache_size_bytes=_TABLE_METADATA_CACHE)
+def _table_session(memory: MemoryBudget) -> Any:
+    return _SESSION(
+        index_cache_size_bytes=memory.share(1 / 8, most=1 << 30),
+        metadata_cache_size_bytes=memory.share(1 / 32, most=256 << 20),
+    )
+
+
+_LANCE: Library[Any] = Library("lance", _table_session, lambda session: int(session.size_bytes()))
 
 
 @lru_cache(maxsize=1)
@@ -370,7 +370,8 @@ def _control_session() -> Any:
 def _opened(address: Address, version: int | None, *, shared: bool) -> TableHandle:
     if version is not None and address.root.is_local:
         refuse_truncated(address.uri, version)  # lance panics, and prints where in its source
-    return TableHandle(address, _open(address, version, _table_session() if shared else _control_session()))
+    session = address.root.memory.library(_LANCE) if shared else _control_session()
+    return TableHandle(address, _open(address, version, session))
 
 
 def _open(address: Address, version: int | None, session: Any) -> LanceDataset:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from omnigraph.errors import Corrupt, StorageError
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import ObjectInfo, Objects
 from omnigraph.storage.lance.evidence import VersionEvidence
@@ -26,9 +25,9 @@ _LATE_HINT_NS = 500_000_000
 # Versions that others may be committing on stay for twice as long (`trim`).
 LONG_COMMIT_SECONDS = 2.5
 
-# The newest version this process has seen per directory: a hint that says less is not believed.
-_seen: dict[tuple[str, int], int] = {}
-_seen_lock = threading.Lock()
+# The newest version that was seen in a directory: a hint that says less is not believed.
+_HINTS: CacheKind[int] = CacheKind("version hints", lambda version: 512, entries=256)
+_SEEN: CacheKind[int] = CacheKind("newest versions", lambda version: 256, entries=16_384)
 
 
 def version_evidence(objects: Objects, address: Address, version: int) -> VersionEvidence:
@@ -72,35 +71,37 @@ class FileIdentity:
     size: int
 
 
-def newest_local_file(directory: str) -> FileIdentity | None:
+def newest_local_file(address: Address) -> FileIdentity | None:
     """The file of the newest version of a local dataset, or None when only opening it can tell."""
-    version = newest_local_version(directory)
-    found = None if version is None else _stat(f"{directory}/_versions/{_v2_name(version)}")
+    version = newest_local_version(address)
+    found = None if version is None else _stat(f"{address.uri}/_versions/{_v2_name(version)}")
     if version is None or found is None:
         return None
     return FileIdentity(version, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-def newest_local_version(directory: str, *, at_least: int = 0) -> int | None:
+def newest_local_version(address: Address, *, at_least: int = 0) -> int | None:
     """The newest version of a local dataset in constant time, or None when only a listing can tell.
 
     Lance lists the whole version directory (4 ms at 10,000 versions). Versions are numbered without gaps at the
     top, so it is enough to start from the hint that lance leaves beside them and to walk up while files exist.
     """
+    directory = address.uri
     versions = f"{directory}/_versions"
     hint, here = _read_hint(directory), _stat(versions)
-    start = None if hint is None else _version_in(hint.text)
+    start = None if hint is None else _remembered_version(address, hint.text)
     named = None if start is None else _stat(f"{versions}/{_v2_name(start)}")
     if here is None or hint is None or start is None or named is None:
         return None
     if hint.written_ns - named.st_mtime_ns > _LATE_HINT_NS:
         return None
     newest = _climb(versions, start)
-    place = (directory, here.st_ino)
-    with _seen_lock:
-        if newest < max(at_least, _seen.get(place, 0)):
-            return None
-        _seen[place] = newest
+    seen, place = address.root.memory.cache(_SEEN), (directory, here.st_ino)
+    before = seen.get(place) or 0
+    if newest < max(at_least, before):
+        return None
+    if newest > before:
+        seen.put(place, newest)
     return newest
 
 
@@ -154,19 +155,23 @@ def _read_hint(directory: str) -> _Hint | None:
         return None
 
 
-@lru_cache(maxsize=256)
+def _remembered_version(address: Address, hint: bytes) -> int | None:
+    """What a hint says; asked before every read, and the text is mostly the one of last time."""
+    hints = address.root.memory.cache(_HINTS)
+    known = hints.get(hint)
+    if known is None:
+        known = _version_in(hint)
+        if known is not None:
+            hints.put(hint, known)
+    return known
+
+
 def _version_in(hint: bytes) -> int | None:
     try:
         version = int(json.loads(hint)["version"])
     except (ValueError, KeyError, TypeError):
         return None
     return version if version >= 1 else None
-
-
-def forget_seen() -> None:
-    """Drop what this process has seen; for tests."""
-    with _seen_lock:
-        _seen.clear()
 
 
 def _climb(versions: str, start: int) -> int:

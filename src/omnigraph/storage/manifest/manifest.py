@@ -7,12 +7,11 @@ the content of an exact version never changes.
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, ReadSetChanged, StorageError
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import Identifier, Ref, read_ref
@@ -22,20 +21,19 @@ from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.manifest.scan import scan_manifest
 from omnigraph.storage.manifest.stamp import check_stamp
-from omnigraph.storage.manifest.tips import forget_tips, open_tip
-from omnigraph.storage.manifest.trimmed import forget_scanned, rebuild_state
+from omnigraph.storage.manifest.tips import open_tip
+from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
-    "CACHED_STATES", "Decision", "Loaded", "ManifestState", "advance", "cached_states", "carry_over",
-    "compact_manifest", "compaction_due", "decode_state", "fold", "forget_decoded", "load", "load_version", "newest",
-    "peek", "publish_rows", "refresh", "refs", "stage_genesis",
+    "Decision", "Loaded", "ManifestState", "advance", "carry_over", "compact_manifest", "compaction_due",
+    "decode_state", "fold", "load", "load_version", "newest", "peek", "publish_rows", "refresh", "refs",
+    "stage_genesis",
 ]  # fmt: skip
 
 _log = logging.getLogger("omnigraph.storage")
 
-CACHED_STATES = 64
-_CACHED_BYTES = 256 << 20
 _BYTES_PER_COMMIT = 256  # what a commit takes once its lineage has been read
+_BYTES_PER_TABLE = 1 << 10
 _IDENTIFIER_ATTEMPTS = 8
 _TRIMMED_ATTEMPTS = 8
 _COMPACT_AT_FRAGMENTS = 16
@@ -144,7 +142,7 @@ def advance(loaded: Loaded, rows: Iterable[ManifestRow], landed: Landed) -> Mani
     state = loaded.state
     if landed.exact:
         folded = fold(state, rows, landed.version)
-        _remember(_key(landed.handle, state.branch, state.identifier), folded)
+        _remember(landed.handle, folded)
         return folded
     return _state_of(landed.handle, state.branch, state.identifier)
 
@@ -186,7 +184,7 @@ def carry_over(state: ManifestState, compacted: TableHandle) -> None:
             return  # somebody published in between
     snapshot = replace(state.snapshot, manifest_version=compacted.version)
     same = replace(state, version=compacted.version, snapshot=snapshot)
-    _remember(_key(compacted, state.branch, state.identifier), same)
+    _remember(compacted, same)
 
 
 def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifier]:
@@ -205,11 +203,11 @@ def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifie
 
 
 def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -> ManifestState:
-    key = _key(handle, branch, identifier)
-    state = _recall(key)
+    states, key = handle.address.root.memory.cache(_STATES), _key(handle, branch, identifier)
+    state = states.get(key)
     if state is None:
         state = decode_state(scan_manifest(handle), branch=branch, version=handle.version, identifier=identifier)
-        _remember(key, state)
+        states.put(key, state)
     return state
 
 
@@ -226,9 +224,15 @@ def _check_incarnation(state: ManifestState, *, allow_sealed: bool) -> None:
 # --- decoded versions ----------------------------------------------------------------------------
 
 _StateKey = tuple[str, str | None, Identifier, int, str]
-_states: OrderedDict[_StateKey, ManifestState] = OrderedDict()
-_sizes: dict[_StateKey, int] = {}
-_states_lock = threading.Lock()
+
+
+def _state_bytes(state: ManifestState) -> int:
+    # Folded states share most of their memory; counting it for each of them only evicts a little early.
+    tables = len(state.registrations) + len(state.published)
+    return tables * _BYTES_PER_TABLE + len(state.lineage) * _BYTES_PER_COMMIT + int(state.aborts.nbytes)
+
+
+_STATES: CacheKind[ManifestState] = CacheKind("manifests", _state_bytes, share=1 / 8, largest=1.0, entries=64)
 
 
 def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _StateKey:
@@ -236,33 +240,5 @@ def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _St
     return handle.address.uri, branch, identifier, handle.version, handle.stamp
 
 
-def forget_decoded() -> None:
-    """Drop every decoded version; only costs time. For tests and for measuring."""
-    forget_tips()
-    with _states_lock:
-        _states.clear()
-        _sizes.clear()
-    forget_scanned()
-
-
-def cached_states() -> int:
-    """How many decoded versions are remembered."""
-    return len(_states)
-
-
-def _recall(key: _StateKey) -> ManifestState | None:
-    with _states_lock:
-        state = _states.get(key)
-        if state is not None:
-            _states.move_to_end(key)
-        return state
-
-
-def _remember(key: _StateKey, state: ManifestState) -> None:
-    with _states_lock:
-        _states[key] = state
-        _states.move_to_end(key)
-        # Folded states share most of their memory; counting it for each of them only evicts a little early.
-        _sizes[key] = len(state.lineage) * _BYTES_PER_COMMIT + state.aborts.nbytes
-        while len(_states) > CACHED_STATES or (len(_states) > 1 and sum(_sizes.values()) > _CACHED_BYTES):
-            _sizes.pop(_states.popitem(last=False)[0])
+def _remember(handle: TableHandle, state: ManifestState) -> None:
+    handle.address.root.memory.cache(_STATES).put(_key(handle, state.branch, state.identifier), state)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-
 from omnigraph.errors import Corrupt
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.version_files import FileIdentity, hinted_version, newest_local_file
 
-_KEPT = 64
-
-_tips: OrderedDict[str, tuple[FileIdentity, TableHandle]] = OrderedDict()
-_lock = threading.Lock()
+_TIPS: CacheKind[tuple[FileIdentity, TableHandle]] = CacheKind("newest manifests", lambda tip: 64 << 10, entries=64)
 
 
 def open_tip(address: Address) -> TableHandle:
@@ -23,32 +18,17 @@ def open_tip(address: Address) -> TableHandle:
     Storage is asked every time which file is newest. Opening that file costs a millisecond, asking some microseconds;
     a version file never changes, so the same file means the same content. On an object store it is always opened.
     """
-    found = newest_local_file(address.uri) if address.root.is_local else None
+    found = newest_local_file(address) if address.root.is_local else None
     if found is None:
         return _opened(address)
-    with _lock:
-        known = _tips.get(address.uri)
-        if known is not None and known[0] == found:
-            _tips.move_to_end(address.uri)
-            return known[1]
+    tips = address.root.memory.cache(_TIPS)
+    known = tips.get(address.uri)
+    if known is not None and known[0] == found:
+        return known[1]
     handle = _opened(address)
     if handle.version == found.version:
-        _keep(address.uri, found, handle)
+        tips.put(address.uri, (found, handle))
     return handle
-
-
-def forget_tips() -> None:
-    """Drop every open tip; only costs time."""
-    with _lock:
-        _tips.clear()
-
-
-def _keep(uri: str, found: FileIdentity, handle: TableHandle) -> None:
-    with _lock:
-        _tips[uri] = (found, handle)
-        _tips.move_to_end(uri)
-        while len(_tips) > _KEPT:
-            _tips.popitem(last=False)
 
 
 def _opened(address: Address) -> TableHandle:

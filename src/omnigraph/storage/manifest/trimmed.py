@@ -7,14 +7,13 @@ of those, the last version before every change is kept. So no version in between
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt, HistoricalVersionReclaimed, StorageError
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import existing_versions
@@ -27,11 +26,9 @@ from omnigraph.storage.manifest.scan import CREATED_AT, SCAN_COLUMNS
 
 _CHANGED_AT = "_row_last_updated_at_version"
 _ACCEPTED = ("table", "graph_schema")
-_SCANS = 2
 _TRIMMED_ATTEMPTS = 8
 
-_scans: OrderedDict[tuple[str, int, str], pa.Table] = OrderedDict()
-_scans_lock = threading.Lock()
+_SCANS: CacheKind[pa.Table] = CacheKind("manifests of the past", lambda rows: int(rows.nbytes), share=1 / 8, entries=2)
 
 
 def rebuild_state(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
@@ -42,12 +39,6 @@ def rebuild_state(address: Address, branch: str | None, version: int, identifier
     if pc.any(pc.is_in(changed["object_type"], value_set=pa.array(_ACCEPTED))).as_py():
         raise HistoricalVersionReclaimed(version, table=address.location)
     return decode_state(_with_old_heads(rows, version), branch=branch, version=version, identifier=identifier)
-
-
-def forget_scanned() -> None:
-    """Drop the rows of kept versions; only costs time."""
-    with _scans_lock:
-        _scans.clear()
 
 
 def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
@@ -83,16 +74,10 @@ def _known_after(address: Address, version: int) -> pa.Table:
 
 def _rows_of(kept: TableHandle) -> pa.Table:
     """Every row of a version, remembered: a walk through history asks for many states from the same one."""
-    key = kept.address.uri, kept.version, kept.stamp
-    with _scans_lock:
-        found = _scans.get(key)
-    if found is None:
-        found = kept.scan([*SCAN_COLUMNS, _CHANGED_AT])
-        with _scans_lock:
-            _scans[key] = found
-            while len(_scans) > _SCANS:
-                _scans.popitem(last=False)
-    return found
+    scans = kept.address.root.memory.cache(_SCANS)
+    return scans.get_or_build(
+        (kept.address.uri, kept.version, kept.stamp), lambda: kept.scan([*SCAN_COLUMNS, _CHANGED_AT])
+    )
 
 
 def _last_change(manifest: TableHandle) -> int | None:

@@ -16,7 +16,6 @@ import omnigraph as og
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.columns.entities import HOT_COLUMNS
 from omnigraph.ids import now_micros
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.evaluator import OutputRow, evaluate
@@ -58,7 +57,7 @@ def naive(catalog: Catalog, image: Image, text: str) -> list[OutputRow] | None:
 
 def run(graph: og.Graph, text: str, mode: str, small: int) -> Any:
     """The result with a forced traversal mode; a `small` of 0 sends every predicate to storage first."""
-    HOT_COLUMNS.clear()
+    graph._core.store.memory.clear()
     with (
         patch.dict(os.environ, {"OMNIGRAPH_TRAVERSAL_MODE": mode}),
         patch("omnigraph.engine.read.columns.entities.SMALL_TABLE", small),

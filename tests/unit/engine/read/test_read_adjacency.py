@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.engine.read.columns.arrays import spread
+from omnigraph.engine.read.topology import adjacency as adjacency_module
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
 
 Triple = tuple[int, int, int]
@@ -90,3 +91,14 @@ def test_parallel_edges_keep_ascending_edge_ids(settled: bool) -> None:
     one = np.zeros(4, np.int64)
     edges = np.array([0, 1, 2, 3] if settled else [3, 1, 0, 2])
     assert build(one, one, edges, settled=settled).edges.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 15])
+def test_what_is_reached_in_blocks_is_what_is_reached(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adjacency_module, "_BLOCK", block)
+    random = np.random.default_rng(5)
+    for entries in (0, 1, 60, 200):
+        lists = build(random.integers(0, 20, entries), random.integers(0, 90, entries), np.arange(entries))
+        for count in (0, 1, 5, 20):
+            starts = np.sort(random.permutation(25)[:count])
+            assert lists.reached_once(starts).tolist() == sorted(set(lists.reached(starts).tolist()))

@@ -14,7 +14,7 @@ from omnigraph.engine.read.columns import key_index as keyindex_module
 from omnigraph.engine.read.columns import key_index_store as keys_module
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
-from omnigraph.engine.read.columns.key_index_store import KEYS, key_index, rows_with_ids
+from omnigraph.engine.read.columns.key_index_store import key_index, rows_with_ids
 from omnigraph.engine.read.columns.text_hash import hash_column, hash_text, hash_texts
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.run import Run
@@ -69,7 +69,6 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[og.Graph]
     made = og.init(tmp_path / "graph.omni", "node Node { k: String @key  v: I32 }")
     made.load(pa.table({"k": ["a", "b", "c", "d"], "v": pa.array([1, 2, 3, 4], pa.int32())}), type="Node")
     yield made
-    KEYS.clear()
     made.close()
 
 
@@ -115,9 +114,7 @@ def test_a_table_that_was_replaced_is_not_looked_up_in_the_old_index(graph: og.G
 
 def test_a_fresh_process_maps_what_was_kept(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = rows_with_ids(table_of(graph), ["a", "c"], keep=True)
-    KEYS.clear()
-    monkeypatch.setattr(keys_module, "_LINEAGES", keys_module._Lineages())
-    monkeypatch.setattr(keys_module, "_SEARCHES", keys_module.Searches())
+    graph._core.store.memory.clear()
     monkeypatch.setattr(keys_module, "_built", lambda table, keep: pytest.fail("built anew"))
     table = table_of(graph)
     mapped = key_index(table, keep=True)
@@ -130,7 +127,5 @@ def test_damaged_files_are_built_anew(graph: og.Graph, monkeypatch: pytest.Monke
     assert found(graph, "a") == {"a": 1}
     (victim,) = (Path(graph.uri) / "__derived").rglob("offsets.npy")
     victim.write_bytes(victim.read_bytes()[:-8])
-    KEYS.clear()
-    monkeypatch.setattr(keys_module, "_LINEAGES", keys_module._Lineages())
-    monkeypatch.setattr(keys_module, "_SEARCHES", keys_module.Searches())
+    graph._core.store.memory.clear()
     assert found(graph, "a") == {"a": 1}

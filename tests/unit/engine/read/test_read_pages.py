@@ -14,7 +14,6 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.read.columns import entities as entities_module
 from omnigraph.engine.read.columns import pages as pages_module
-from omnigraph.engine.read.columns.entities import HOT_COLUMNS
 from omnigraph.engine.read.columns.pages import PAGES, PagedTable
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.run import Run
@@ -36,18 +35,13 @@ ROWS = 60
 
 
 @pytest.fixture(autouse=True)
-def tiny_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def tiny_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     # Every table counts as large, is kept in pages at once, and has many of them.
     monkeypatch.setattr(entities_module, "SMALL_TABLE", 0)
     monkeypatch.setattr(entities_module, "_SCAN_RATIO", 0)
     monkeypatch.setattr(entities_module, "_ASKED_AGAIN", 1)
     monkeypatch.setattr(pages_module, "_MOST_ROWS", 8)
     monkeypatch.setattr(pages_module, "_FEWEST_ROWS", 1)
-    monkeypatch.setattr(pages_module, "_SPARE", pages_module._Spare())
-    PAGES.clear()
-    HOT_COLUMNS.clear()
-    yield
-    PAGES.clear()
 
 
 def rows(numbers: range | list[int], mark: str = "t") -> pa.Table:
@@ -149,10 +143,11 @@ def test_a_branch_shares_pages_and_keeps_to_its_own_rows(graph: og.Graph) -> Non
     graph.branches.create("side")
     side = graph.branch("side")
     mutate(side, "update Node set { small: 7 } where n = 0")
-    of_parent = set(PAGES._held)
-    PAGES.clear()
+    pages = graph._core.store.memory.cache(PAGES)
+    of_parent = set(pages.keys())
+    pages.clear()
     check(side.view())
-    assert of_parent & set(PAGES._held), "a fork reads the files of its parent"
+    assert of_parent & set(pages.keys()), "a fork reads the files of its parent"
     mutate(side, 'update Node set { text: "side" } where n = 3', "delete Node where n = 4")
     mutate(graph, 'update Node set { text: "main" } where n = 30', "delete Node where n = 5")
     for each in (side, graph):
@@ -173,7 +168,7 @@ def test_rows_of_several_files_come_in_the_order_they_were_asked_for(
     assert known.only is not None
     offsets = np.arange(ROWS)
     halves = [(known.only[1], Scattered(offsets[start::2] + 100, offsets[start::2])) for start in (0, 1)]
-    pages = PagedTable(RowPlaces(known.fields, halves))
+    pages = PagedTable(RowPlaces(known.fields, halves), graph._core.store.memory)
     asked = np.array([103, 104, 105, 101])
     for _ in range(2):  # until the two pages are there
         found = pages.values("n", asked, pa.int64(), lambda page: None)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.read.columns.cache import ByteCache
 from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
 from omnigraph.engine.read.frames.frame import Frame, first_places
@@ -18,6 +17,7 @@ from omnigraph.engine.read.search.distances import distances
 from omnigraph.engine.read.shape.numbering import number
 from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
+from omnigraph.memory.budget import MemoryBudget, Process
 
 ROWS = st.lists(st.integers(0, 12) | st.integers(1 << 40, (1 << 40) + 3), max_size=20)
 
@@ -124,6 +124,14 @@ def test_a_budget_counts_time_rows_and_bytes() -> None:
         budget.check()
 
 
+@pytest.mark.parametrize(("kept", "allowed"), [(0, 256 << 20), (1 << 30, 512 << 20), (32 << 30, 8 << 30)])
+def test_an_intermediate_result_may_take_half_of_what_the_graph_keeps(kept: int, allowed: int) -> None:
+    budget = Budget(Limits(rows=None), memory=MemoryBudget(kept, process=Process(lambda: 64 << 30)))
+    budget.admit(allowed // 8)
+    with pytest.raises(ResourceLimitExceeded, match=f"query_bytes: actual {allowed + 8}, limit {allowed}"):
+        budget.admit(allowed // 8 + 1)
+
+
 def test_a_set_flag_stops_the_query() -> None:
     flag = threading.Event()
     budget = Budget(cancel=flag)
@@ -137,47 +145,6 @@ def test_limits_come_from_the_environment() -> None:
     found = limits_from({"OMNIGRAPH_QUERY_TIMEOUT_MS": "1500", "OMNIGRAPH_QUERY_MAX_ROWS": "0"})
     assert (found.seconds, found.rows) == (1.5, None)
     assert limits_from({}) == Limits()
+    assert [limits_from({"OMNIGRAPH_QUERY_MAX_BYTES": text}).bytes for text in ("7", "0", "")] == [7, None, "auto"]
     with pytest.raises(BadRequest, match="OMNIGRAPH_QUERY_MAX_BYTES must be a whole number, not 'many'"):
         limits_from({"OMNIGRAPH_QUERY_MAX_BYTES": "many"})
-
-
-def test_a_cache_evicts_what_was_used_longest_ago() -> None:
-    cache: ByteCache[bytes] = ByteCache(8, len)
-    cache.put("a", b"12")
-    cache.put("b", b"12")
-    cache.put("c", b"12")
-    cache.put("d", b"12")
-    assert cache.get("a") == b"12"
-    cache.put("e", b"12")
-    assert cache.get("b") is None
-    assert cache.get("a") == b"12"
-    cache.put("large", b"123")
-    assert cache.get("large") is None
-
-
-def test_threads_that_want_one_value_build_it_once() -> None:
-    cache: ByteCache[bytes] = ByteCache(100, len)
-    built: list[int] = []
-    inside, go = threading.Event(), threading.Event()
-
-    def build() -> bytes:
-        built.append(1)
-        inside.set()
-        go.wait(5)
-        return b"x"
-
-    threads = [threading.Thread(target=cache.get_or_build, args=("k", build)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    inside.wait(5)
-    go.set()
-    for thread in threads:
-        thread.join(5)
-    assert len(built) == 1
-
-
-def test_a_build_that_fails_leaves_the_next_one_free_to_try() -> None:
-    cache: ByteCache[bytes] = ByteCache(100, len)
-    with pytest.raises(ZeroDivisionError):
-        cache.get_or_build("k", lambda: bytes(1 // 0))
-    assert cache.get_or_build("k", lambda: b"x") == b"x"

@@ -17,8 +17,6 @@ from omnigraph.engine.read import query as query_module
 from omnigraph.engine.read.columns import entities as entities_module
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.run import Run
-from omnigraph.engine.read.search.corpus_store import CORPORA
-from omnigraph.engine.read.topology.store import TOPOLOGIES
 from omnigraph.errors import (
     BadRequest,
     EmbedderMissing,
@@ -325,9 +323,7 @@ def test_nothing_of_a_read_waits_for_the_garbage_collector(
 @pytest.fixture
 def reads(huts: og.Graph, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
     """(table, columns) of every read that reaches storage, with nothing cached beforehand."""
-    for cache in (entities_module.HOT_COLUMNS, TOPOLOGIES, CORPORA):
-        cache.clear()
-    huts._core.tables.clear()
+    huts._core.store.memory.clear()
     seen: list[tuple[str, tuple[str, ...]]] = []
     names = {entry.location: entry.table_key for entry in huts.snapshot()}
 

@@ -15,6 +15,7 @@ from omnigraph.engine.read.match.reach import reach
 from omnigraph.engine.read.match.visited import marks
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
 from omnigraph.errors import ResourceLimitExceeded
+from omnigraph.memory.budget import open_budget
 
 NODES = 6
 Edges = list[tuple[int, int]]
@@ -91,13 +92,14 @@ def test_from_each_start_alone_the_same_is_found_as_from_all_together(
 
 
 def test_marks_tell_old_from_new_in_every_search_that_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = open_budget()
     monkeypatch.setattr(marks_module, "_GREATEST", 40)  # so that they start over in the middle of a search
     for _ in range(12):
-        with marks(NODES) as met:
+        with marks(NODES, memory) as met:
             assert sorted(met.fresh(np.array([2, 1, 2, 1, 1]))) == [1, 2]
             assert sorted(met.fresh(np.array([2, 3, 3, 0]))) == [0, 3]
             assert met.fresh(np.array([0, 1, 2, 3])).tolist() == []
-            with marks(NODES) as other:
+            with marks(NODES, memory) as other:
                 assert other.fresh(np.array([3])).tolist() == [3]
 
 

@@ -17,7 +17,7 @@ from omnigraph.engine.read.topology import files as shelf_module
 from omnigraph.engine.read.topology import store as topologies_module
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.advance import Origin, advance
-from omnigraph.engine.read.topology.store import TOPOLOGIES, topology, topology_at_hand
+from omnigraph.engine.read.topology.store import topology, topology_at_hand
 from omnigraph.engine.read.topology.topology import DIRECTIONS, Ends, build_topology
 from omnigraph.engine.values.predicate import Bindings
 
@@ -38,7 +38,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[og.Graph]
     ]
     made.load([*nodes, '{"type":"B","data":{"k":"b"}}', *lines, '{"edge":"F","from":"a1","to":"b"}'])
     yield made
-    TOPOLOGIES.clear()
+    made.close()
 
 
 def ends_of(graph: og.Graph, edge: str = "E", *, keep: bool = True) -> Ends:
@@ -139,7 +139,7 @@ def test_a_fresh_process_maps_what_was_kept(graph: og.Graph) -> None:
     ends = ends_of(graph)
     built = topology(ends)
     expected = {direction: content(built.lists(direction)) for direction in DIRECTIONS}
-    TOPOLOGIES.clear()
+    graph._core.store.memory.clear()
     mapped = topology_at_hand(ends_of(graph))
     assert mapped is not None
     assert isinstance(mapped.out.neighbours.base, np.memmap)
@@ -150,8 +150,7 @@ def test_a_fresh_process_advances_from_what_was_kept(graph: og.Graph, monkeypatc
     monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", 1.0)
     topology(ends_of(graph))
     graph.mutate('query m() { insert E { from: "a5" to: "a0" } }')
-    TOPOLOGIES.clear()
-    monkeypatch.setattr(topologies_module, "_LINEAGES", topologies_module._Lineages())
+    graph._core.store.memory.clear()
     monkeypatch.setattr(topologies_module, "build_topology", lambda ends: pytest.fail("built from scratch"))
     after = ends_of(graph)
     assert content(topology(after).out) == content(build_topology(after).out)
@@ -161,7 +160,7 @@ def test_a_fresh_process_advances_from_what_was_kept(graph: og.Graph, monkeypatc
 def test_damaged_files_are_built_anew_and_change_no_answer(graph: og.Graph, damage: str) -> None:
     ends = ends_of(graph)
     expected = content(topology(ends).out)
-    TOPOLOGIES.clear()
+    graph._core.store.memory.clear()
     (victim,) = (Path(graph.uri) / "__derived").rglob("*.out/neighbours.npy")
     if damage == "missing":
         victim.unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,7 +18,7 @@ from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.search import corpus_store
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
-from omnigraph.engine.read.search.corpus_store import CORPORA, TextColumn, corpus_of
+from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
 from omnigraph.engine.read.search.segment import Segment
 from omnigraph.errors import QueryCancelled, ResourceLimitExceeded
 
@@ -82,26 +81,23 @@ def test_damaged_arrays_are_no_segment() -> None:
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts each analysis looked at; every table counts as large."""
     counts: list[int] = []
 
-    def counting(texts: pa.Array, rows: Any) -> Segment:
+    def counting(texts: pa.Array, rows: Any, memory: Any) -> Segment:
         counts.append(len(texts))
-        return analysed(texts, rows)
+        return analysed(texts, rows, memory)
 
     monkeypatch.setattr(corpus_store, "analysed", counting)
     monkeypatch.setattr(corpus_store, "WORTH_KEEPING", 0)
     monkeypatch.setattr("omnigraph.engine.read.columns.entities.SMALL_TABLE", 0)
-    forget()
-    yield counts
-    forget()
+    return counts
 
 
-def forget() -> None:
+def forget(graph: og.Graph) -> None:
     """As a fresh process would start."""
-    CORPORA.clear()
-    corpus_store._LINEAGES._newest.clear()
+    graph._core.store.memory.clear()
 
 
 def place(number: int, text: str | None = None) -> str:
@@ -125,7 +121,6 @@ def places(tmp_path: Path, counted: list[int]) -> og.Graph:
 
 def exact(graph: og.Graph) -> list[dict[str, Any]]:
     """The answer of a graph that has never seen anything else."""
-    forget()
     copy = og.init(Path(graph.uri).with_suffix(".copy"), "node Place { code: String @key  about: String? }")
     rows = graph.query("query q() { match { $p: Place } return { $p.code as code, $p.about as about } }").rows()
     copy.load([place(int(row["code"][1:]), row["about"]) for row in rows])
@@ -135,7 +130,7 @@ def exact(graph: og.Graph) -> list[dict[str, Any]]:
 def test_a_fresh_process_maps_the_corpus_instead_of_analysing_again(places: og.Graph, counted: list[int]) -> None:
     first = places.query(RANKED).rows()
     assert sum(counted) == 100
-    forget()
+    forget(places)
     assert places.query(RANKED).rows() == first
     assert sum(counted) == 100
 
@@ -147,7 +142,7 @@ def test_a_small_commit_analyses_what_it_changed(places: og.Graph, counted: list
     places.mutate('query m() { delete Place where code = "p010" }')
     counted.clear()
     if fresh:
-        forget()
+        forget(places)
     found = places.query(RANKED).rows()
     assert [row["p.code"] for row in places.query(FOUND).rows()] == ["p003", "p100"]
     assert sum(counted) == 3
@@ -159,7 +154,7 @@ def test_many_changes_are_folded_and_kept(places: og.Graph, counted: list[int]) 
     for number in range(10):
         places.load([place(number, f"river {number}"), place(100 + number)], mode="merge")
         places.query(RANKED)
-    forget()
+    forget(places)
     counted.clear()
     found = places.query(RANKED).rows()
     assert sum(counted) <= 6  # what came since the last time everything was kept
@@ -178,7 +173,7 @@ def test_a_property_that_is_dropped_and_added_again_starts_empty(places: og.Grap
 def test_a_read_only_graph_keeps_no_corpus(places: og.Graph) -> None:
     og.open(places.uri, read_only=True).query(RANKED)
     assert not (Path(places.uri) / "__derived" / "text").exists()
-    forget()
+    forget(places)
     places.query(RANKED)
     assert (Path(places.uri) / "__derived" / "text").exists()
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.columns.entities import HOT_COLUMNS
 from omnigraph.engine.read.match import scan as scan_module
 from omnigraph.engine.read.search import nearest as search_neighbours
 from omnigraph.engine.read.search.vector_index import partitions
@@ -125,7 +124,7 @@ def test_columns_that_have_come_to_be_held_in_memory_change_no_answer(
     monkeypatch.setattr(search_neighbours, "EXACT_HOT", 0)
     query = np.random.default_rng(7).standard_normal(DIM).tolist()
     for coverage in ("partial", "full"):
-        HOT_COLUMNS.clear()
+        spots[coverage]._core.store.memory.clear()
         ask = partial(spots[coverage].query, nearest(metric, where), params={"v": query})
         before = ask()
         with monkeypatch.context() as cheap:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.tables import IndexInfo
 
 ORDERED = "BTREE"
-_KNOWN: dict[Hashable, Mapping[tuple[str, str], IndexInfo]] = {}
-_REMEMBERED = 1_024
+_INDEXES: CacheKind[Mapping[tuple[str, str], IndexInfo]] = CacheKind(
+    "indexes of tables", lambda found: 1_024 * (len(found) + 1), share=1 / 16, entries=1_024
+)
 
 
 def index_on(entities: Entities, name: str, index_type: str) -> IndexInfo | None:
     """The index of a type on a column at this version; none under another schema, where names may mean others."""
     if not entities.as_named:
         return None
-    found = _KNOWN.get(entities.version_key)
+    known = entities.memory.cache(_INDEXES)
+    found = known.get(entities.version_key)
     if found is None:
-        if len(_KNOWN) >= _REMEMBERED:
-            _KNOWN.clear()
         indexes = entities.handle.indices()
         found = {(each.columns[0], each.index_type.upper()): each for each in indexes if len(each.columns) == 1}
-        _KNOWN[entities.version_key] = found
+        known.put(entities.version_key, found)
     return found.get((name, index_type))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.columns.cache import ByteCache, Fetches
+from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.pages import PagedTable
 from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct_rows, row_ids
 from omnigraph.engine.values.arrow import TableType, row_schema
 from omnigraph.engine.views.view import View
+from omnigraph.memory.budget import MemoryBudget
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance.tables import NearestRows, TableHandle
 from omnigraph.storage.manifest.snapshot import TableEntry
@@ -27,7 +28,6 @@ _SCAN_RATIO = 200
 _WIDE_SCAN_RATIO = 20
 SMALL_TABLE = 4_096
 _LARGEST_IN_MEMORY = 1 << 20
-_COLUMN_CACHE_BYTES = max(512 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
 _NARROW_TEXT = 1 << 31
 SCAN_SECONDS_PER_ROW = 4e-8
 _SCAN_SECONDS_PER_BYTE = 2e-9
@@ -54,8 +54,8 @@ def _held_bytes(held: Held) -> int:
     return int(held.values.nbytes + held.index.rows.nbytes)
 
 
-HOT_COLUMNS: ByteCache[Held] = ByteCache(_COLUMN_CACHE_BYTES, _held_bytes)
-_FETCHES = Fetches()
+COLUMNS: CacheKind[Held] = CacheKind("columns", _held_bytes, share=1 / 4)
+_FETCHES = cost_kind("fetched rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +108,26 @@ class _Facts:
     @classmethod
     def of(cls, view: View, entry: TableEntry, info: TableType) -> _Facts:
         """The known ones, or new ones."""
-        known, place, masks = view.tables.facts, (id(entry), id(info)), view.masks(info)
-        found: _Facts | None = known.get(place)
+        known, place, masks = view.tables.memory.cache(_FACTS), (id(entry), id(info)), view.masks(info)
+        found = known.get(place)
         # Holding both objects keeps their ids theirs.
         if found is None or found.entry is not entry or found.info is not info or found.masks != masks:
-            if len(known) >= _REMEMBERED_FACTS:
-                known.clear()
-            found = known[place] = cls(entry, info, masks)
+            found = cls(entry, info, masks)
+            known.put(place, found)
         return found
 
+    def keep_pages(self, view: View, pages: PagedTable | None) -> None:
+        """From now on rows are looked for in pages, if there are any."""
+        self.pages = pages
+        view.tables.memory.cache(_FACTS).put((id(self.entry), id(self.info)), self)  # it has grown
 
-_REMEMBERED_FACTS = 1_024
+
+def _facts_bytes(facts: _Facts) -> int:
+    return _FACTS_BYTES if facts.pages is None else _FACTS_BYTES + facts.pages.nbytes
+
+
+_FACTS_BYTES = 4 << 10
+_FACTS: CacheKind[_Facts] = CacheKind("facts about tables", _facts_bytes, share=1 / 16, entries=1_024, by_name=True)
 
 
 class Entities:
@@ -130,6 +139,7 @@ class Entities:
         self._view = view
         self._info = info
         self._facts = _Facts.of(view, self.entry, info)
+        self._columns = view.tables.memory.cache(COLUMNS)
         self._held: dict[str, list[Held]] = {}
         self.rows_read = 0
         self.bytes_read = 0
@@ -143,6 +153,11 @@ class Entities:
     def root(self) -> Root:
         """The graph this table belongs to."""
         return self._view.tables.root
+
+    @property
+    def memory(self) -> MemoryBudget:
+        """What the graph keeps in memory."""
+        return self._view.tables.memory
 
     @property
     def _layout(self) -> Layout:
@@ -212,7 +227,7 @@ class Entities:
             # A process that asks once gets what it asked for; who asks again is likely to go on.
             facts.fetches = asked = facts.fetches + 1
             if asked == _ASKED_AGAIN and self.row_count > SMALL_TABLE and self.as_named:
-                facts.pages = PagedTable.of(self.handle)
+                facts.keep_pages(self._view, PagedTable.of(self.handle))
         return facts.pages
 
     def _hold_pages(self, pages: PagedTable, names: Iterable[str], rows: Rows) -> list[str]:
@@ -234,7 +249,8 @@ class Entities:
         for name in names:
             if pages is None or not pages.fetched(name, rows, self._count_page):
                 size = self._held[name][-1].values.nbytes
-                _FETCHES.add((self.version_key, name), len(rows), size, seconds)
+                costs = self.memory.cache(_FETCHES)
+                add_cost(costs, (self.version_key, name), seconds, rows=len(rows), size=size)
 
     def scan(self, names: Iterable[str], filter: str | None = None) -> Rows:
         """Read columns of the rows that a filter over stored columns keeps, hold them, and return those rows."""
@@ -259,7 +275,7 @@ class Entities:
 
     def would_stay(self, name: str, width: int) -> bool:
         """Whether a column with so many bytes per row would be kept in memory once it is read whole."""
-        return self.as_named and HOT_COLUMNS.accepts(self.row_count * (width + 8))
+        return self.as_named and self._columns.accepts(self.row_count * (width + 8))
 
     def _stored_names(self, names: Iterable[str]) -> list[str]:
         return [stored for name in names if (stored := self._layout.stored[name]) is not None]
@@ -296,7 +312,7 @@ class Entities:
             rows = self.scan(())
             held = Held(RowIndex(rows), pa.nulls(len(rows)))
             if self.as_named:
-                HOT_COLUMNS.put((self.version_key, ROW_ID), held)
+                self._columns.put((self.version_key, ROW_ID), held)
         return held.index.rows
 
     def cached(self, names: Iterable[str]) -> bool:
@@ -306,7 +322,7 @@ class Entities:
         return self.row_count <= _LARGEST_IN_MEMORY and all(self._hot(name) is not None for name in names)
 
     def whole(self, name: str) -> Held:
-        """The whole column, from the process-wide cache when it is there."""
+        """The whole column, from memory when it is there."""
         held = self._hot(name)
         if held is None:
             self._scan([name])
@@ -319,7 +335,7 @@ class Entities:
             return
         wanted = [name for name in dict.fromkeys(names) if self._hot(name) is None]
         numbers = all(pa.types.is_primitive(self._layout.types[name]) for name in wanted)
-        if wanted and numbers and HOT_COLUMNS.accepts(16 * self.row_count):
+        if wanted and numbers and self._columns.accepts(16 * self.row_count):
             self._scan(wanted)
 
     def _holder(self, name: str, rows: Rows) -> Held | None:
@@ -341,7 +357,7 @@ class Entities:
 
     def _hot(self, name: str) -> Held | None:
         # Under another schema the same stored column may have another name and type here.
-        return HOT_COLUMNS.get((self.version_key, name)) if self.as_named else None
+        return self._columns.get((self.version_key, name)) if self.as_named else None
 
     def _scan_is_cheaper(self, names: Sequence[str], wanted: int) -> bool:
         if self.row_count <= SMALL_TABLE:
@@ -355,16 +371,16 @@ class Entities:
     def _is_hot(self, name: str) -> bool:
         if pa.types.is_nested(self._layout.types[name]):
             return False
-        fetched = _FETCHES.of((self.version_key, name))
+        fetched = cost_of(self.memory.cache(_FETCHES), (self.version_key, name))
         size = self.row_count * (fetched.bytes / max(fetched.rows, 1) + 8)
         whole = max(self.row_count * SCAN_SECONDS_PER_ROW, size * _SCAN_SECONDS_PER_BYTE)
-        return fetched.seconds > whole and HOT_COLUMNS.accepts(int(size))
+        return fetched.seconds > whole and self._columns.accepts(int(size))
 
     def _scan(self, names: list[str]) -> None:
         self.scan(names)
         for name in names if self.as_named else ():
-            HOT_COLUMNS.put((self.version_key, name), self._held[name][-1])
-            _FETCHES.settle((self.version_key, name))
+            self._columns.put((self.version_key, name), self._held[name][-1])
+            self.memory.cache(_FETCHES).forget((self.version_key, name))  # the column is held now
 
 
 def _ascending(table: pa.Table) -> tuple[Rows, pa.Table]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 from collections.abc import Collection, Hashable, Iterator, Sequence
 
@@ -11,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows
-from omnigraph.engine.read.columns.cache import ByteCache, Searches, Spending
+from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of, due, search_kind
 from omnigraph.engine.read.columns.entities import ROW_ID, SMALL_TABLE, Entities, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, Mark, marks_text, parse_marks
 from omnigraph.engine.views.view import View
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance.handle import in_list
 
-_KEYS_CACHE_BYTES = 1 << 30
 # Below this many rows building takes less time than looking for files.
 _WORTH_KEEPING = 100_000
 _KEPT_PER_TABLE = 2
@@ -29,9 +28,12 @@ _BUILD_SECONDS_PER_ROW = 5e-7
 _MOST_LATER = 0.05
 _FORMAT = 1
 _PARTS = ("hashes", "rows", "offsets", "data")
-_REMEMBERED = 1_024
 
-KEYS: ByteCache[KeyIndex] = ByteCache(_KEYS_CACHE_BYTES, lambda index: index.nbytes)
+KEYS: CacheKind[KeyIndex] = CacheKind("key indexes", lambda index: index.nbytes, share=1 / 4)
+_SPENT = cost_kind("ids looked up")
+_SEARCHES = search_kind("searches for key indexes")
+# For each table lineage the version that was indexed last, to start the next index from.
+_NEWEST: CacheKind[tuple[Hashable, Mark]] = CacheKind("newest key indexes", lambda known: 1_024, entries=1_024)
 
 
 def rows_with_ids(table: Entities, ids: Sequence[str], *, keep: bool) -> Rows:
@@ -45,22 +47,24 @@ def rows_with_ids(table: Entities, ids: Sequence[str], *, keep: bool) -> Rows:
         return np.empty(0, np.int64)
     table.count_read(found)
     rows = np.unique(row_ids(found[ROW_ID]))
-    _SPENT.add(table.version_key, time.perf_counter() - begin)
+    add_cost(table.memory.cache(_SPENT), table.version_key, time.perf_counter() - begin)
     return rows
 
 
 def key_index(table: Entities, *, keep: bool) -> KeyIndex | None:
     """The index of this exact version if it is in memory, or once asking storage has cost as much as building it."""
-    held = KEYS.get(table.version_key)
+    keys = table.memory.cache(KEYS)
+    held = keys.get(table.version_key)
     if held is not None or table.row_count <= SMALL_TABLE:
         return held
-    if _SEARCHES.due(table.version_key):
+    if due(table.memory.cache(_SEARCHES), table.version_key):
         found = _kept(table) or _brought_up_to_date(table)
         if found is not None:
-            KEYS.put(table.version_key, found)
+            keys.put(table.version_key, found)
             return found
-    if _SPENT.of(table.version_key) > table.row_count * _BUILD_SECONDS_PER_ROW:
-        return KEYS.get_or_build(table.version_key, lambda: _built(table, keep=keep))
+    spent = cost_of(table.memory.cache(_SPENT), table.version_key).seconds
+    if spent > table.row_count * _BUILD_SECONDS_PER_ROW:
+        return keys.get_or_build(table.version_key, lambda: _built(table, keep=keep))
     return None
 
 
@@ -71,13 +75,13 @@ def keep_keys(view: View, only: Collection[str] | None = None) -> None:
             continue
         table = Entities(view, info)
         if table.row_count >= _WORTH_KEEPING and load_arrays(table.root, keys_name(table)) is None:
-            KEYS.put(table.version_key, _built(table, keep=True))
+            table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
 
 
 def remember_keys(table: Entities, nodes: pa.Table, *, keep: bool) -> None:
     """Index the ids that somebody else has just read; `nodes` is the whole table as `id` and row id."""
-    if table.row_count > SMALL_TABLE and KEYS.get(table.version_key) is None:
-        KEYS.get_or_build(table.version_key, lambda: _indexed(table, nodes, keep=keep))
+    if table.row_count > SMALL_TABLE:
+        table.memory.cache(KEYS).get_or_build(table.version_key, lambda: _indexed(table, nodes, keep=keep))
 
 
 def _built(table: Entities, *, keep: bool) -> KeyIndex:
@@ -87,7 +91,7 @@ def _built(table: Entities, *, keep: bool) -> KeyIndex:
 def _indexed(table: Entities, nodes: pa.Table, *, keep: bool) -> KeyIndex:
     part = KeyPart.of(one_chunk(nodes["id"]), row_ids(nodes[ROW_ID]))
     mark = Mark.of(table)
-    _LINEAGES.remember(table, mark)
+    table.memory.cache(_NEWEST).put(table.lineage_key, (table.version_key, mark))
     if keep and len(part) >= _WORTH_KEEPING:
         _keep(table, mark, part)
     return KeyIndex(part)
@@ -117,8 +121,8 @@ def _alive(table: Entities) -> Mask:
 
 
 def _older(table: Entities) -> Iterator[tuple[Mark, KeyPart]]:
-    known = _LINEAGES.newest(table)
-    held = None if known is None else KEYS.get(known[0])
+    known = table.memory.cache(_NEWEST).get(table.lineage_key)
+    held = None if known is None else table.memory.cache(KEYS).get(known[0])
     if known is not None and held is not None:
         yield known[1], held.base
     for name in reversed(names_under(table.root, _prefix(table))):
@@ -137,7 +141,7 @@ def _kept(table: Entities) -> KeyIndex | None:
     if found is None:
         return None
     mark, part = found
-    _LINEAGES.remember(table, mark)
+    table.memory.cache(_NEWEST).put(table.lineage_key, (table.version_key, mark))
     return KeyIndex(part)
 
 
@@ -175,29 +179,3 @@ def keys_name(table: Entities) -> str:
     """Under which name the index of this exact version is kept."""
     digest = hashlib.sha256(repr((_FORMAT, table.content_key)).encode()).hexdigest()[:32]
     return f"{_prefix(table)}/{digest}"
-
-
-# --- what this process knows ---------------------------------------------------------------------------
-
-
-class _Lineages:
-    """For each table lineage the version that was indexed last, to start the next index from."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._newest: dict[Hashable, tuple[Hashable, Mark]] = {}
-
-    def remember(self, table: Entities, mark: Mark) -> None:
-        with self._lock:
-            if len(self._newest) >= _REMEMBERED:
-                self._newest.clear()
-            self._newest[table.lineage_key] = (table.version_key, mark)
-
-    def newest(self, table: Entities) -> tuple[Hashable, Mark] | None:
-        with self._lock:
-            return self._newest.get(table.lineage_key)
-
-
-_LINEAGES = _Lineages()
-_SPENT = Spending()
-_SEARCHES = Searches()

@@ -10,7 +10,6 @@ machine does as a quiet one.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import TypeAlias
@@ -19,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.columns.cache import ByteCache
 from omnigraph.errors import StorageError
+from omnigraph.memory.budget import MemoryBudget
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.column_file import ColumnFile
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.row_places import DataFile, RowPlaces
@@ -28,7 +28,6 @@ from omnigraph.storage.lance.row_places import DataFile, RowPlaces
 OnRead: TypeAlias = Callable[[pa.Array], None]
 _Key: TypeAlias = tuple[str, int]  # the path of a data file, and a field of it
 
-_CACHE_BYTES = max(256 << 20, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 16)
 _PAGE_BYTES = 512 << 10
 _MOST_ROWS = 1 << 15
 # Rows so wide that a page has fewer of them would hardly meet on one.
@@ -43,28 +42,20 @@ _EMPTY_BYTES = 4 << 10
 _REMEMBERED = 4_096
 
 
-class _Spare:
-    """How many more pages may be read of each column; outlasts the pages, which others may push out."""
-
-    def __init__(self) -> None:
-        self._left: dict[_Key, int] = {}
-
-    def of(self, key: _Key) -> int:
-        return self._left.get(key, _FREE_PAGES)
-
-    def add(self, key: _Key, pages: int) -> None:
-        if len(self._left) > _REMEMBERED:
-            self._left.clear()
-        self._left[key] = self.of(key) + pages
+# How many more pages may be read of each column; outlasts the pages, which others may push out.
+_SPARE: CacheKind[int] = CacheKind("pages to spare", lambda pages: 256, entries=_REMEMBERED)
+# Columns that have no pages.
+_UNPAGED: CacheKind[bool] = CacheKind("columns without pages", lambda known: 256, entries=_REMEMBERED)
 
 
 class PagedColumn:
     """One column of one file: the pages that were read so far, and all of them in one piece when none is left."""
 
-    __slots__ = ("_file", "_left", "_lock", "_pages", "_rows", "key", "nbytes", "whole")
+    __slots__ = ("_file", "_left", "_lock", "_memory", "_pages", "_rows", "key", "nbytes", "whole")
 
-    def __init__(self, key: _Key, file: ColumnFile) -> None:
+    def __init__(self, key: _Key, file: ColumnFile, memory: MemoryBudget) -> None:
         self.key = key
+        self._memory = memory
         self._file = file
         self._rows = _page_rows(file)
         self._left = -(-file.rows // self._rows)
@@ -90,9 +81,9 @@ class PagedColumn:
 
     def read(self, number: int) -> pa.Array | None:
         """Read a page, if one is left to this column and there is room for it."""
-        if _SPARE.of(self.key) <= 0 or not PAGES.accepts(self.nbytes + _PAGE_BYTES):
+        if self._spare() <= 0 or not self._memory.cache(PAGES).accepts(self.nbytes + _PAGE_BYTES):
             return None
-        _SPARE.add(self.key, -1)
+        self.allow(-1)
         start = number * self._rows
         page = self._file.read(start, min(self._rows, self._file.rows - start))
         with self._lock:
@@ -103,6 +94,14 @@ class PagedColumn:
                 if not self._left:
                     self._join()
         return page
+
+    def allow(self, pages: int) -> None:
+        """So many more pages may be read."""
+        self._memory.cache(_SPARE).put(self.key, self._spare() + pages)
+
+    def _spare(self) -> int:
+        left = self._memory.cache(_SPARE).get(self.key)
+        return _FREE_PAGES if left is None else left
 
     def take(self, offsets: Rows) -> pa.Array:
         """The values at these offsets, whose pages are all here."""
@@ -137,23 +136,28 @@ def _page_rows(file: ColumnFile) -> int:
     return min(_MOST_ROWS, _PAGE_BYTES * file.rows // max(file.stored_bytes, 1))
 
 
-PAGES: ByteCache[PagedColumn] = ByteCache(_CACHE_BYTES, lambda column: column.nbytes)
-_SPARE = _Spare()
+PAGES: CacheKind[PagedColumn] = CacheKind("pages", lambda column: column.nbytes, share=1 / 8)
 
 
 class PagedTable:
     """The rows of one table version in the pages of its files."""
 
-    __slots__ = ("_places",)
+    __slots__ = ("_memory", "_places")
 
-    def __init__(self, places: RowPlaces) -> None:
+    def __init__(self, places: RowPlaces, memory: MemoryBudget) -> None:
         self._places = places
+        self._memory = memory
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes to know where the rows are; the pages themselves are counted by themselves."""
+        return self._places.nbytes
 
     @classmethod
     def of(cls, table: TableHandle) -> PagedTable | None:
         """None for a table that only lance finds its way in."""
         places = RowPlaces.of(table)
-        return None if places is None else cls(places)
+        return None if places is None else cls(places, table.address.root.memory)
 
     def whole(self, name: str, kind: pa.DataType) -> tuple[int, pa.Array] | None:
         """The first row id and all values of a column whose pages are all here, if its rows follow one another."""
@@ -161,7 +165,7 @@ class PagedTable:
         if field is None or self._places.only is None:
             return None
         run, file = self._places.only
-        column = PAGES.get((file.path, field))
+        column = self._memory.cache(PAGES).get((file.path, field))
         if column is None or column.whole is None or column.type != kind:
             return None
         return run.first, column.whole
@@ -174,12 +178,12 @@ class PagedTable:
             return None
         parts, room = [], _FEW_PAGES
         for each in found:
-            column = _column(each.file, field)
+            column = _column(self._memory, each.file, field)
             if column is None or column.type != kind:
                 return None
             missing = column.missing(each.offsets)
             room -= len(missing)
-            if missing and (room < 0 or not all(_read(column, number, read) for number in missing)):
+            if missing and (room < 0 or not all(self._read(column, number, read) for number in missing)):
                 return None
             parts.append(column.take(each.offsets))
         if found[0].positions is None:
@@ -195,48 +199,42 @@ class PagedTable:
             return False
         room = _PAGES_AHEAD
         for each in found:
-            column = _column(each.file, field)
+            column = _column(self._memory, each.file, field)
             if column is None:
                 return False
-            _SPARE.add(column.key, 1)
+            column.allow(1)
             for number in column.missing(each.offsets)[:room]:
                 room -= 1
-                if not _read(column, number, read):
+                if not self._read(column, number, read):
                     break
         return True
 
+    def _read(self, column: PagedColumn, number: int, read: OnRead) -> bool:
+        try:
+            page = column.read(number)
+        except StorageError:
+            return False  # the fetch of the rows reports what is wrong
+        if page is None:
+            return False
+        self._memory.cache(PAGES).put(column.key, column)  # it has grown
+        read(page)
+        return True
 
-def _read(column: PagedColumn, number: int, read: OnRead) -> bool:
-    try:
-        page = column.read(number)
-    except StorageError:
-        return False  # the fetch of the rows reports what is wrong
-    if page is None:
-        return False
-    PAGES.put(column.key, column)  # it has grown
-    read(page)
-    return True
 
-
-def _column(file: DataFile, field: int) -> PagedColumn | None:
-    key = (file.path, field)
-    held = PAGES.get(key)
-    if held is not None or key in _UNPAGED:
+def _column(memory: MemoryBudget, file: DataFile, field: int) -> PagedColumn | None:
+    key, pages = (file.path, field), memory.cache(PAGES)
+    held = pages.get(key)
+    if held is not None or key in memory.cache(_UNPAGED) or not pages.accepts(_PAGE_BYTES):
         return held
     try:
-        return PAGES.get_or_build(key, lambda: _opened(file, field))
+        return pages.get_or_build(key, lambda: _opened(memory, file, field))
     except (LookupError, StorageError):
-        if len(_UNPAGED) >= _REMEMBERED:
-            _UNPAGED.clear()
-        _UNPAGED.add(key)
+        memory.cache(_UNPAGED).put(key, True)
         return None
 
 
-def _opened(file: DataFile, field: int) -> PagedColumn:
+def _opened(memory: MemoryBudget, file: DataFile, field: int) -> PagedColumn:
     column = ColumnFile.open(file, field)
     if _page_rows(column) < _FEWEST_ROWS:
         raise LookupError(f"the values of field {field} are too long for pages")
-    return PagedColumn((file.path, field), column)
-
-
-_UNPAGED: set[_Key] = set()
+    return PagedColumn((file.path, field), column, memory)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +15,7 @@ _PIECE_BYTES = 1 << 22
 _FACTOR = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _LOW = (1 << 64) - 1
-_SHORT = 64
+_SHORT = 1 << 10
 
 
 def hash_column(texts: pa.Array) -> Hashes:
@@ -33,7 +32,7 @@ def hash_texts(texts: Sequence[str]) -> Hashes:
 
 def hash_text(text: bytes) -> int:
     """The same hash of one text."""
-    powers = _few_powers(len(text))
+    powers = _FEW_NUMBERS if len(text) <= _SHORT else [int(power) for power in _power_table(len(text))]
     number = sum([(byte + 1) * power for byte, power in zip(text, powers, strict=False)]) & _LOW
     number = (number ^ number >> 30) * _FIRST & _LOW
     number = (number ^ number >> 27) * _SECOND & _LOW
@@ -77,23 +76,18 @@ def _weighted(data: npt.NDArray[np.uint8], powers: Hashes) -> Hashes:
 
 
 def _powers(length: int) -> Hashes:
-    return _power_table(max(_SHORT, 1 << (length - 1).bit_length() if length else 0))
+    return _FEW_POWERS if length <= _SHORT else _power_table(length)
 
 
-@lru_cache(maxsize=8)
 def _power_table(length: int) -> Hashes:
     factors = np.full(length, _FACTOR, np.uint64)
     factors[:1] = 1
     return np.multiply.accumulate(factors)
 
 
-def _few_powers(length: int) -> list[int]:
-    return _power_list(max(_SHORT, 1 << (length - 1).bit_length() if length else 0))
-
-
-@lru_cache(maxsize=8)
-def _power_list(length: int) -> list[int]:
-    return [int(power) for power in _power_table(length)]
+# Enough for all but long texts.
+_FEW_POWERS = _power_table(_SHORT)
+_FEW_NUMBERS = [int(power) for power in _FEW_POWERS]
 
 
 def _mixed(hashes: Hashes) -> Hashes:

@@ -7,22 +7,28 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
+from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
 
 _DEFAULT_ROWS = 200_000_000
-# One intermediate result may take a quarter of the machine, since several queries run at a time.
-_DEFAULT_BYTES = min(8 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+# One intermediate result may take as much as half of what the graph keeps, since several queries run at a time; a
+# graph that keeps little still answers.
+_PART, _LEAST_BYTES, _MOST_BYTES = 1 / 2, 256 << 20, 8 << 30
 _DEFAULT_HOPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ceilings of one query; None means no ceiling. `result_rows` counts rows of the answer, `hops` those of `{m,}`."""
+    """Ceilings of one query; None means no ceiling. `result_rows` counts rows of the answer, `hops` those of `{m,}`.
+
+    `bytes` is what one intermediate result may take; "auto" is half of the graph's memory, from 256 MiB to 8 GiB.
+    """
 
     seconds: float | None = None
     rows: int | None = _DEFAULT_ROWS
-    bytes: int | None = _DEFAULT_BYTES
+    bytes: int | Literal["auto"] | None = "auto"
     result_rows: int | None = None
     hops: int | None = _DEFAULT_HOPS
 
@@ -31,9 +37,10 @@ def limits_from(env: Mapping[str, str] = os.environ) -> Limits:
     """The process-wide ceilings, OMNIGRAPH_QUERY_TIMEOUT_MS, …_MAX_ROWS, …_MAX_BYTES and …_MAX_HOPS; 0 lifts one."""
     timeout = _number(env, "OMNIGRAPH_QUERY_TIMEOUT_MS", 0)
     rows = _number(env, "OMNIGRAPH_QUERY_MAX_ROWS", _DEFAULT_ROWS)
-    size = _number(env, "OMNIGRAPH_QUERY_MAX_BYTES", _DEFAULT_BYTES)
+    size = _number(env, "OMNIGRAPH_QUERY_MAX_BYTES", -1)
     hops = _number(env, "OMNIGRAPH_QUERY_MAX_HOPS", _DEFAULT_HOPS)
-    return Limits(timeout / 1000 if timeout else None, rows or None, size or None, hops=hops or None)
+    seconds = timeout / 1000 if timeout else None
+    return Limits(seconds, rows or None, "auto" if size < 0 else size or None, hops=hops or None)
 
 
 class Budget:
@@ -43,10 +50,14 @@ class Budget:
         self,
         limits: Limits | None = None,
         *,
+        memory: MemoryBudget = NOTHING_KEPT,
         cancel: threading.Event | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limits = Limits() if limits is None else limits
+        self.memory = memory
+        auto = memory.share(_PART, least=_LEAST_BYTES, most=_MOST_BYTES)
+        self._bytes = auto if self.limits.bytes == "auto" else self.limits.bytes
         self._cancel = cancel
         self._clock = clock
         self._start = clock()
@@ -64,8 +75,8 @@ class Budget:
         self.check()
         if self.limits.rows is not None and rows > self.limits.rows:
             raise ResourceLimitExceeded("query_intermediate_rows", limit=self.limits.rows, actual=rows)
-        if self.limits.bytes is not None and rows * row_bytes > self.limits.bytes:
-            raise ResourceLimitExceeded("query_bytes", limit=self.limits.bytes, actual=rows * row_bytes)
+        if self._bytes is not None and rows * row_bytes > self._bytes:
+            raise ResourceLimitExceeded("query_bytes", limit=self._bytes, actual=rows * row_bytes)
 
     def admit_hops(self, hops: int) -> None:
         """Raise when a traversal without an upper bound is about to take this hop and may not."""

@@ -13,7 +13,7 @@ import numpy as np
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import Expand, ExpandTest
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
-from omnigraph.engine.read.columns.cache import Spending
+from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.rowindex import RowIndex, distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
@@ -32,6 +32,7 @@ _FEW_STARTS = 64
 _BUILD_SECONDS_PER_EDGE = 7e-7
 # A step that yields more rows than this is taken in pieces.
 _PIECE = 1 << 22
+_LOOKUPS = cost_kind("edges looked up")
 
 
 def traversal_mode() -> str:
@@ -42,8 +43,11 @@ def traversal_mode() -> str:
     return mode
 
 
-def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Frame:
-    """One row per distinct neighbour, or per edge when the edge is bound; only variables in `live` are carried on."""
+def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: bool = False) -> Frame:
+    """One row per distinct neighbour, or per edge when the edge is bound; only variables in `live` are carried on.
+
+    With `exists`, rows that agree on what is `live` may collapse.
+    """
     sources = frame.rows(op.source)
     lists = _lists(run, op.link, op.direction, distinct_rows(sources), backward=op.source == op.link.head)
     growth = lists.degrees(sources)
@@ -51,12 +55,12 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Frame:
     if not op.predicates and not op.edge_predicates:
         run.budget.admit(total, row_bytes=row_bytes)  # nothing will thin it out, so refuse it before any work is done
     if total <= _PIECE:
-        return _extended(run, frame, op, lists, live)
+        return _extended(run, frame, op, lists, live, exists=exists)
     # In pieces, so that a large step can be stopped in the middle and other threads get their turn.
     pieces: list[Frame] = []
     length = 0
     for low, high in _ranges(growth):
-        pieces.append(_extended(run, frame.take(np.arange(low, high)), op, lists, live))
+        pieces.append(_extended(run, frame.take(np.arange(low, high)), op, lists, live, exists=exists))
         length += pieces[-1].length
         run.budget.admit(length, row_bytes=row_bytes)
     return concatenate(pieces)
@@ -70,12 +74,12 @@ def _ranges(growth: Rows) -> Iterator[tuple[int, int]]:
     return pairwise(bounds)
 
 
-def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozenset[str]) -> Frame:
+def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozenset[str], *, exists: bool) -> Frame:
     link = op.link
     sources = frame.rows(op.source)
     starts, inverse = distinct(sources)
     if starts is sources and _is_plain(frame, op, live):
-        nodes = lists.reached(starts)
+        nodes = lists.reached_once(starts) if exists else lists.reached(starts)
         return Frame(len(nodes), {op.target: Bound(f"node:{op.target_type}", nodes)})
     # Predicates see each distinct start once, however many rows of the frame share it.
     found = _neighbours(run, op, lists, starts, live)
@@ -176,6 +180,7 @@ class Steps:
     def __init__(self, run: Run, link: Link, direction: str) -> None:
         self._mode = run.traversal
         self._direction = direction
+        self._costs = run.view.tables.memory.cache(_LOOKUPS)
         self._ends = Ends(
             run.entities(f"edge:{link.edge}"),
             run.entities(f"node:{link.tail_type}"),
@@ -196,7 +201,7 @@ class Steps:
             return topology(self._ends).lists(self._direction)
         begin = time.perf_counter()
         found = edges_around(self._ends, rows, self._direction)
-        _LOOKUPS.add(self._ends.key, time.perf_counter() - begin)
+        add_cost(self._costs, self._ends.key, time.perf_counter() - begin)
         return found
 
     def _prefers_topology(self, starts: int) -> bool:
@@ -206,7 +211,4 @@ class Steps:
         if edges <= _SMALL_EDGE_TABLE or starts > _FEW_STARTS or topology_at_hand(self._ends) is not None:
             return True
         # Once look-ups have cost as much as building would have, more of them are to be expected: build.
-        return _LOOKUPS.of(self._ends.key) > edges * _BUILD_SECONDS_PER_EDGE
-
-
-_LOOKUPS = Spending()
+        return cost_of(self._costs, self._ends.key).seconds > edges * _BUILD_SECONDS_PER_EDGE

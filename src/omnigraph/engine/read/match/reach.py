@@ -110,7 +110,7 @@ def _reach_from_one(
     low, high = hops
     found: list[Rows] = []
     total, start_loops = 0, False
-    with marks(span) as met:
+    with marks(span, budget.memory) as met:
         node = met.fresh(start)
         for depth in range(high):
             if not len(node):

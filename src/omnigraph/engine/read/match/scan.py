@@ -15,7 +15,7 @@ from omnigraph.compiler.ir.ops import NodeScan
 from omnigraph.compiler.ir.walk import properties, variables
 from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.columns.cache import Spending
+from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.coverage import selective
 from omnigraph.engine.read.columns.entities import SCAN_SECONDS_PER_ROW, Entities
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, concatenate, numpy_of
@@ -34,7 +34,7 @@ _FEW_HITS = 1_000
 # Up to so many rows comparing a column in memory is as fast as asking an index.
 _FEW_IN_MEMORY = 100_000
 
-_SCANS = Spending()
+_SCANS = cost_kind("filtered scans")
 
 
 def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: bool = False) -> Frame:
@@ -77,7 +77,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         return _found(run, op, entities, hits)
     read = [name for predicate in op.predicates for _, name in properties(predicate)]
     key = (entities.version_key, *sorted(read))
-    if _SCANS.of(key) > entities.row_count * SCAN_SECONDS_PER_ROW * len(read):
+    if cost_of(entities.memory.cache(_SCANS), key).seconds > entities.row_count * SCAN_SECONDS_PER_ROW * len(read):
         entities.hold(read)  # filtering in storage has cost as much, and more of it is to be expected
     if entities.cached(read) and not _indexed(entities, op):
         rows = entities.all_rows()
@@ -95,7 +95,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     begin = time.perf_counter()
     rows = entities.scan(wanted, pushed.filter)
     if pushed.filter is not None and not _indexed(entities, op):
-        _SCANS.add(key, time.perf_counter() - begin)
+        add_cost(entities.memory.cache(_SCANS), key, time.perf_counter() - begin)
     if pushed.rest is None:
         if pushed.filter is not None:
             run.remember_filter(rows, pushed.filter)

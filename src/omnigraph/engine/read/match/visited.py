@@ -6,7 +6,6 @@ search counts as met whatever has a greater number than there was when it began.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.memory.budget import MemoryBudget
+from omnigraph.memory.cache import CacheKind
 
 # Longer ones would hold on to too much memory.
 LONGEST_MARKS = 1 << 24
-_KEPT = 4
 _GREATEST = int(np.iinfo(np.int32).max)
 
 
@@ -31,9 +31,9 @@ class Marks:
         self._next = self._floor = 1
 
     @property
-    def span(self) -> int:
-        """Nodes are below this."""
-        return len(self._numbers)
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return int(self._numbers.nbytes)
 
     def begin(self) -> None:
         """Nothing has been met."""
@@ -53,20 +53,15 @@ class Marks:
         return found
 
 
-_pool: list[Marks] = []
-_lock = threading.Lock()
+_MARKS: CacheKind[Marks] = CacheKind("marks of searches", lambda marks: marks.nbytes, share=1 / 16, entries=4)
 
 
 @contextmanager
-def marks(span: int) -> Iterator[Marks]:
+def marks(span: int, memory: MemoryBudget) -> Iterator[Marks]:
     """Marks for one search over nodes below `span`, used by one search at a time."""
-    with _lock:
-        fitting = next((place for place, kept in enumerate(_pool) if kept.span >= span), None)
-        held = None if fitting is None else _pool.pop(fitting)
-    held = Marks(span) if held is None else held
+    kept = memory.cache(_MARKS)
+    held = kept.take(span) or Marks(span)
     held.begin()
     yield held
     # A search that failed leaves them to be forgotten.
-    with _lock:
-        _pool.append(held)
-        del _pool[: max(0, len(_pool) - _KEPT)]
+    kept.put(span, held)

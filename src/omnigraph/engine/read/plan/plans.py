@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,14 +14,19 @@ from omnigraph.engine.read.frames.expected import Expected, expected_rows
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
 from omnigraph.engine.read.plan.outline import Outline, outline
 from omnigraph.engine.views.view import View
+from omnigraph.memory.cache import CacheKind
 
-_REMEMBERED = 512
+_PLAN_BYTES = 16 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, how many rows each of its operators is expected to yield, and its outline."""
+    """A plan, how many rows each of its operators is expected to yield, and its outline.
 
+    The compiled plan it was made from is kept too, so that its id stays its own.
+    """
+
+    compiled: Plan
     plan: ReadPlan
     expected: Expected
     outline: Outline
@@ -41,36 +44,14 @@ def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> P
     shape = tuple(sorted((name, length.bit_length()) for name, length in lengths.items()))
     state = (view.tables.canonical, view.branch, view.version, view.head, view.catalog.ir_hash)
     key = (id(compiled.plan), state, shape)
-    found = _PLANS.get(key, compiled.plan)
-    if found is None:
+    plans = view.tables.memory.cache(_PLANS)
+    found = plans.get(key)
+    if found is None or found.compiled is not compiled.plan:
         estimates = SnapshotEstimates(view, lengths)
         plan = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
-        found = Planned(plan, expected_rows(plan, estimates), outline(plan))
-        _PLANS.put(key, compiled.plan, found)
+        found = Planned(compiled.plan, plan, expected_rows(plan, estimates), outline(plan))
+        plans.put(key, found)
     return found
 
 
-class _Plans:
-    """Finished plans, least recently used out first; the compiled plan is kept too, so that its id stays its own."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held: OrderedDict[Hashable, tuple[Plan, Planned]] = OrderedDict()
-
-    def get(self, key: Hashable, compiled: Plan) -> Planned | None:
-        with self._lock:
-            held = self._held.get(key)
-            if held is None or held[0] is not compiled:
-                return None
-            self._held.move_to_end(key)
-            return held[1]
-
-    def put(self, key: Hashable, compiled: Plan, plan: Planned) -> None:
-        with self._lock:
-            self._held[key] = (compiled, plan)
-            self._held.move_to_end(key)
-            while len(self._held) > _REMEMBERED:
-                self._held.popitem(last=False)
-
-
-_PLANS = _Plans()
+_PLANS: CacheKind[Planned] = CacheKind("plans", lambda planned: _PLAN_BYTES, share=1 / 16, entries=512)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,10 @@ STOP_WORDS = frozenset({
 LONGEST_TOKEN = 40
 _SEPARATORS = r"[^\p{L}\p{N}]+"
 _ASCII_SEPARATORS = re.compile("[^a-z0-9]+")
+
+
+Known: TypeAlias = dict[str, str | None]
+"""The token of a word, None when it yields none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +57,14 @@ def analyze(text: str) -> list[str]:
     return [found.words[term] for term in found.terms]
 
 
-def analyze_column(texts: pa.Array | pa.ChunkedArray) -> Tokens:
-    """The tokens of every text of a column; Python only sees each distinct word once."""
+def analyze_column(texts: pa.Array | pa.ChunkedArray, known: Known | None = None) -> Tokens:
+    """The tokens of every text of a column; Python only sees each distinct word once.
+
+    `known` remembers what became of a word, for those who analyse one column in several pieces.
+    """
     lists = _split(_fold_column(pc.fill_null(texts, "")))
     encoded = lists.flatten().dictionary_encode()
-    mapping, words = _vocabulary(encoded.dictionary.to_pylist())
+    mapping, words = _vocabulary(encoded.dictionary.to_pylist(), {} if known is None else known)
     terms = mapping[encoded.indices.to_numpy(zero_copy_only=False)] if len(encoded) else np.empty(0, np.int32)
     kept = terms >= 0
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
@@ -75,12 +83,12 @@ def _split(texts: pa.Array) -> pa.Array:
     return pc.split_pattern_regex(texts, _SEPARATORS)
 
 
-def _vocabulary(raw: list[str]) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+def _vocabulary(raw: list[str], known: Known) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
     """For each distinct raw word the number of its token, or -1 when it yields none."""
     numbers: dict[str, int] = {}
     mapping = np.full(len(raw), -1, np.int32)
     for place, word in enumerate(raw):
-        token = _token(word)
+        token = known[word] if word in known else known.setdefault(word, _token(word))
         if token is not None:
             mapping[place] = numbers.setdefault(token, len(numbers))
     return mapping, tuple(numbers)

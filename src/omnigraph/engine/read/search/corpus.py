@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import RowIndex
-from omnigraph.engine.read.search.analyzer import analyze, analyze_column
+from omnigraph.engine.read.search.analyzer import Known, analyze, analyze_column
 from omnigraph.engine.read.search.segment import Counts, Segment, merge, segment
+from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
+from omnigraph.memory.cache import CacheKind
 
 Scores = npt.NDArray[np.float64]
 K1 = 1.2
@@ -177,10 +179,24 @@ def word_scores(rarity: float, often: Counts, lengths: Counts, mean_length: floa
     return found
 
 
-def analysed(texts: pa.Array, rows: Rows) -> Segment:
-    """The inverted lists of the texts of some ascending rows; null is not a text."""
+def analysed(texts: pa.Array, rows: Rows, memory: MemoryBudget = NOTHING_KEPT) -> Segment:
+    """The inverted lists of the texts of some ascending rows; null is not a text.
+
+    What becomes of a word is kept in `memory`: the next texts have most of their words in common with these.
+    """
     present = texts.is_valid().to_numpy(zero_copy_only=False)
-    return segment(analyze_column(texts.drop_null()), rows[present])
+    kept = memory.cache(_WORDS)
+    known = kept.get(_ALL)
+    if known is None or len(known) > _MOST_WORDS:
+        known = {}
+    tokens = analyze_column(texts.drop_null(), known)
+    kept.put(_ALL, known)  # it has grown
+    return segment(tokens, rows[present])
+
+
+_ALL = "all"
+_MOST_WORDS = 1 << 18
+_WORDS: CacheKind[Known] = CacheKind("words and their stems", lambda known: 200 * len(known), share=1 / 16, largest=1.0)
 
 
 def _union(lists: list[Counts], width: int) -> tuple[Rows, list[Rows]]:

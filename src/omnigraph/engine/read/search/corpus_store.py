@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
 
 import numpy as np
 
-from omnigraph.engine.read.columns.cache import ByteCache
 from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.search.segment import Segment
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
 
 # Below this many rows analysing a column takes less time than looking for files.
 WORTH_KEEPING = 20_000
-_CORPUS_CACHE_BYTES = 2 << 30
-_REMEMBERED_LINEAGES = 256
 # Texts are analysed in pieces of this many, which bounds the memory it takes.
 _PIECE = 1 << 18
 # Beyond this share of changed rows a rebuild is as cheap.
@@ -33,7 +30,9 @@ _MOST_PARTS = 8
 _KEPT_PER_COLUMN = 3
 _FORMAT = 1
 
-CORPORA: ByteCache[Corpus] = ByteCache(_CORPUS_CACHE_BYTES, lambda corpus: corpus.nbytes)
+CORPORA: CacheKind[Corpus] = CacheKind("text corpora", lambda corpus: corpus.nbytes, share=1 / 2)
+# For each column the version whose corpus was made last, to start the next one from.
+_NEWEST: CacheKind[tuple[Hashable, Mark]] = CacheKind("newest text corpora", lambda known: 1_024, entries=256)
 
 
 @dataclass(frozen=True)
@@ -84,25 +83,26 @@ class TextColumn:
 
 def corpus_at_hand(column: TextColumn) -> Corpus | None:
     """The corpus of these exact texts if this process has it, or can have it without reading the whole column."""
-    held = CORPORA.get(column.key)
+    held = column.table.memory.cache(CORPORA).get(column.key)
     if held is not None or not column.is_large:
         return held
     kept = _load(column, column.place)
     found = _advanced(column) if kept is None else kept[1]
     if found is not None:
-        CORPORA.put(column.key, found)
-        _LINEAGES.remember(column)
+        column.table.memory.cache(CORPORA).put(column.key, found)
+        _remember(column)
     return found
 
 
 def is_kept(column: TextColumn) -> bool:
     """Whether the corpus of these exact texts is in memory or on disk."""
-    return CORPORA.get(column.key) is not None or _load(column, column.place) is not None
+    return column.key in column.table.memory.cache(CORPORA) or _load(column, column.place) is not None
 
 
 def corpus_of(column: TextColumn) -> Corpus:
     """The corpus of these exact texts, made if need be."""
-    return corpus_at_hand(column) or CORPORA.get_or_build(column.key, lambda: _built(column))
+    corpora = column.table.memory.cache(CORPORA)
+    return corpus_at_hand(column) or corpora.get_or_build(column.key, lambda: _built(column))
 
 
 def _built(column: TextColumn) -> Corpus:
@@ -111,11 +111,11 @@ def _built(column: TextColumn) -> Corpus:
     pieces: list[Part] = []
     for begin in range(0, max(len(rows), 1), _PIECE):
         column.check()
-        pieces.append(Part(analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE])))
+        pieces.append(Part(analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE], column.table.memory)))
     made = Corpus(pieces).folded(0)
     if column.is_large:
         _save(column, made)
-        _LINEAGES.remember(column)
+        _remember(column)
     return made
 
 
@@ -132,8 +132,9 @@ def _advanced(column: TextColumn) -> Corpus | None:
 
 
 def _older(column: TextColumn) -> Iterator[tuple[Mark, Corpus]]:
-    known = _LINEAGES.newest(column)
-    if known is not None and (held := CORPORA.get(known[0])) is not None:
+    memory = column.table.memory
+    known = memory.cache(_NEWEST).get(column.lineage)
+    if known is not None and (held := memory.cache(CORPORA).get(known[0])) is not None:
         yield known[1], held
     for place in reversed(names_under(column.table.root, column.shelf)):
         kept = _load(column, place)
@@ -148,7 +149,7 @@ def _advance(older: Corpus, mark: Mark, column: TextColumn) -> Corpus | None:
         return None
     rows = row_ids(changed[ROW_ID])
     order = np.argsort(rows, kind="stable")
-    news = analysed(one_chunk(changed[column.name]).take(order), rows[order])
+    news = analysed(one_chunk(changed[column.name]).take(order), rows[order], table.memory)
     inserted = int((row_ids(changed[CREATED]) > mark.version).sum())
     # When some are gone, only the row ids that are left can tell which.
     complete = mark.rows + inserted == table.handle.count_rows()
@@ -169,26 +170,8 @@ def _tidied(column: TextColumn, made: Corpus) -> Corpus:
     return made
 
 
-class _Lineages:
-    """For each column the version whose corpus was made last, to start the next one from."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._newest: dict[Hashable, tuple[Hashable, Mark]] = {}
-
-    def remember(self, column: TextColumn) -> None:
-        mark = Mark.of(column.table)
-        with self._lock:
-            if len(self._newest) >= _REMEMBERED_LINEAGES:
-                self._newest.clear()
-            self._newest[column.lineage] = (column.key, mark)
-
-    def newest(self, column: TextColumn) -> tuple[Hashable, Mark] | None:
-        with self._lock:
-            return self._newest.get(column.lineage)
-
-
-_LINEAGES = _Lineages()
+def _remember(column: TextColumn) -> None:
+    column.table.memory.cache(_NEWEST).put(column.lineage, (column.key, Mark.of(column.table)))
 
 
 # --- keeping ----------------------------------------------------------------------------------------------

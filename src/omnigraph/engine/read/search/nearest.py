@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.columns.cache import Fetches
+from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.coverage import index_on
 from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
@@ -31,7 +31,7 @@ _SLACK = 6
 _LARGEST_SHARE = 8
 _WIDEN = 4
 
-_SEARCHES = Fetches()
+_SEARCHES = cost_kind("vector searches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class NearestSearch:
     def _hold_if_worth_it(self) -> None:
         """Read the column into memory once searches without it have cost as much: more of them are to be expected."""
         size = self.call.dim * 4
-        spent = _SEARCHES.of(self._key).seconds
+        spent = cost_of(self.entities.memory.cache(_SEARCHES), self._key).seconds
         worth = spent > self.entities.row_count * size * _SCAN_SECONDS_PER_BYTE
         if worth and not self.entities.in_memory(self.call.name) and self.entities.would_stay(self.call.name, size):
             self.entities.whole(self.call.name)
-            _SEARCHES.settle(self._key)
+            self.entities.memory.cache(_SEARCHES).forget(self._key)
 
     def _through_index(self, most: int) -> Hits | None:
         """The nearest candidates as the index finds them, measured exactly; None when an exact pass is better.
@@ -99,7 +99,8 @@ class NearestSearch:
                 hits = Hits(hits.rows[inside], hits.scores[inside])
             if _is_enough(hits, most, self.call.metric):
                 if not self.entities.in_memory(self.call.name):
-                    _SEARCHES.add(self._key, seen, 0, time.perf_counter() - begin)
+                    costs = self.entities.memory.cache(_SEARCHES)
+                    add_cost(costs, self._key, time.perf_counter() - begin, rows=seen)
                 return hits
             if seen < asked:
                 return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 _STEP_2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("abli", "able"),
     ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"),
@@ -19,7 +17,6 @@ _STEP_4 = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=1 << 18)
 def stem(word: str) -> str:
     """The stem of a lower-case word; words of one or two letters and words outside a–z stay as they are.
 

@@ -16,6 +16,7 @@ from omnigraph.engine.read.frames.frame import Frame, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL, is_union
 from omnigraph.engine.values.predicate import Fixed
+from omnigraph.memory.budget import MemoryBudget
 
 # Every scan asks here whether it is a search; only one that is needs the code that reads texts.
 if TYPE_CHECKING:
@@ -85,13 +86,13 @@ def _texts(run: Run, frame: Frame, field: ir.Expr) -> Callable[[str, int | None]
         bound = frame.bound[field.var]
         return _property_texts(run, bound.table_key, field.name, bound.rows)
     texts = run.evaluator(frame).column(field, pa.utf8())
-    return _matching_rows(_corpus(texts, np.arange(frame.length)), np.arange(frame.length))
+    return _matching_rows(_corpus(texts, np.arange(frame.length), run.budget.memory), np.arange(frame.length))
 
 
 def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable[[str, int | None], Mask]:
     wanted, place = distinct(rows)
     if table_key.startswith(OPTIONAL) or is_union(table_key):
-        few = _matching_rows(_corpus(run.columns(table_key).values(name, wanted), wanted), wanted)
+        few = _matching_rows(_corpus(run.columns(table_key).values(name, wanted), wanted, run.budget.memory), wanted)
         return lambda query, distance: few(query, distance)[place]
     from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_at_hand, corpus_of
 
@@ -102,16 +103,16 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable
         whole = corpus_of(column)
     if whole is None:
         run.profile.note(f"{name}: exact, {len(wanted)} texts")
-        whole = _corpus(entities.values(name, wanted), wanted)
+        whole = _corpus(entities.values(name, wanted), wanted, run.budget.memory)
     else:
         run.profile.note(f"{name}: corpus of {whole.count} texts")
     return _matching_rows(whole, rows)
 
 
-def _corpus(texts: pa.Array, rows: Rows) -> Corpus:
+def _corpus(texts: pa.Array, rows: Rows, memory: MemoryBudget) -> Corpus:
     from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 
-    return Corpus([Part(analysed(texts, rows))])
+    return Corpus([Part(analysed(texts, rows, memory))])
 
 
 def _matching_rows(corpus: Corpus, rows: Rows) -> Callable[[str, int | None], Mask]:

@@ -10,10 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, flatten, spread
+from omnigraph.engine.read.columns.rowindex import distinct_rows
 
 # Beyond this many empty slots per stored edge the direct index costs more memory than a binary search costs time.
 _MAX_SPARSITY = 8
 _DIRECT_SLOTS = 1 << 20
+# Larger arrays that come and go with every query are cleared page by page by the system each time: a query that reaches
+# 270,000 entries from 1,000 nodes took a quarter longer for it.
+_BLOCK = 1 << 15
 
 
 class Adjacency:
@@ -69,6 +73,21 @@ class Adjacency:
     def reached(self, rows: Rows) -> Rows:
         """The neighbour of every entry, for those who do not ask whose it is either."""
         return _wide(self.neighbours_at(flatten(*self.bounds(rows))))
+
+    def reached_once(self, rows: Rows) -> Rows:
+        """The same, each neighbour once and ascending; in blocks, so that no array is as long as all entries."""
+        start, stop = self.bounds(rows)
+        ends = np.cumsum(stop - start)
+        total = int(ends[-1]) if len(ends) else 0
+        if total <= _BLOCK or self.last_neighbour > _MAX_SPARSITY * total:
+            return distinct_rows(_wide(self.neighbours_at(flatten(start, stop))))
+        met = np.zeros(self.last_neighbour + 1, np.bool_)
+        first = done = 0
+        while first < len(rows):
+            last = max(int(np.searchsorted(ends, done + _BLOCK, side="right")), first + 1)
+            met[self.neighbours_at(flatten(start[first:last], stop[first:last]))] = True
+            first, done = last, int(ends[last - 1])
+        return np.flatnonzero(met)
 
     def neighbours_at(self, entries: Rows) -> npt.NDArray[Any]:
         """The neighbours of some entries, numbered as `bounds` does."""

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Hashable, Iterator
 
-from omnigraph.engine.read.columns.cache import ByteCache
 from omnigraph.engine.read.topology.advance import Origin, advance
 from omnigraph.engine.read.topology.files import WORTH_KEEPING
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
-
-_TOPOLOGY_CACHE_BYTES = max(2 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 3)
-_REMEMBERED_LINEAGES = 256
+from omnigraph.memory.cache import CacheKind
 
 # One topology may fill all of it: without it every traversal would build it again.
-TOPOLOGIES: ByteCache[Topology] = ByteCache(_TOPOLOGY_CACHE_BYTES, lambda topology: topology.nbytes, share=1)
+TOPOLOGIES: CacheKind[Topology] = CacheKind("topologies", lambda topology: topology.nbytes, largest=1.0)
+# For each edge table lineage the topology that was made last, to start the next one from.
+_NEWEST: CacheKind[tuple[Hashable, Origin]] = CacheKind("newest topologies", lambda known: 2_048, entries=256)
 
 
 def topology_at_hand(ends: Ends) -> Topology | None:
     """The topology of these exact versions if this process has it or can map it from disk."""
-    held = TOPOLOGIES.get(ends.key)
+    held = ends.edges.memory.cache(TOPOLOGIES).get(ends.key)
     if held is not None or ends.edges.row_count < WORTH_KEEPING:
         return held
     kept = ends.shelf.load("out")
@@ -32,7 +29,8 @@ def topology_at_hand(ends: Ends) -> Topology | None:
 
 def topology(ends: Ends, build: Callable[[Ends], Topology] | None = None) -> Topology:
     """The topology of these exact versions, made if need be; `build` makes and keeps one that has no predecessor."""
-    return topology_at_hand(ends) or TOPOLOGIES.get_or_build(ends.key, lambda: _make(ends, build))
+    held = ends.edges.memory.cache(TOPOLOGIES)
+    return topology_at_hand(ends) or held.get_or_build(ends.key, lambda: _make(ends, build))
 
 
 def _make(ends: Ends, build: Callable[[Ends], Topology] | None) -> Topology:
@@ -47,7 +45,7 @@ def _make(ends: Ends, build: Callable[[Ends], Topology] | None) -> Topology:
         made = made or build_topology(ends)
         if ends.keep:
             ends.shelf.save("out", made.out, Origin.of(ends).text())
-    _LINEAGES.remember(ends)
+    _remember(ends)
     return made
 
 
@@ -58,8 +56,9 @@ def _advanced(ends: Ends) -> Topology | None:
 
 
 def _older(ends: Ends) -> Iterator[tuple[Origin, Topology]]:
-    known = _LINEAGES.newest(ends)
-    if known is not None and (held := TOPOLOGIES.get(known[0])) is not None:
+    memory = ends.edges.memory
+    known = memory.cache(_NEWEST).get(ends.edges.lineage_key)
+    if known is not None and (held := memory.cache(TOPOLOGIES).get(known[0])) is not None:
         yield known[1], held
     for shelf in ends.shelf.others():
         kept = shelf.load("out")
@@ -69,32 +68,9 @@ def _older(ends: Ends) -> Iterator[tuple[Origin, Topology]]:
 
 
 def _hold(ends: Ends, held: Topology) -> None:
-    TOPOLOGIES.put(ends.key, held)
-    _LINEAGES.remember(ends)
+    ends.edges.memory.cache(TOPOLOGIES).put(ends.key, held)
+    _remember(ends)
 
 
-class _Lineages:
-    """For each edge table lineage the topology that was made last, to start the next one from."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._newest: dict[Hashable, tuple[Hashable, Origin]] = {}
-
-    def remember(self, ends: Ends) -> None:
-        origin = Origin.of(ends)
-        with self._lock:
-            if len(self._newest) >= _REMEMBERED_LINEAGES:
-                self._newest.clear()
-            self._newest[_lineage(ends)] = (ends.key, origin)
-
-    def newest(self, ends: Ends) -> tuple[Hashable, Origin] | None:
-        with self._lock:
-            return self._newest.get(_lineage(ends))
-
-
-def _lineage(ends: Ends) -> Hashable:
-    entry = ends.edges.entry
-    return (ends.edges.root.canonical, entry.identity, entry.location, entry.ref)
-
-
-_LINEAGES = _Lineages()
+def _remember(ends: Ends) -> None:
+    ends.edges.memory.cache(_NEWEST).put(ends.edges.lineage_key, (ends.key, Origin.of(ends)))
