@@ -272,25 +272,29 @@ def test_a_graph_without_a_stamp_is_not_told_to_be_deleted(ledger: Ledger) -> No
 
 
 INTERRUPTED = """
-import collections, os, signal, sys, threading
+import collections, os, signal, sys, threading, time
 import omnigraph as og
 graph = og.open(sys.argv[1], read_only=True)
 table = graph.view().table(graph.schema.catalog.nodes["Person"])
 kinds = collections.Counter()
 inside = 0
 while sum(kinds.values()) < 40:
-    timer = threading.Timer(0.02, lambda: os.kill(os.getpid(), signal.SIGINT))
+    met = threading.Event()
+    def interrupt():
+        time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+        while not met.wait(2):  # one that arrives inside a callback is swallowed by the interpreter
+            os.kill(os.getpid(), signal.SIGINT)
+    sender = threading.Thread(target=interrupt)
     try:
-        timer.start()
+        sender.start()
         while True:
             table.scan()
     except BaseException as error:
+        met.set()
         kinds[type(error).__name__] += 1
         inside += error.__cause__ is not None
-    try:
-        timer.join()
-    except KeyboardInterrupt:
-        pass
+    sender.join()
 print(sorted(kinds), inside)
 """
 
