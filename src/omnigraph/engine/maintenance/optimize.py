@@ -7,8 +7,6 @@ writers: whatever they commit meanwhile stays, and only pointers to versions of 
 from __future__ import annotations
 
 import os
-import random
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +22,7 @@ from omnigraph.engine.views.table_tasks import IndexBuilder
 from omnigraph.errors import BadRequest, OmnigraphError, RecoveryRequired, Retry, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import pause
 from omnigraph.storage.lance import compact
 from omnigraph.storage.lance.tables import IndexSpec, TableHandle
 from omnigraph.storage.maintenance.drift import drift_of
@@ -124,7 +123,7 @@ class _Upkeep:
                 return None
             except (Retry, RecoveryRequired, StorageError) as error:
                 failure = error
-                time.sleep(random.uniform(*_BACKOFF_SECONDS))
+                pause(_BACKOFF_SECONDS)
         return failure
 
     def _run(self) -> None:

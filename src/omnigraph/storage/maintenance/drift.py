@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
-import time
-
 from omnigraph.errors import Conflict, Corrupt
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
@@ -29,17 +27,16 @@ def drift_of(store: Store, entry: TableEntry) -> TableHandle | None:
     Lance compacts without leaving a mark, so maintenance sets one right afterwards. What preserves content may thus be
     the work of a live process, and is given the time that a mark takes.
     """
-    deadline = time.monotonic() + store.settings.mark_wait_ms / 1_000
-    while True:
+    for more in looks(store.settings.mark_wait_ms / 1_000, _LOOK_AGAIN_SECONDS):
         newest = newest_of(store, entry)
         if not is_uncovered(newest, entry.version):
             return None
         pin = _published(store, entry)
         if not is_uncovered(newest, pin):
             return None
-        if time.monotonic() >= deadline or not _awaits_its_mark(newest, pin):
+        if not more or not _awaits_its_mark(newest, pin):
             return newest
-        time.sleep(random.uniform(*_LOOK_AGAIN_SECONDS))
+    raise AssertionError("the last look returns")
 
 
 def is_uncovered(newest: TableHandle, pin: int) -> bool:

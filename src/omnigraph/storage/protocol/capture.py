@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from dataclasses import dataclass
 
 from omnigraph.errors import BranchNotFound, Conflict, PreconditionFailed, ReadSetChanged
@@ -11,13 +9,12 @@ from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.lease import Lease, held
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
 from omnigraph.storage.manifest.rows import BranchRow, ControlHolder
 from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.protocol.sidecar import Token
-
-_POLL_SECONDS = (0.005, 0.040)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +110,15 @@ def control_is_held(store: Store, holder: ControlHolder) -> bool:
 
 def _after_schema_change(store: Store, branch: str | None, own: str | None, *, patient: bool) -> Loaded:
     """The newest state of a branch that no schema change is about to replace."""
-    deadline = time.monotonic() + (store.settings.writer_wait_ms / 1_000 if patient else 0.0)
-    while True:
+    for more in looks(store.settings.writer_wait_ms / 1_000 if patient else 0.0):
         loaded = manifest.load(store.root, branch)
         if not _schema_is_changing(store, loaded.state, own):
             return loaded
         if patient:
             hit("capture.awaits_schema_change")
-        if time.monotonic() >= deadline:
+        if not more:
             raise Conflict("writes are unavailable while schema apply is in progress; retry when it has finished")
-        time.sleep(random.uniform(*_POLL_SECONDS))
+    raise AssertionError("the last look returns or raises")
 
 
 def _schema_is_changing(store: Store, state: ManifestState, own: str | None) -> bool:

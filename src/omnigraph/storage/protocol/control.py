@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from omnigraph.errors import Conflict, HistoricalVersionReclaimed, OmnigraphErro
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.lance.tables import Landed, Refused, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded
@@ -20,7 +20,6 @@ from omnigraph.storage.manifest.rows import ControlHolder, ControlKind, ControlR
 from omnigraph.storage.protocol.capture import control_is_held
 
 _SAFE_MARGIN_MS = 60_000
-_POLL_SECONDS = (0.005, 0.040)
 
 
 @dataclass(slots=True)
@@ -108,11 +107,12 @@ def refuse_beside_cleanup(store: Store) -> None:
 
 def await_cleanup(store: Store) -> None:
     """Return when no cleanup is at work; Conflict names one that lasts longer than `writer_wait_ms`."""
-    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
-    while (holder := _live_cleanup(store)) is not None:
-        if time.monotonic() > deadline:
+    for more in looks(store.settings.writer_wait_ms / 1_000):
+        holder = _live_cleanup(store)
+        if holder is None:
+            return
+        if not more:
             raise Conflict(f"a cleanup is in progress (operation {holder.operation_id}); retry when it has finished")
-        time.sleep(random.uniform(*_POLL_SECONDS))
 
 
 def release(store: Store, operation_id: str, *, retired: Mapping[str, int] | None = None) -> None:
@@ -134,8 +134,7 @@ def _live_cleanup(store: Store) -> ControlHolder | None:
 
 
 def _take(store: Store, kind: ControlKind, target: str | None, operation_id: str) -> Control:
-    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
-    while True:
+    for more in looks(store.settings.writer_wait_ms / 1_000):
         started = time.monotonic()
         loaded = manifest.load(store.root)
         current = loaded.state.control or ControlRow()
@@ -144,10 +143,10 @@ def _take(store: Store, kind: ControlKind, target: str | None, operation_id: str
             mine = _holder(store, kind, target, operation_id)
             if _swap(loaded, replace(current, epoch=current.epoch + 1, holder=mine)):
                 return Control(store, operation_id, started, mine.ttl_ms, dict(current.retired))
-        elif time.monotonic() > deadline:
+        elif not more:
             about = f" of '{holder.target}'" if holder.target else ""
             raise Conflict(f"another {holder.kind}{about} is in progress (operation {holder.operation_id})")
-        time.sleep(random.uniform(*_POLL_SECONDS))
+    raise AssertionError("looking does not end")
 
 
 def _holder(store: Store, kind: ControlKind, target: str | None, operation_id: str) -> ControlHolder:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +11,7 @@ from omnigraph.ids import now_micros
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address, normalize_branch
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import pause
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import (
     BRANCH,
@@ -33,6 +32,7 @@ _SETTLE_ATTEMPTS = 64
 
 Recover = Callable[[str], None]
 """Resolves one expired sidecar; passed in because recovery itself builds on the fence."""
+_AFTER_A_RACE = (0.002, 0.020)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def settle(store: Store, branch: str | None, operation_id: str, abort: Abort) ->
             return "aborted"
         if isinstance(outcome, Unknown) and (failures := failures + 1) > store.settings.publisher_retry_budget:
             raise outcome.cause
-        time.sleep(random.uniform(0.002, 0.020))
+        pause(_AFTER_A_RACE)
     raise RecoveryRequired(operation_id, "the manifest stayed contended while the operation was being aborted")
 
 

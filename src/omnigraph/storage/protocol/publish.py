@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections import Counter
 from collections.abc import Iterable
 
@@ -18,6 +16,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import pause
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
@@ -59,7 +58,7 @@ def publish(store: Store, publication: Publication, captured: Loaded | None = No
             return _published(state, publication, fragments=outcome.handle.fragment_count())
         loaded = None
         if isinstance(outcome, Refused):
-            _pause()
+            pause(_JITTER_SECONDS)
     # The last attempt may have been the unknown one that landed.
     done = _already_decided(manifest.load(store.root, publication.branch).state, publication)
     if done is not None:
@@ -73,7 +72,7 @@ def _load(store: Store, branch: str | None) -> Loaded | None:
     try:
         failpoints.hit("publish.load_state_contention")
     except StorageError:
-        _pause()
+        pause(_JITTER_SECONDS)
         return None
     return manifest.load(store.root, branch)
 
@@ -172,7 +171,3 @@ def _lineage(state: ManifestState, publication: Publication) -> Iterable[Manifes
         actor_id=publication.actor_id,
     )
     yield HeadRow(publication.branch, publication.commit_id, parent)
-
-
-def _pause() -> None:
-    time.sleep(random.uniform(*_JITTER_SECONDS))

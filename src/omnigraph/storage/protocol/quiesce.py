@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import random
-import time
-
 from omnigraph.errors import RecoveryRequired
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import sidecar
 from omnigraph.storage.protocol.capture import control_is_held
 
-_POLL_SECONDS = (0.005, 0.040)
-
 
 def require_clean(store: Store, what: str) -> None:
     """Return when no sidecar is left; operations at work are waited for, abandoned ones are refused at once."""
-    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
-    while (found := _unresolved(store)) is not None:
+    for more in looks(store.settings.writer_wait_ms / 1_000):
+        found = _unresolved(store)
+        if found is None:
+            break
         operation_id, live = found
-        if not live or time.monotonic() > deadline:
+        if not live or not more:
             raise RecoveryRequired(operation_id, f"{what} needs a clean recovery state")
-        time.sleep(random.uniform(*_POLL_SECONDS))
     _refuse_schema_apply(store, what)
 
 

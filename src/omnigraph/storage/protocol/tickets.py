@@ -23,6 +23,7 @@ from omnigraph.storage.base.layout import RECOVERY_DIR
 from omnigraph.storage.base.lease import Heartbeat, Lease, fresh_lease
 from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.protocol import recovery, sidecar
 from omnigraph.storage.protocol.sidecar import Sidecar
 
@@ -148,15 +149,14 @@ def older(store: Store, mine: Sidecar, key: str | None = None, *, withdraws: boo
 def watch(store: Store, ahead: Ahead, deadline: float, branch: str | None) -> None:
     """Return when the one ahead is gone or its lease is over as last seen; raises past the deadline."""
     shortest, longest = _LOCAL_LOOK if store.root.is_local else _REMOTE_LOOK
-    pause = shortest
     until = min(ahead.expires_at, time.time() + store.settings.lease_ttl_ms / 3_000)  # by then it has been renewed
-    while store.objects.stat(ahead.path) is not None and not lease.is_dead(ahead.owner):
-        if time.monotonic() >= deadline:
+    for more in looks(deadline - time.monotonic(), (shortest, shortest), longest=longest):
+        if store.objects.stat(ahead.path) is None or lease.is_dead(ahead.owner):
+            return
+        if not more:
             raise spent(ahead, branch)
         if time.time() >= until:
             return
-        time.sleep(pause)
-        pause = min(pause * 1.5, longest)
 
 
 def listed(objects: Objects) -> tuple[list[str], list[str]]:
