@@ -9,7 +9,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import obstore
+from obstore.store import LocalStore, ObjectStore
+
 import omnigraph as og
+from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.objects_remote import _open_store
 from omnigraph.storage.lance import tables
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of
@@ -132,6 +137,16 @@ def compact_branches(graph: og.Graph) -> None:
             assert compacted.fragment_count() == 1
 
 
+def copy_files(source: Root, target: Root, *, move: bool = False) -> None:
+    """Every object under the same name below another root, as a tool does that knows nothing of graphs."""
+    one, other = _files_of(source), _files_of(target)
+    for batch in obstore.list(one):
+        for found in batch:
+            obstore.put(other, found["path"], bytes(obstore.get(one, found["path"]).bytes()))
+            if move:
+                obstore.delete(one, found["path"])
+
+
 def thin_out(graph: og.Graph) -> None:
     """Delete a branch, then remove every version that nothing needs; no table may fail to be cleaned."""
     graph.branches.delete("idle")
@@ -146,6 +161,10 @@ def heads(graph: og.Graph) -> dict[str, Any]:
         name: {"rows": image_of(graph.branch(name).view()), "export": _export(graph.branch(name))}
         for name in graph.branches.list()
     }
+
+
+def _files_of(root: Root) -> ObjectStore:
+    return LocalStore(root.uri, mkdir=True) if root.is_local else _open_store(root)
 
 
 def _blob(graph: og.Graph, key: str) -> bytes:

@@ -22,7 +22,7 @@ from omnigraph.testing.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
 SOURCES = [path for path in (REPOSITORY / "src" / "omnigraph").rglob("*.py") if "testing" not in path.parts]
-VARIABLE = re.compile(r'"((?:OMNIGRAPH|AWS|OPENAI|OPENROUTER|GEMINI|JAVA|SPARK|XDG|OTEL)_[A-Z0-9_]+)"')
+VARIABLE = re.compile(r'"((?:OMNIGRAPH|AWS|AZURE|GOOGLE|OPENAI|OPENROUTER|GEMINI|JAVA|SPARK|XDG|OTEL)_[A-Z0-9_]+)"')
 FLAG = re.compile(r'add_argument\("(--[a-z-]+)"')
 # Lines that the server prints for whoever started it, and a name that continues with a server's.
 NOT_READ = {"OMNIGRAPH_LISTEN_ADDR", "OMNIGRAPH_TOKEN_"}

@@ -26,7 +26,7 @@ def init(
     settings: Settings = DEFAULTS,
     external_blobs: Sequence[str] | ExternalBlobPolicy = (),
 ) -> Graph:
-    """Create a graph at a path or `s3://` URI and open it; an existing graph is refused.
+    """Create a graph at a path or a URI (`s3://`, `az://`, `gs://`) and open it; an existing graph is refused.
 
     `schema` is schema text or the path of a `.pg` file. `force` accepts schema files that an interrupted
     initialization left behind. `external_blobs` is that of `open`.

@@ -879,7 +879,7 @@ def test_a_warm_reader_notices_a_commit_of_another_process(case: str, graph: Roo
 
 
 def test_roots_that_are_no_storage_are_refused() -> None:
-    for uri in ("http://host/g", "https://host/g", "gs://bucket/g", "", "s3:///x", "s3://b/../c"):
+    for uri in ("http://host/g", "https://host/g", "ftp://host/g", "", "s3:///x", "az:///x", "s3://b/../c"):
         with pytest.raises(BadRequest):
             normalize_root(uri)
 

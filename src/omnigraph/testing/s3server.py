@@ -49,19 +49,23 @@ class S3Server:
 
 
 @contextmanager
-def running_s3() -> Iterator[S3Server]:
-    """Start a server, wait until it stores objects, and stop it and remove its directory at the end."""
-    with mortal_s3() as process:
+def running_s3(*, public: bool = False) -> Iterator[S3Server]:
+    """Start a server, wait until it stores objects, and stop it and remove its directory at the end.
+
+    A `public` one takes requests without a signature.
+    """
+    with mortal_s3(public=public) as process:
         yield process.server
 
 
 @contextmanager
-def mortal_s3() -> Iterator[S3Process]:
+def mortal_s3(*, public: bool = False) -> Iterator[S3Process]:
     """The same, with a handle to kill the server and to start it again on the same data."""
     directory = Path(tempfile.mkdtemp(prefix="omnigraph-s3-"))
     with ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
-        process = S3Process(directory, _free_ports(2 * len(_SERVICES)))  # an HTTP and a gRPC port for each service
+        ports = _free_ports(2 * len(_SERVICES))  # an HTTP and a gRPC port for each service
+        process = S3Process(directory, ports, public=public)
         cleanup.callback(process.kill)
         process.start()
         yield process
@@ -70,10 +74,10 @@ def mortal_s3() -> Iterator[S3Process]:
 class S3Process:
     """One server process with its directory and ports, which outlive it."""
 
-    def __init__(self, directory: Path, ports: list[int]) -> None:
+    def __init__(self, directory: Path, ports: list[int], *, public: bool = False) -> None:
         self.server = S3Server(f"http://127.0.0.1:{ports[2 * _SERVICES.index('s3')]}")
         self._directory = directory
-        self._command = _command(directory, ports)
+        self._command = _command(directory, ports, public=public)
         self._running: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -90,14 +94,15 @@ class S3Process:
             self._running = None
 
 
-def _command(directory: Path, ports: list[int]) -> list[str]:
+def _command(directory: Path, ports: list[int], *, public: bool) -> list[str]:
     config = directory / "s3.json"
     identity = {
         "name": "tests",
         "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
         "actions": ["Admin", "Read", "Write", "List", "Tagging"],
     }
-    config.write_text(json.dumps({"identities": [identity]}))
+    everybody = [{"name": "anonymous", "actions": identity["actions"]}] if public else []
+    config.write_text(json.dumps({"identities": [identity, *everybody]}))
     data = directory / "data"
     data.mkdir()
     listening = [

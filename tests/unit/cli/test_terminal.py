@@ -86,11 +86,11 @@ def test_long_work_shows_a_bar_and_leaves_none(desk: Desk, words: list[str], lab
 
 @pytest.mark.parametrize(("answer", "goes_on"), [("no\n", False), ("\n", False), (" YES \n", True), ("y\n", True)])
 def test_a_remote_delete_asks_first(desk: Desk, answer: str, goes_on: bool) -> None:
-    code, screen = at_terminal(desk, answer, "branch", "delete", "f", "--store", "gs://b/g")
+    code, screen = at_terminal(desk, answer, "branch", "delete", "f", "--store", "ftp://b/g")
     assert code == 1
-    assert "branch delete on gs://b/g" in screen
+    assert "branch delete on ftp://b/g" in screen
     assert ("error: aborted" in screen) is not goes_on
-    assert ("omnigraph branch delete → gs://b/g (direct, remote)" in screen) is goes_on
+    assert ("omnigraph branch delete → ftp://b/g (direct, remote)" in screen) is goes_on
 
 
 def test_progress_is_drawn_for_people_only(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def test_a_file_url_is_decoded_and_a_home_is_expanded(tmp_path: Path, monkeypatc
         ("  ", "empty"),
         ("https://host/g", "server address"),
         ("HTTP://host/g", "server address"),
-        ("gs://b/g", "unsupported storage scheme 'gs'"),
+        ("ftp://b/g", "unsupported storage scheme 'ftp'"),
         ("file://host/g", "must not name a host"),
         ("s3://", "names no bucket"),
         ("s3://b/../c", "cannot contain"),
@@ -68,9 +68,38 @@ def test_unusable_roots_are_refused_with_advice(uri: str, message: str) -> None:
 def test_s3_settings_come_from_the_environment_only_when_given() -> None:
     assert normalize_root("s3://b/p/", env={}).storage_options is None
     assert normalize_root("s3://b", env={"AWS_ALLOW_HTTP": "false", "AWS_REGION": ""}).storage_options is None
-    plain = normalize_root("s3://b/p", env={"AWS_ENDPOINT_URL": "http://e"})
-    assert plain.storage_options == {"aws_endpoint": "http://e", "aws_virtual_hosted_style_request": "false"}
+    plain = normalize_root("s3://b/p", env={"AWS_ENDPOINT_URL": "https://e"})
+    assert plain.storage_options == {"aws_endpoint": "https://e", "aws_virtual_hosted_style_request": "false"}
     assert plain.canonical == "s3://b/p"
+
+
+def test_azure_and_google_settings_come_from_the_environment() -> None:
+    azure = {"AZURE_STORAGE_ACCOUNT": "second", "AZURE_STORAGE_ACCOUNT_NAME": "first", "AZURE_STORAGE_KEY": "key"}
+    root = normalize_root("az://box//a/b/", env=azure)
+    assert (root.uri, root.scheme, root.container, root.prefix) == ("az://box/a/b", "az", "box", "a/b")
+    assert root.storage_options == {"azure_storage_account_name": "first", "azure_storage_account_key": "key"}
+    google = normalize_root("gs://bucket", env={"GOOGLE_SERVICE_ACCOUNT": "/keys/a.json", "AZURE_CLIENT_ID": "x"})
+    assert (google.uri, google.prefix, google.is_local) == ("gs://bucket", "", False)
+    assert google.storage_options == {"google_service_account": "/keys/a.json"}
+
+
+@pytest.mark.parametrize(
+    ("uri", "endpoint", "switch"),
+    [
+        ("s3://b/p", "AWS_ENDPOINT_URL_S3", "AWS_ALLOW_HTTP"),
+        ("s3://b/p", "AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP"),
+        ("az://b/p", "AZURE_STORAGE_ENDPOINT", "AZURE_ALLOW_HTTP"),
+        ("gs://b/p", "GOOGLE_BASE_URL", "GOOGLE_ALLOW_HTTP"),
+    ],
+)
+def test_a_server_without_tls_needs_the_switch_that_the_error_names(uri: str, endpoint: str, switch: str) -> None:
+    for spelled in ("http://e:1", "HTTP://e:1"):
+        with pytest.raises(BadRequest, match=rf"^{endpoint} names a server without TLS.*set {switch}=true"):
+            normalize_root(uri, env={endpoint: spelled, switch: "false"})
+        allowed = normalize_root(uri, env={endpoint: spelled, switch: "true"}).storage_options or {}
+        assert allowed["allow_http"] == "true"
+        assert spelled in allowed.values()
+    assert normalize_root(uri, env={endpoint: "https://e:1"}).storage_options is not None
 
 
 def test_addresses_name_the_lineage_of_a_ref(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ DIRECT = (
         Capability.DIRECT,
         "Create a graph from a schema",
         "data.load.init",
-        arguments=(Argument("URI", "where to create it: a path, file:// or s3://", required=True),),
+        arguments=(Argument("URI", "where to create it: a path, file://, s3://, az:// or gs://", required=True),),
         options=(
             shared.SCHEMA_FILE,
             Option("--force", "accept schema files that an interrupted init left behind"),

@@ -13,10 +13,10 @@ DIRECT_SCOPE = frozenset({"--graph", "--store", "--cluster", "--profile"})
 
 FORMATS = ("table", "kv", "csv", "jsonl", "json")
 
-URI = Argument("URI", "the graph: a path, file:// or s3://")
+URI = Argument("URI", "the graph: a path, file://, s3://, az:// or gs://")
 JSON = Option("--json", "print one JSON document")
 BRANCH = Option("--branch", "the branch to use", "BRANCH", default="main")
-URI_OPTION = Option("--uri", "the graph: a path, file:// or s3://", "URI")
+URI_OPTION = Option("--uri", "the graph: a path, file://, s3://, az:// or gs://", "URI")
 COMMIT_ID = Argument("COMMIT_ID", "a commit: its id or the beginning of it, a tag, HEAD, HEAD~1", required=True)
 SNAPSHOT = Option(
     "--snapshot", "read as of a commit (its id or the beginning of it, a tag, HEAD~1) or point in time", "COMMIT_ID"

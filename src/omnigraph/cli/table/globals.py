@@ -9,7 +9,7 @@ GLOBAL_OPTIONS = (
     Option("--server", "a server of the operator config, or its base URL", "NAME|URL"),
     Option("--graph", "a graph inside a server or cluster", "GRAPH_ID"),
     Option("--profile", "a profile of the operator config [env: OMNIGRAPH_PROFILE]", "NAME"),
-    Option("--store", "the storage of one graph: a path, file:// or s3://", "URI"),
+    Option("--store", "the storage of one graph: a path, file://, s3://, az:// or gs://", "URI"),
     Option("--cluster", "a cluster of the operator config, a directory or a storage root", "DIR|URI"),
     Option("--yes", "consent to a destructive write on a target that is not local"),
     Option("--quiet", "do not say on stderr which target is written"),

@@ -16,7 +16,7 @@ from pathlib import Path
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Root
-from omnigraph.storage.base.objects_s3 import S3Objects
+from omnigraph.storage.base.objects_remote import RemoteObjects
 
 CACHE_DIR = "OMNIGRAPH_CACHE_DIR"
 CACHE_BYTES = "OMNIGRAPH_CACHE_BYTES"
@@ -39,7 +39,7 @@ def fetch(root: Root, name: str) -> Path | None:
     """The local copy of an artefact, fetched now if need be; None when there is none or it cannot be had."""
     place = cached(root, name)
     try:
-        if not place.is_dir() and not (_worth_asking(place) and _fetched(S3Objects(root), name, place)):
+        if not place.is_dir() and not (_worth_asking(place) and _fetched(RemoteObjects(root), name, place)):
             return None
         os.utime(place)  # what was used last goes last
     except (OSError, ValueError, OmnigraphError):
@@ -50,7 +50,7 @@ def fetch(root: Root, name: str) -> Path | None:
 def send(root: Root, name: str, place: Path) -> bool:
     """Put a local artefact beside the graph."""
     try:
-        objects = S3Objects(root)
+        objects = RemoteObjects(root)
         files = sorted(place.iterdir())
         for file in files:
             objects.upload(f"{name}/{file.name}", file)
@@ -64,7 +64,7 @@ def send(root: Root, name: str, place: Path) -> bool:
 def sent(root: Root, prefix: str) -> list[str]:
     """Complete artefacts below a prefix, oldest first."""
     try:
-        found = S3Objects(root).list_dated(prefix)
+        found = RemoteObjects(root).list_dated(prefix)
     except OmnigraphError:
         return []
     whole = sorted((when, path) for path, when in found if path.endswith(f"/{_WHOLE}"))
@@ -74,7 +74,7 @@ def sent(root: Root, prefix: str) -> list[str]:
 def drop(root: Root, name: str) -> None:
     """Remove an artefact, here and beside the graph."""
     try:
-        objects = S3Objects(root)
+        objects = RemoteObjects(root)
         objects.delete(f"{name}/{_WHOLE}")
         objects.delete_prefix(name)
     except OmnigraphError:
@@ -93,7 +93,7 @@ def _worth_asking(place: Path) -> bool:
     return True
 
 
-def _fetched(objects: S3Objects, name: str, place: Path) -> bool:
+def _fetched(objects: RemoteObjects, name: str, place: Path) -> bool:
     text = objects.read_if_exists(f"{name}/{_WHOLE}")
     if text is None:
         return False

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from omnigraph.errors import BadRequest
 from omnigraph.ids import fnv1a64
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget, worker_budget
+from omnigraph.storage.base.clouds import CLOUDS, cloud_options, cloud_uri
 
 MANIFEST = "__manifest"
 RECOVERY_DIR = "__recovery"
@@ -22,12 +23,6 @@ PROBE_PREFIX = "__create_if_absent_probe_"
 TAGS_DIR = "__tags"
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
 
-_AWS_OPTIONS = {
-    "AWS_REGION": "aws_region",
-    "AWS_ACCESS_KEY_ID": "aws_access_key_id",
-    "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
-    "AWS_SESSION_TOKEN": "aws_session_token",
-}
 _TABLE_DIRS = {"node": "nodes", "edge": "edges"}
 _LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
 
@@ -48,7 +43,22 @@ class Root:
 
     @property
     def is_local(self) -> bool:
-        return not self.uri.startswith("s3://")
+        return "://" not in self.uri
+
+    @property
+    def scheme(self) -> str:
+        """Which object store it is on; "" on this machine."""
+        return self.uri.partition("://")[0] if not self.is_local else ""
+
+    @property
+    def container(self) -> str:
+        """The bucket, or on Azure the container."""
+        return urlsplit(self.uri).netloc
+
+    @property
+    def prefix(self) -> str:
+        """The path of the graph inside its bucket; "" when it has all of it."""
+        return self.uri.partition("://")[2].partition("/")[2]
 
     @property
     def storage_options(self) -> dict[str, str] | None:
@@ -103,7 +113,7 @@ class Address:
 
 
 def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None = None) -> Root:
-    """The root a user meant: a local path, a file:// URL or an s3:// URI; anything else is refused."""
+    """The root a user meant: a local path, a file:// URL or a URI of an object store; anything else is refused."""
     text = os.fspath(uri).strip()
     if not text:
         raise BadRequest("the graph location is empty")
@@ -114,12 +124,14 @@ def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None
         case "" | "file":
             path = _local_path(text) if scheme else text
             return Root(os.path.abspath(Path(path).expanduser() if path.startswith("~") else path))
-        case "s3":
-            return Root(_s3_uri(text), _s3_options(os.environ if env is None else env))
+        case store if store in CLOUDS:
+            return Root(cloud_uri(store, text), cloud_options(store, os.environ if env is None else env))
         case "http" | "https":
-            raise BadRequest(f"'{text}' is a server address, not a graph location; use a path or an s3:// URI")
+            raise BadRequest(f"'{text}' is a server address, not a graph location; use a path, s3://, az:// or gs://")
         case _:
-            raise BadRequest(f"'{text}': unsupported storage scheme '{scheme}' (use a path, file:// or s3://)")
+            raise BadRequest(
+                f"'{text}': unsupported storage scheme '{scheme}' (use a path, file://, s3://, az:// or gs://)"
+            )
 
 
 def is_storable(text: str) -> bool:
@@ -183,27 +195,3 @@ def _local_path(url: str) -> str:
     if parts.netloc not in ("", "localhost"):
         raise BadRequest(f"'{url}': a file:// URL must not name a host")
     return unquote(parts.path)
-
-
-def _s3_uri(text: str) -> str:
-    bucket, _, prefix = text[len("s3://") :].partition("/")
-    segments = [segment for segment in prefix.split("/") if segment]
-    if not bucket:
-        raise BadRequest(f"'{text}' names no bucket")
-    if any(segment in (".", "..") for segment in segments):
-        raise BadRequest(f"'{text}': an object-store prefix cannot contain '.' or '..'")
-    return "/".join(["s3:/", bucket, *segments])
-
-
-def _s3_options(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    options = {option: env[name] for name, option in _AWS_OPTIONS.items() if env.get(name)}
-    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
-    if endpoint:
-        options["aws_endpoint"] = endpoint
-    path_style = env.get("AWS_S3_FORCE_PATH_STYLE", "").strip().lower() == "true"
-    # Without an endpoint the AWS default (virtual-hosted) is right unless path style is forced.
-    if path_style or endpoint:
-        options["aws_virtual_hosted_style_request"] = "false" if path_style or endpoint else "true"
-    if env.get("AWS_ALLOW_HTTP", "").strip().lower() == "true":
-        options["allow_http"] = "true"
-    return tuple(sorted(options.items()))

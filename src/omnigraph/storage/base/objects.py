@@ -1,4 +1,4 @@
-"""Small text objects beside the datasets: schema files, sidecars, claims; one behaviour on disk and on S3.
+"""Small text objects beside the datasets: schema files, sidecars, claims; one behaviour on disk and on object stores.
 
 Names are relative to the graph root and use '/'. Every method raises only `StorageError` (with a kind), never an
 OSError or a client library's exception.
@@ -108,9 +108,9 @@ def open_objects(root: Root) -> Objects:
         from omnigraph.storage.base.objects_local import LocalObjects
 
         return LocalObjects(root.uri)
-    from omnigraph.storage.base.objects_s3 import S3Objects
+    from omnigraph.storage.base.objects_remote import RemoteObjects
 
-    return S3Objects(root)
+    return RemoteObjects(root)
 
 
 def prove_create_if_absent(objects: Objects) -> None:

@@ -1,4 +1,4 @@
-"""Objects in an S3-compatible bucket through obstore; create-if-absent is a conditional put."""
+"""Objects on S3, Azure or Google Cloud Storage through obstore; guarded writes are each store's conditional put."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Any
+from typing import Any, Literal
 
 import obstore
 from obstore import exceptions
-from obstore.store import S3Store
+from obstore.store import AzureStore, GCSStore, S3Store
 
 from omnigraph.errors import Corrupt, OmnigraphError, StorageError
+from omnigraph.storage.base.clouds import ALLOW_HTTP
 from omnigraph.storage.base.errors import Kind, kind_of
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects import ObjectInfo
@@ -30,13 +31,17 @@ _KINDS: tuple[tuple[type[Exception], Kind], ...] = (
 
 _PIECE_BYTES = 8 << 20
 _SPOOLED_BYTES = 32 << 20
+_STORES: dict[str, Any] = {"s3": S3Store, "az": AzureStore, "gs": GCSStore}
+# What names one version of an object in a conditional put. Google compares generations, the others entity tags.
+_GUARDS: dict[str, Literal["e_tag", "version"]] = {"gs": "version"}
 
 
-class S3Objects:
-    """The storage adapter below one bucket prefix."""
+class RemoteObjects:
+    """The storage adapter below one prefix of a bucket."""
 
     def __init__(self, root: Root) -> None:
         self._uri = root.uri
+        self._guard = _GUARDS.get(root.scheme, "e_tag")
         with self._translated(""):
             self._store = _open_store(root)
 
@@ -71,15 +76,18 @@ class S3Objects:
                 data = bytes(found.bytes())
             except (exceptions.NotFoundError, FileNotFoundError):
                 return None
-        e_tag = found.meta["e_tag"]
-        if e_tag is None:
-            raise StorageError(f"{self._uri}/{name}: the store gives no e-tag, so nothing here can be guarded")
-        return _text(name, data), e_tag
+        tag = found.meta[self._guard]
+        if tag is None:
+            raise StorageError(f"{self._uri}/{name}: the store gives no {self._guard}, so nothing here can be guarded")
+        return _text(name, data), tag
 
     def write_if_match(self, name: str, text: str, tag: str) -> bool:
+        if self._guard == "version" and not tag.isdecimal():
+            return False  # the store would refuse the request: generations are numbers
         with self._translated(name):
             try:
-                obstore.put(self._store, name, text.encode(), mode={"e_tag": tag}, use_multipart=False)
+                expected: Any = {self._guard: tag}
+                obstore.put(self._store, name, text.encode(), mode=expected, use_multipart=False)
             except (exceptions.PreconditionError, exceptions.NotFoundError, FileNotFoundError):
                 return False
             return True
@@ -144,10 +152,13 @@ class S3Objects:
             obstore.copy(self._store, source, target)
 
     def delete_prefix(self, name: str) -> None:
-        paths = self.list_tree(name)
-        with self._translated(name):
-            if paths:
-                obstore.delete(self._store, paths)
+        while paths := self.list_tree(name):
+            with self._translated(name):
+                try:
+                    obstore.delete(self._store, paths)
+                except (exceptions.NotFoundError, FileNotFoundError):
+                    continue  # another process deletes as well, which some stores report
+                return
 
     # --- large files, which only exist beside graphs on object stores ---------------------------
 
@@ -181,10 +192,9 @@ class S3Objects:
 
 
 def _open_store(root: Root) -> Any:
-    bucket, _, prefix = root.uri.removeprefix("s3://").partition("/")
     options: Any = dict(root.options)
-    client: Any = {"allow_http": options.pop("allow_http", "false") == "true"}
-    return S3Store(bucket, prefix=prefix or None, config=options, client_options=client)
+    client: Any = {ALLOW_HTTP: options.pop(ALLOW_HTTP, "false") == "true"}
+    return _STORES[root.scheme](root.container, prefix=root.prefix or None, config=options, client_options=client)
 
 
 def _text(name: str, data: bytes) -> str:

@@ -1,0 +1,107 @@
+"""Object stores by URI scheme: how a root is spelled on each, and the client options that the environment gives.
+
+The options have the names that lance and obstore both take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from omnigraph.errors import BadRequest
+
+ALLOW_HTTP = "allow_http"
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """One kind of object store.
+
+    `variables` maps environment variables to options; of two that give one option the first comes first. `endpoints`
+    are the variables that name another server, given to the option `endpoint`.
+    """
+
+    container: str
+    variables: tuple[tuple[str, str], ...]
+    endpoints: tuple[str, ...]
+    endpoint: str
+    allow_http: str
+
+
+CLOUDS = {
+    "s3": Cloud(
+        container="bucket",
+        variables=(
+            ("AWS_REGION", "aws_region"),
+            ("AWS_ACCESS_KEY_ID", "aws_access_key_id"),
+            ("AWS_SECRET_ACCESS_KEY", "aws_secret_access_key"),
+            ("AWS_SESSION_TOKEN", "aws_session_token"),
+        ),
+        endpoints=("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+        endpoint="aws_endpoint",
+        allow_http="AWS_ALLOW_HTTP",
+    ),
+    "az": Cloud(
+        container="container",
+        variables=(
+            ("AZURE_STORAGE_ACCOUNT_NAME", "azure_storage_account_name"),
+            ("AZURE_STORAGE_ACCOUNT", "azure_storage_account_name"),
+            ("AZURE_STORAGE_ACCOUNT_KEY", "azure_storage_account_key"),
+            ("AZURE_STORAGE_KEY", "azure_storage_account_key"),
+            ("AZURE_STORAGE_SAS_TOKEN", "azure_storage_sas_token"),
+            ("AZURE_STORAGE_TOKEN", "azure_storage_token"),
+            ("AZURE_CLIENT_ID", "azure_storage_client_id"),
+            ("AZURE_CLIENT_SECRET", "azure_storage_client_secret"),
+            ("AZURE_TENANT_ID", "azure_storage_tenant_id"),
+            ("AZURE_FEDERATED_TOKEN_FILE", "azure_federated_token_file"),
+        ),
+        endpoints=("AZURE_STORAGE_ENDPOINT",),
+        endpoint="azure_storage_endpoint",
+        allow_http="AZURE_ALLOW_HTTP",
+    ),
+    "gs": Cloud(
+        container="bucket",
+        variables=(
+            ("GOOGLE_SERVICE_ACCOUNT", "google_service_account"),
+            ("GOOGLE_SERVICE_ACCOUNT_KEY", "google_service_account_key"),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "google_application_credentials"),
+            ("GOOGLE_SKIP_SIGNATURE", "google_skip_signature"),
+        ),
+        endpoints=("GOOGLE_BASE_URL",),
+        endpoint="google_base_url",
+        allow_http="GOOGLE_ALLOW_HTTP",
+    ),
+}
+
+
+def cloud_uri(scheme: str, text: str) -> str:
+    """The one spelling of a root on an object store."""
+    container, _, prefix = text.partition("://")[2].partition("/")
+    segments = [segment for segment in prefix.split("/") if segment]
+    if not container:
+        raise BadRequest(f"'{text}' names no {CLOUDS[scheme].container}")
+    if any(segment in (".", "..") for segment in segments):
+        raise BadRequest(f"'{text}': an object-store prefix cannot contain '.' or '..'")
+    return "/".join([f"{scheme}:/", container, *segments])
+
+
+def cloud_options(scheme: str, env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """What a client of the store needs, as sorted pairs; BadRequest when it would have to talk without TLS unasked."""
+    cloud = CLOUDS[scheme]
+    options = {option: env[name] for name, option in reversed(cloud.variables) if env.get(name)}
+    named = next((name for name in cloud.endpoints if env.get(name)), None)
+    if named is not None:
+        options[cloud.endpoint] = env[named]
+    if _is_true(env, cloud.allow_http):
+        options[ALLOW_HTTP] = "true"
+    elif named is not None and urlsplit(env[named]).scheme.lower() == "http":
+        raise BadRequest(f"{named} names a server without TLS (http://); set {cloud.allow_http}=true to allow that")
+    if scheme == "s3" and (named is not None or _is_true(env, "AWS_S3_FORCE_PATH_STYLE")):
+        # Without an endpoint the default of AWS (virtual-hosted) is right unless path style is forced.
+        options["aws_virtual_hosted_style_request"] = "false"
+    return tuple(sorted(options.items()))
+
+
+def _is_true(env: Mapping[str, str], name: str) -> bool:
+    return env.get(name, "").strip().lower() == "true"
