@@ -6,9 +6,11 @@ from omnigraph.cli.commands import shared
 from omnigraph.cli.commands.shared import JSON
 from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
-_BACKUPS = Argument("BACKUPS", "where backups are kept: a directory or s3://", required=True)
-_TARGET = Argument("TARGET", "where the new graph goes: a directory or s3://, empty or not there yet", required=True)
-_SOURCE = Argument("GRAPH", "the graph: a path, file:// or s3://", required=True)
+_BACKUPS = Argument("BACKUPS", "where backups are kept: a directory, s3://, az:// or gs://", required=True)
+_TARGET = Argument(
+    "TARGET", "where the new graph goes: a directory, s3://, az:// or gs://, empty or not there yet", required=True
+)
+_SOURCE = Argument("GRAPH", "the graph: a path, file://, s3://, az:// or gs://", required=True)
 _RESUME = Option("--resume", "go on with a copy that broke off")
 _UNVERIFIED = Option("--no-verify", "do not read every file back to compare its checksum")
 _WHICH = Option("--backup", "the id of a backup, or its beginning; by default the newest", "ID")
