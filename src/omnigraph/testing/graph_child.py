@@ -68,6 +68,13 @@ def _mutate_each(graph: Graph, argument: str) -> str | None:
     return commit
 
 
+def _transaction(graph: Graph, argument: str) -> str | None:
+    """One person inserted inside a transaction."""
+    with graph.transaction() as tx:
+        tx.mutate("query q($n: String) { insert Person { name: $n } }", params={"n": argument})
+    return None if tx.result is None or tx.result.commit is None else tx.result.commit.graph_commit_id
+
+
 def _optimize(graph: Graph, _argument: str) -> str | None:
     graph.optimize()
     return None
@@ -87,6 +94,7 @@ VERBS: dict[str, Callable[[Graph, str], str | None]] = {
     "load": _load,
     "churn": _churn,
     "mutate_each": _mutate_each,
+    "transaction": _transaction,
     "optimize": _optimize,
     "cleanup": _cleanup,
     "open": _open,

@@ -125,13 +125,13 @@ def test_a_ticket_of_a_dead_process_of_this_machine_is_passed_at_once(store: Sto
 def test_an_unreadable_ticket_is_deleted(store: Store) -> None:
     store.objects.write(tickets._path("0" * 26), "{")
     assert first_ahead(store, MAIN, None) is None
-    assert tickets.listed(store.objects) == ([], [])
+    assert tickets.listed(store.objects) == ([], [], [])
 
 
 def test_a_ticket_goes_away_with_its_block(store: Store) -> None:
     with queued(store, MAIN), queued(store, Interest("feature")):
         assert len(tickets.listed(store.objects)[1]) == 2
-    assert tickets.listed(store.objects) == ([], [])
+    assert tickets.listed(store.objects) == ([], [], [])
 
 
 def test_a_long_wait_renews_the_ticket(store: Store) -> None:

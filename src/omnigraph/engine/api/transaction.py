@@ -17,10 +17,10 @@ from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError
 from omnigraph.engine.views.lifecycle import StrPath, Text
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
-from omnigraph.errors import BadRequest, OmnigraphError
-from omnigraph.ids import new_ulid
-from omnigraph.storage.protocol.branches import create_branch, delete_branch
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict, OmnigraphError, ReadSetChanged
+from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.protocol.budget import Budget
+from omnigraph.storage.protocol.private_branches import PrivateBranch, open_private
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
@@ -43,7 +43,7 @@ class Transaction:
         self.budget = budget
         self.result: MergeResult | None = None
         self._core = target._core
-        self._branch = f"transaction-{new_ulid()}"
+        self._private: PrivateBranch | None = None
         self._graph: Graph | None = None
         self._entered = False
 
@@ -139,30 +139,40 @@ class Transaction:
         if self._entered:
             raise BadRequest("a transaction can be entered only once")
         self._entered = True
-        self._core.policy_branch[self._branch] = self.target.branch_name
-        create_branch(self._core.store, self._branch, source=self.target.branch_name)
-        self._graph = Graph(self._core, self.target._runners, self._branch, self.target.actor)
+        private = self._private = open_private(self._core.store, self.target._branch)
+        self._core.policy_branch[private.branch] = self.target.branch_name
+        self._graph = Graph(self._core, self.target._runners, private.branch, self.target.actor)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        assert self._private is not None
         try:
             if error is None:
-                self.result = self._merge()
+                self.result = self._merge(self._private)
         finally:
             self._graph = None
-            self._drop()
-            self._core.policy_branch.pop(self._branch, None)
+            self._drop(self._private)
+            self._core.policy_branch.pop(self._private.branch, None)
 
-    def _merge(self) -> MergeResult:
+    def _merge(self, private: PrivateBranch) -> MergeResult:
+        hit("transaction.pre_merge")
         target = self.target
-        call = MergeCall(self._branch, target._branch, self.options, target.actor, budget=self.budget)
-        return merge_branches(self._core, call)
-
-    def _drop(self) -> None:
+        call = MergeCall(private.branch, target._branch, self.options, target.actor, budget=self.budget)
         try:
-            delete_branch(self._core.store, self._branch)
+            return merge_branches(self._core, call)
+        except (BranchNotFound, ReadSetChanged) as error:
+            if not private.is_lost:
+                raise
+            raise Conflict(
+                "the transaction was given up by another process, because this one did not renew its lease in time; "
+                "nothing of it was written, run it again"
+            ) from error
+
+    def _drop(self, private: PrivateBranch) -> None:
+        try:
+            private.drop()
         except OmnigraphError as trouble:
-            # Whether the block succeeded is decided already; the branch can be deleted by hand.
-            _log.warning("the private branch '%s' of a transaction was not deleted: %s", self._branch, trouble)
+            # Whether the block succeeded is decided already; the next writer finds the lease and removes the rest.
+            _log.warning("the private branch '%s' of a transaction was not deleted: %s", private.branch, trouble)

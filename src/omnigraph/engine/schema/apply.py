@@ -23,7 +23,7 @@ from omnigraph.storage.base.store import Store
 from omnigraph.storage.manifest import manifest, schema_files
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.schema_files import SchemaContract
-from omnigraph.storage.protocol import schema_recovery, sidecar
+from omnigraph.storage.protocol import private_branches, schema_recovery, sidecar
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.branches import list_branches
 from omnigraph.storage.protocol.capture import Txn
@@ -159,6 +159,11 @@ class _Change:
 
 
 def _require_only_main(store: Store) -> None:
+    running = private_branches.live_transactions(store)
+    if running:
+        owners = ", ".join(sorted(set(running.values())))
+        message = f"S060: a transaction is running ({owners}); a schema change waits until it has ended"
+        raise Conflict(message, code="S060")
     others = list_branches(store)[1:]
     if others:
         named = ", ".join(f"'{name}'" for name in others)

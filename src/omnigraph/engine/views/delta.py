@@ -18,7 +18,8 @@ from omnigraph.engine.values.equality import differing_rows
 from omnigraph.engine.views.view import OpenTables
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, blob_columns, is_blob
-from omnigraph.storage.lance.tables import TableHandle, list_refs, open_table
+from omnigraph.storage.lance.refs import LazyRefs
+from omnigraph.storage.lance.tables import TableHandle, open_table
 from omnigraph.storage.lance.version_tree import ROW_ID, UPDATED, changes_along, common_ancestor, fresh_row_count
 from omnigraph.storage.manifest.snapshot import TableEntry
 
@@ -160,8 +161,7 @@ def _shared_version(tables: OpenTables, old: TableEntry, new: TableEntry) -> Tab
         return None
     one, other = (old.ref, old.version), (new.ref, new.version)
     trunk = tables.root.table(old.location)
-    refs = {} if old.ref == new.ref else list_refs(open_table(trunk, control=True))
-    found = common_ancestor(refs, one, other)
+    found = common_ancestor(LazyRefs(trunk), one, other)
     if found is None:
         return None
     for entry in (old, new):

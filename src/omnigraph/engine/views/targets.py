@@ -24,7 +24,7 @@ from omnigraph.ids import is_ulid
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
-from omnigraph.storage.protocol.branches import list_branches
+from omnigraph.storage.protocol.branches import list_branches, readable_branches
 from omnigraph.storage.protocol.names import HEAD, branch_name
 from omnigraph.storage.protocol.tags import find_tag
 
@@ -82,7 +82,7 @@ def branch_named(name: str | None, bound: str | None) -> str | None:
 
 def require_branch(core: Core, branch: str | None) -> None:
     """Refuse a branch that does not exist, with what its name means instead."""
-    if branch is None or branch in list_branches(core.store):
+    if branch is None or branch in readable_branches(core.store):
         return
     if find_tag(core.store, branch) is not None:
         raise BadRequest(f"'{branch}' is a tag, not a branch; name a branch")

@@ -27,6 +27,7 @@ _DECLARED = """
     init.manifest_create_ack_lost init.manifest_create_probe init.post_manifest_create init.schema_cleanup_delete
     storage.local_create_if_absent_probe open.before_schema_contract_read
     mutation.post_stage_pre_gate mutation.post_no_effect_pre_gate mutation.post_sidecar_pre_fork
+    transaction.post_lease transaction.post_fork transaction.pre_merge transaction.pre_drop transaction.mid_drop
     commit.pre_turn commit.pre_rebase commit.pre_reprepare commit.hand_over
     queue.ticket_write queue.awaiting queue.turn_came queue.ticket_delete
     mutation.post_fork_pre_commit mutation.post_table_commit mutation.post_effects_pre_publish

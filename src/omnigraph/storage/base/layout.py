@@ -22,6 +22,7 @@ INIT_CLAIM = "__init_claim.json"
 PROBE_PREFIX = "__create_if_absent_probe_"
 TAGS_DIR = "__tags"
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
+PRIVATE_PREFIX = "__transaction__"  # of the branches of transactions, which no listing shows
 
 _TABLE_DIRS = {"node": "nodes", "edge": "edges"}
 _LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
@@ -179,6 +180,11 @@ def normalize_branch(name: str | None) -> str | None:
     if not trimmed:
         raise BadRequest("the branch name is empty")
     return None if trimmed == "main" else trimmed
+
+
+def is_public(ref: str) -> bool:
+    """Whether a ref of the manifest is a branch that everybody sees: neither a lock nor a transaction's."""
+    return ref != SCHEMA_LOCK_REF and not ref.startswith(PRIVATE_PREFIX)
 
 
 def ref_file(ref: str) -> str:

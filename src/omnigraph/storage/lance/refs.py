@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,28 @@ def read_ref(trunk: Address, name: str) -> Ref | None:
         return _ref(name, described)
     except (ValueError, KeyError, TypeError) as error:
         raise Corrupt(f"{trunk.uri}: the file of ref '{name}' is unreadable") from error
+
+
+class LazyRefs(Mapping[str, Ref]):
+    """The refs of a dataset, each read when it is asked for: a line of ancestors needs few of many."""
+
+    def __init__(self, trunk: Address) -> None:
+        self._trunk = trunk
+        self._read: dict[str, Ref | None] = {}
+
+    def __getitem__(self, name: str) -> Ref:
+        if name not in self._read:
+            self._read[name] = read_ref(self._trunk, name)
+        found = self._read[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, found in self._read.items() if found is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def create_ref(trunk: TableHandle, name: str, *, source: str | None, version: int) -> None:

@@ -9,7 +9,7 @@ from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol.branches import list_branches
+from omnigraph.storage.protocol.branches import readable_branches
 from omnigraph.storage.protocol.control import Control
 from omnigraph.storage.protocol.retire import forget_refs, reclaim
 
@@ -21,7 +21,7 @@ def reclaim_orphans(store: Store, control: Control) -> list[str]:
 
     A ref that a live branch's snapshot still names is kept, whichever branch it belonged to.
     """
-    live = set(list_branches(store))
+    live = set(readable_branches(store))
     used = {
         (entry.location, entry.ref)
         for name in live

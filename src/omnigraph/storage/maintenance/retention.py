@@ -18,7 +18,7 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.protocol import tags
-from omnigraph.storage.protocol.branches import list_branches
+from omnigraph.storage.protocol.branches import readable_branches
 
 Lineage: TypeAlias = tuple[str, str | None]
 """The location of a dataset and the ref, None for the main lineage."""
@@ -50,7 +50,7 @@ class Needs:
 def needs_of(store: Store) -> Needs:
     """Read every live branch and every tag; refuses when one cannot be read, or when main has drifted."""
     needs = Needs()
-    for name in list_branches(store):
+    for name in readable_branches(store):
         state = needs.states[name] = _classified(store, name)
         for entry in state.snapshot:
             lineage = entry.location, entry.ref

@@ -87,7 +87,7 @@ def refresh(loaded: Loaded) -> Loaded:
 
 def peek(root: Root, branch: str) -> Loaded | None:
     """The newest state in a branch's tree, be it sealed or left without a ref; None when there is no readable tree."""
-    ref = refs(root).get(branch)
+    ref = read_ref(root.manifest(), branch)
     try:
         handle = tables.open_table(root.manifest(branch), control=True)
     except StorageError as error:
@@ -99,15 +99,15 @@ def peek(root: Root, branch: str) -> Loaded | None:
 
 def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
     """The state of one older version; versions below a branch's fork are found on its parent."""
-    known = refs(root) if branch is not None else {}
-    name = branch
+    name, identifier = branch, Identifier()
     while name is not None:
-        if name not in known:
+        ref = read_ref(root.manifest(), name)
+        if ref is None:
             raise BranchNotFound(name)
-        if version >= known[name].parent_version:
+        identifier = ref.identifier
+        if version >= ref.parent_version:
             break
-        name = known[name].parent
-    identifier: Identifier = known[name].identifier if name is not None else ()
+        name, identifier = ref.parent, Identifier()
     try:
         handle = tables.open_table(root.manifest(name), version, control=True)
     except HistoricalVersionReclaimed:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, ReadSetChanged, Retry, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
-from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF
+from omnigraph.storage.base.layout import MANIFEST, PRIVATE_PREFIX, SCHEMA_LOCK_REF, is_public
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import Identifier, Ref
@@ -28,12 +28,19 @@ _REGISTER_ATTEMPTS = 8
 
 def list_branches(store: Store) -> list[str]:
     """Every public branch, main first."""
+    return ["main", *sorted(name for name in manifest.refs(store.root) if is_public(name))]
+
+
+def readable_branches(store: Store) -> list[str]:
+    """The public branches and the private ones of running transactions, main first."""
     return ["main", *sorted(name for name in manifest.refs(store.root) if name != SCHEMA_LOCK_REF)]
 
 
 def create_branch(store: Store, name: str, *, source: str | None = None) -> None:
     """Create a branch at the newest state of `source`; it shares every table until it writes to it."""
     branch = new_name(name, "branch")
+    if source is not None and source.startswith(PRIVATE_PREFIX):
+        raise BadRequest("a branch cannot be made from inside a transaction; make it from the branch it is merged into")
     origin = None if source is None else branch_name(source)
     with store.gates.hold([origin, branch]), hold_control(store, "branch_create", target=branch) as control:
         _finish_interrupted(store, control)

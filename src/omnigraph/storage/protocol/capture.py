@@ -10,6 +10,7 @@ from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.lease import Lease, held
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
+from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
 from omnigraph.storage.manifest.rows import BranchRow, ControlHolder
@@ -96,7 +97,7 @@ def branch_row_of(store: Store, state: ManifestState) -> BranchRow | None:
     """The row that every publish on a named branch rewrites; made up when the creator died before writing it."""
     if state.branch is None or state.branch_row is not None:
         return state.branch_row
-    ref = manifest.refs(store.root).get(state.branch)
+    ref = read_ref(store.root.manifest(), state.branch)
     if ref is None:
         raise BranchNotFound(state.branch)
     return BranchRow(state.branch, state.identifier, ref.parent, ref.parent_version, now_micros())

@@ -10,6 +10,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.lance.tables import Ref, TableHandle
 from omnigraph.storage.protocol.sidecar import TablePlan
 
@@ -28,9 +29,8 @@ def fork_ref(store: Store, trunk: Address, branch: str, *, source: str | None, v
     A ref with another parent, or a tree that a deleted ref left behind, keeps its name: a suspended writer may still
     be using it.
     """
-    refs = tables.list_refs(tables.open_table(trunk, control=True))
     for name in [branch, *(f"{branch}--{k}" for k in range(2, _MAX_SUFFIX))]:
-        found = refs.get(name)
+        found = read_ref(trunk, name)  # a listing would read the file of every other branch
         if found is not None:
             if _forked_from(found, source, version):
                 return name, True
@@ -48,7 +48,7 @@ def create_fork(plan: TablePlan, address: Address) -> TableHandle:
         tables.create_ref(trunk, plan.table_branch, source=plan.fork.source_branch, version=plan.fork.source_version)
     except StorageError:
         # A lost race and a lost acknowledgement look alike; what counts is the ref that exists now.
-        found = tables.list_refs(tables.open_table(address.trunk, control=True)).get(plan.table_branch)
+        found = read_ref(address.trunk, plan.table_branch)
         if found is None:
             raise
         if not _forked_from(found, plan.fork.source_branch, plan.fork.source_version):

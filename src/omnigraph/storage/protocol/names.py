@@ -10,7 +10,7 @@ from typing import Literal
 
 from omnigraph.errors import BadRequest, Conflict
 from omnigraph.ids import is_ulid
-from omnigraph.storage.base.layout import SCHEMA_LOCK_REF, normalize_branch
+from omnigraph.storage.base.layout import is_public, normalize_branch
 
 HEAD = "HEAD"
 _MAIN = "main"
@@ -34,7 +34,7 @@ def branch_name(name: str) -> str | None:
         )
     if len(branch) + 2 * branch.count("/") > _LONGEST:
         raise BadRequest(f"a branch name has at most {_LONGEST} characters, and a '/' counts as three")
-    if branch == SCHEMA_LOCK_REF or _RESERVED_SUFFIX.fullmatch(segments[-1]):
+    if not is_public(branch) or _RESERVED_SUFFIX.fullmatch(segments[-1]):
         raise BadRequest(f"the branch name '{branch}' is reserved")
     return branch
 

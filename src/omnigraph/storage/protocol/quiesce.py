@@ -6,7 +6,7 @@ from omnigraph.errors import RecoveryRequired
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import sidecar
+from omnigraph.storage.protocol import private_branches, sidecar
 from omnigraph.storage.protocol.capture import control_is_held
 
 
@@ -19,6 +19,12 @@ def require_clean(store: Store, what: str) -> None:
         operation_id, live = found
         if not live or not more:
             raise RecoveryRequired(operation_id, f"{what} needs a clean recovery state")
+    for more in looks(store.settings.writer_wait_ms / 1_000):
+        transaction = private_branches.opening(store)
+        if transaction is None:
+            break
+        if not more:
+            raise RecoveryRequired(transaction, f"{what} waits for a transaction that is being opened")
     _refuse_schema_apply(store, what)
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
 
 from omnigraph.errors import BranchBusy, OmnigraphError, RecoveryRequired, Retry
 from omnigraph.ids import new_ulid, ulid_after
@@ -24,7 +25,7 @@ from omnigraph.storage.base.lease import Heartbeat, Lease, fresh_lease
 from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
-from omnigraph.storage.protocol import recovery, sidecar
+from omnigraph.storage.protocol import private_branches, recovery, sidecar
 from omnigraph.storage.protocol.sidecar import Sidecar
 
 TableAddress = tuple[str, str | None]
@@ -109,12 +110,15 @@ def first_ahead(store: Store, interest: Interest, key: str | None, *, gated: boo
     Sidecars are in the way whatever their id while a writer only waits (it looks again once it is armed);
     tickets when they are older than `key`, all of them without one.
     """
-    operations, tickets = listed(store.objects)
-    for operation_id in operations:
+    return _first_of(store, interest, key, listed(store.objects), gated=gated)
+
+
+def _first_of(store: Store, interest: Interest, key: str | None, names: Listing, *, gated: bool) -> Ahead | None:
+    for operation_id in names.operations:
         found = _operation_ahead(store, interest, operation_id, gated=gated)
         if found is not None:
             return found
-    return next(_tickets_ahead(store, interest.branch, tickets, key), None)
+    return next(_tickets_ahead(store, interest.branch, names.tickets, key), None)
 
 
 def heal(store: Store, interest: Interest, *, gated: bool = True) -> bool:
@@ -123,7 +127,9 @@ def heal(store: Store, interest: Interest, *, gated: bool = True) -> bool:
     This does not wait: a writer prepares first and waits in its turn. `gated=False` is for callers that hold
     gates already.
     """
-    return first_ahead(store, interest, None, gated=gated) is not None
+    found = listed(store.objects)
+    private_branches.discard_abandoned(store, found.transactions)
+    return _first_of(store, interest, None, found, gated=gated) is not None
 
 
 def older(store: Store, mine: Sidecar, key: str | None = None, *, withdraws: bool = True) -> Ahead | None:
@@ -134,8 +140,8 @@ def older(store: Store, mine: Sidecar, key: str | None = None, *, withdraws: boo
     """
     lineages = frozenset((plan.table_path, plan.table_branch) for plan in mine.tables)
     interest, place = Interest(mine.branch, lineages), key or mine.operation_id
-    operations, tickets = listed(store.objects)
-    for operation_id in operations:
+    names = listed(store.objects)
+    for operation_id in names.operations:
         if operation_id >= place:
             break
         other = sidecar.load(store.objects, operation_id)
@@ -143,7 +149,7 @@ def older(store: Store, mine: Sidecar, key: str | None = None, *, withdraws: boo
             continue
         if sidecar.is_live(other, skew_ms=store.settings.lease_skew_ms):
             return _at_work(store, other)
-    return next(_tickets_ahead(store, mine.branch, tickets, place), None) if withdraws else None
+    return next(_tickets_ahead(store, mine.branch, names.tickets, place), None) if withdraws else None
 
 
 def watch(store: Store, ahead: Ahead, deadline: float, branch: str | None) -> None:
@@ -159,15 +165,23 @@ def watch(store: Store, ahead: Ahead, deadline: float, branch: str | None) -> No
             return
 
 
-def listed(objects: Objects) -> tuple[list[str], list[str]]:
-    """The ids of all operations with a sidecar and of all tickets, each oldest first; one listing."""
+class Listing(NamedTuple):
+    """Who has left a file: ids of operations, of tickets and of transactions, each oldest first."""
+
+    operations: list[str]
+    tickets: list[str]
+    transactions: list[str]
+
+
+def listed(objects: Objects) -> Listing:
+    """Everything in the directory of sidecars, by one listing."""
     hit("recovery.sidecar_list")
     names = sorted(objects.list_dir(RECOVERY_DIR))
-    return [name[:-5] for name in names if name.endswith(".json")], _tickets(names)
+    return Listing(_ids(names, ".json"), _ids(names, _SUFFIX), _ids(names, private_branches.SUFFIX))
 
 
-def _tickets(names: list[str]) -> list[str]:
-    return [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
+def _ids(names: list[str], suffix: str) -> list[str]:
+    return [name.removesuffix(suffix) for name in names if name.endswith(suffix)]
 
 
 def _operation_ahead(store: Store, interest: Interest, operation_id: str, *, gated: bool) -> Ahead | None:
@@ -217,7 +231,7 @@ def _join(store: Store, branch: str | None) -> Ticket:
     """Leave a ticket that is younger than every one there is, whatever the clocks say."""
     for _ in range(_MOST_NAMES):
         ticket_id = new_ulid()
-        _, tickets = listed(store.objects)
+        tickets = listed(store.objects).tickets
         if tickets and tickets[-1] >= ticket_id:
             ticket_id = ulid_after(tickets[-1])
         ticket = Ticket(ticket_id, branch, fresh_lease(store.settings.lease_ttl_ms))

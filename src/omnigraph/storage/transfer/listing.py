@@ -16,6 +16,7 @@ from omnigraph.storage.base.layout import (
     INIT_CLAIM,
     LOADS_DIR,
     MANIFEST,
+    PRIVATE_PREFIX,
     PROBE_PREFIX,
     RECOVERY_DIR,
     SCHEMA_LOCK_REF,
@@ -116,7 +117,7 @@ def _belongs(name: str, limits: Mapping[str, int], refs: set[str] | None) -> boo
     base = name.rpartition("/")[2]
     if name.startswith(_SKIPPED) or name in _SKIPPED_NAMES or name in _REPLACED or base.startswith((PROBE_PREFIX, ".")):
         return False
-    if SCHEMA_LOCK_REF in name or base == _HINT or not _of_refs(name, refs):
+    if SCHEMA_LOCK_REF in name or PRIVATE_PREFIX in name or base == _HINT or not _of_refs(name, refs):
         return False
     version = version_of(name)
     if version is None:
