@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 SOAK_SECONDS ?= 60
 SOAK_UPDATES ?= 200
+QUERIES ?= 20000
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
 	--extra dev --extra testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw
 
-.PHONY: help setup demo test check format bench crash soak client-session docs clean
+.PHONY: help setup demo test check format bench crash soak differential client-session docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -60,6 +61,9 @@ soak: $(VENV)/.ready ## many writer processes with kills and pauses, on disk and
 	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6 --s3
 	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6
 	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6 --s3
+
+differential: $(VENV)/.ready ## random queries against DuckDB, with the seed on failure (make differential QUERIES=20000)
+	@OMNIGRAPH_DIFFERENTIAL_QUERIES=$(QUERIES) $(BIN)/python -m pytest -n 2 tests/differential
 
 client-session: $(VENV)/.ready ## a TypeScript client generated from the OpenAPI document talks to a server (needs node and npm)
 	@cd examples/openapi-client && npm ci --silent && npm run --silent generate && npm run --silent build

@@ -1,0 +1,365 @@
+"""Random query trees over the whole language, well-typed as far as a generator can know."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from diff_forms import NUMBERS, ORDERED, QUERIES, TRUTH_FORMS, VALUE_FORMS
+from diff_results import Results
+from diff_tree import (
+    Apply,
+    Bind,
+    Block,
+    Clause,
+    Compare,
+    Condition,
+    Either,
+    In,
+    IsNull,
+    Lit,
+    Prop,
+    Query,
+    Same,
+    Step,
+    Value,
+    Var,
+    Way,
+    Where,
+)  # fmt: skip
+from diff_world import EDGES, GRADES, NAMED, TEXTS, VALUES, shared
+
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+_DECLARED = {"int": "I64", "float": "F64", "text": "String", "date": "Date", "instant": "DateTime", "bool": "Bool"}
+
+
+class Scope:
+    """Variables by name, and how many tables the match multiplies so far."""
+
+    def __init__(self, names: list[str], variables: dict[str, Var] | None = None, cost: int = 0) -> None:
+        self.names = names
+        self.variables = dict(variables or {})
+        self.own: dict[str, Var] = {}
+        self.cost = cost
+
+    def bind(self, name: str, what: Var) -> str:
+        self.variables[name] = self.own[name] = what
+        self.cost += what.kind != "path"
+        return name
+
+    def inner(self) -> Scope:
+        return Scope(self.names, self.variables, max(self.cost - 1, 1))
+
+    def nodes(self) -> list[str]:
+        return [name for name, what in self.variables.items() if what.kind == "node" and not name.startswith("hidden")]
+
+
+class Generator:
+    """Makes one query after another."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self.params = 0
+        self.hidden = 0
+
+    def query(self) -> Query:
+        """A query; what the compiler refuses is left out by the caller."""
+        self.params = self.hidden = 0
+        names = [f"{letter}{number}" for number in range(3) for letter in "abcdefgh"]
+        self.rng.shuffle(names)
+        scope = Scope(names)
+        clauses = self._list(scope, depth=2, top=True)
+        return Results(self, scope).shaped(clauses)
+
+    # --- lists of clauses -------------------------------------------------------------------------
+
+    def _list(self, scope: Scope, depth: int, *, top: bool) -> tuple[Clause, ...]:
+        plain: list[Clause] = []
+        if top or self.rng.random() < 0.2:
+            plain.append(self._bind(scope) if self.rng.random() < 0.75 else self._step(scope, anchored=False))
+        plain += [self._plain(scope) for _ in range(self.rng.choice([0, 1, 1, 2, 3] if top else [1, 1, 2]))]
+        blocks: list[Clause] = []
+        late: list[Clause] = []
+        for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2]) if depth else 0):
+            if self.rng.random() < 0.5:
+                inner = scope.inner()
+                clauses = self._list(inner, depth - 1, top=False)
+                blocks.append(Block("not", clauses, dict(inner.own)))
+            elif (block := self._optional(scope, depth)) is not None:
+                blocks.append(block)
+                if self.rng.random() < 0.5:
+                    late.append(Where(self.condition(scope, only=set(block.binds))))
+        return self._interleaved(plain, blocks, late)
+
+    def _interleaved(self, plain: list[Clause], blocks: list[Clause], late: list[Clause]) -> tuple[Clause, ...]:
+        """Blocks may stand anywhere, since they are checked last; a filter on what one binds stands below it."""
+        clauses = list(plain)
+        at = 0
+        for block in blocks:
+            if isinstance(block, Block) and block.word == "not":
+                clauses.insert(self.rng.randint(0, len(clauses)), block)
+            else:
+                at = self.rng.randint(min(at + 1, len(clauses)), len(clauses))
+                clauses.insert(at, block)
+        return (*clauses, *late)
+
+    def _optional(self, scope: Scope, depth: int) -> Block | None:
+        inner = scope.inner()
+        clauses = self._list(inner, depth - 1, top=False)
+        binds = dict(inner.own.items())
+        if not binds:
+            return None
+        for name, what in binds.items():
+            scope.variables[name] = Var(what.kind, what.types, what.interface, optional=True)
+        return Block("optional", clauses, binds)
+
+    def _plain(self, scope: Scope) -> Clause:
+        choice = self.rng.random()
+        if choice < 0.45 and scope.cost < 5 and scope.nodes():
+            return self._step(scope, anchored=True)
+        if choice < 0.55 and scope.cost < 3:
+            return self._bind(scope)
+        if choice < 0.62 and scope.nodes():
+            name = self.rng.choice(scope.nodes())
+            what = scope.variables[name]
+            return Bind(name, Var("node", what.types, what.interface), self._inline(what), new=False)
+        return Where(self.condition(scope)) if scope.variables else self._bind(scope)
+
+    # --- bindings and steps -----------------------------------------------------------------------
+
+    def _bind(self, scope: Scope) -> Bind:
+        what = self.rng.choice(
+            [Var("node", ("Person",))] * 4
+            + [
+                Var("node", ("Firm",)),
+                Var("node", ("Lone",)),
+                Var("node", NAMED, "Named"),
+                Var("node", ("Firm", "Person")),
+            ]
+        )
+        return Bind(scope.bind(scope.names.pop(), what), what, self._inline(what))
+
+    def _inline(self, what: Var) -> tuple[tuple[str, Lit, str], ...]:
+        if self.rng.random() < 0.7:
+            return ()
+        options = {
+            name: family
+            for name, family in shared(what.types, interface=what.interface is not None).items()
+            if family in ("int", "float", "text", "bool", "date", "texts", "ints")
+        }
+        name = self.rng.choice(sorted(options))
+        family = options[name]
+        item = {"texts": "text", "ints": "int"}.get(family, family)
+        literal = self._grade() if name == "grade" else self.literal(item)
+        return ((name, literal, family),)
+
+    def _step(self, scope: Scope, *, anchored: bool) -> Clause:
+        for _ in range(12):
+            found = self._try_step(scope, anchored=anchored)
+            if found is not None:
+                return found
+        return self._bind(scope) if not scope.variables else Where(self.condition(scope))
+
+    def _try_step(self, scope: Scope, *, anchored: bool) -> Step | None:
+        rng = self.rng
+        edges = rng.sample(sorted(EDGES), 1 if rng.random() < 0.7 else rng.randint(2, 3))
+        known = scope.nodes() if anchored else []
+        left = rng.choice(known) if known and rng.random() < 0.8 else None
+        right = rng.choice(known) if known and (left is None or rng.random() < 0.35) else None
+        hops = self._hops() if rng.random() < 0.35 else None
+        undirected = edges == ["Knows"] and rng.random() < 0.25
+        types = [None if name is None else scope.variables[name].types for name in (left, right)]
+        chained = len(edges) > 1 and hops not in (None, (1, 1))
+        ways = _oriented(edges, types[0], types[1], chained=chained)
+        if ways is None:
+            return None
+        return self._finished(scope, (left, right), ways, hops, undirected=undirected)
+
+    def _finished(
+        self, scope: Scope, ends: tuple[str | None, str | None], ways: tuple[Way, ...], hops: Any, *, undirected: bool
+    ) -> Step:
+        rng = self.rng
+        introduces, named = [], []
+        for end, reached in zip(ends, ({way.start for way in ways}, {way.end for way in ways}), strict=True):
+            if end is None:
+                what = Var("node", tuple(sorted(reached)))
+                hidden = (
+                    rng.random() < 0.15
+                    and (ends != (None, None) or bool(named))
+                    and not any(name.startswith("hidden") for name in named)
+                )
+                self.hidden += hidden
+                end = scope.bind(f"hidden{self.hidden}" if hidden else scope.names.pop(), what)
+                introduces.append(end)
+            named.append(end)
+        edge_var = path_var = None
+        if hops in (None, (1, 1)) and rng.random() < 0.3 and scope.cost < 5:
+            edge_var = scope.bind(scope.names.pop(), Var("edge", tuple(sorted(way.edge for way in ways))))
+            hops = None
+        elif rng.random() < 0.2 and not any(name.startswith("hidden") for name in named):
+            path_var = scope.bind(scope.names.pop(), Var("path"))
+        return Step(named[0], named[1], ways, undirected, hops, edge_var, path_var, tuple(introduces))
+
+    def _hops(self) -> tuple[int, int | None]:
+        low = self.rng.randint(1, 3)
+        return low, None if self.rng.random() < 0.3 else low + self.rng.randint(0, 2)
+
+    # --- conditions -------------------------------------------------------------------------------
+
+    def condition(self, scope: Scope, only: set[str] | None = None, depth: int = 1) -> Condition:
+        """A condition on variables in scope; with `only`, one that starts from one of those."""
+        rng = self.rng
+        choice = rng.random()
+        if depth and choice < 0.18:
+            return Either(
+                rng.choice(["or", "and"]),
+                tuple(self.condition(scope, only, depth - 1) for _ in range(rng.randint(2, 3))),
+            )
+        nodes = [name for name in scope.nodes() if only is None or name in only]
+        if nodes and choice < 0.25:
+            other = rng.choice(scope.nodes())
+            if set(scope.variables[other].types) & set(scope.variables[nodes[0]].types):
+                return Same(nodes[0], other, rng.random() < 0.5)
+        optional = [name for name in nodes if scope.variables[name].optional]
+        if optional and choice < 0.4:
+            return IsNull(rng.choice(optional), rng.random() < 0.5)
+        if choice < 0.55 and (found := self._truth(scope, only)) is not None:
+            return found
+        left = self.value(scope, ORDERED, only=only)
+        if left is None:
+            return Compare("=", self.literal("int"), self.literal("int"))
+        if choice < 0.65:
+            return IsNull(left, rng.random() < 0.5)
+        family = "text" if left.family == "words" else left.family
+        if choice < 0.75 and family in ("int", "large", "float", "text", "single"):
+            kinds = ("int", "float") if family == "single" else (family,)
+            return In(
+                left,
+                tuple(self.literal(rng.choice(kinds), param=False) for _ in range(rng.randint(1, 3))),
+                rng.random() < 0.4,
+            )
+        partners = NUMBERS if family in NUMBERS else ("text", "words") if family == "text" else (family,)
+        right = self.value(scope, partners) if rng.random() < 0.4 else None
+        return Compare(
+            rng.choice(OPERATORS),
+            left,
+            right or self.literal(rng.choice([each for each in partners if each not in ("single", "words")])),
+        )
+
+    def _truth(self, scope: Scope, only: set[str] | None) -> Condition | None:
+        form = self.rng.choice(TRUTH_FORMS)
+        args: list[Value] = []
+        for at, family in enumerate(form.args):
+            if family == "query":
+                args.append(_text(self.rng.choice(QUERIES)))
+            elif (found := self.value(scope, (family,), only=only if at == 0 else None)) is not None:
+                args.append(found)
+            elif family in ("text", "int") and at:
+                args.append(self.literal(family))
+            else:
+                return None
+        return Apply(form, tuple(args))
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def value(
+        self, scope: Scope, families: tuple[str, ...], *, only: set[str] | None = None, depth: int = 1
+    ) -> Value | None:
+        """A property of one of the families, or something computed; None when there is none in scope."""
+        options = [prop for prop in properties(scope) if prop.family in families and (only is None or prop.var in only)]
+        forms = [form for form in VALUE_FORMS if form.result in families]
+        if depth and forms and self.rng.random() < 0.25:
+            form = self.rng.choice(forms)
+            args = [self._argument(scope, family, only if at == 0 else None) for at, family in enumerate(form.args)]
+            if None not in args and any(isinstance(arg, Prop) for arg in args):
+                return Apply(form, tuple(arg for arg in args if arg is not None))
+        return self.rng.choice(options) if options else None
+
+    def _argument(self, scope: Scope, family: str, only: set[str] | None) -> Value | None:
+        if only is None and self.rng.random() < 0.4:
+            return self.literal(self.rng.choice(["int", "float", "large"]) if family == "number" else family)
+        return self.value(scope, NUMBERS if family == "number" else (family,), only=only, depth=0)
+
+    def literal(self, family: str, *, param: bool = True) -> Lit:
+        """A constant, sometimes as a parameter."""
+        value = self.rng.choice(TEXTS) if family == "text" else self.rng.choice(VALUES[family])
+        found = _literal(family, value)
+        declared = ("I64" if value < 2**63 else "U64") if family == "large" else _DECLARED[family]
+        if param and self.rng.random() < 0.2:
+            self.params += 1
+            return Lit(found.family, found.text, found.sql, f"x{self.params}", value, declared)
+        return found
+
+    def _grade(self) -> Lit:
+        return _text(self.rng.choice(GRADES))
+
+
+def properties(scope: Scope) -> list[Prop]:
+    """Every property that can be read in scope."""
+    found = []
+    for name, what in scope.variables.items():
+        if name.startswith("hidden"):
+            continue
+        if what.kind == "path":
+            found += [Prop(name, "length", "int"), Prop(name, "nodes", "path")]
+            continue
+        readable = shared(what.types, interface=what.interface is not None)
+        found += [Prop(name, each, family) for each, family in readable.items()]
+        found.append(Prop(name, "id", "text"))
+    return found
+
+
+def _oriented(edges: list[str], left: Any, right: Any, *, chained: bool) -> tuple[Way, ...] | None:
+    ways = [(_chained if chained else _alone)(edge, left, right) for edge in edges]
+    if any(way is None for way in ways):
+        return None
+    found = tuple(way for way in ways if way is not None)
+    starts = left is None or any(way.start in left for way in found)
+    return found if starts and (right is None or any(way.end in right for way in found)) else None
+
+
+def _alone(edge: str, left: Any, right: Any) -> Way | None:
+    """The first direction that fits both ends; between nodes of one type, left is the source."""
+    source, target = EDGES[edge]
+    for way in (Way(edge, source, target, False), Way(edge, target, source, True)):
+        if (
+            (left is None or way.start in left)
+            and (right is None or way.end in right)
+            and not (way.against and source == target)
+        ):
+            return way
+    return None
+
+
+def _chained(edge: str, left: Any, right: Any) -> Way:
+    """As it would be alone, from the ends that are bound; one that touches neither keeps its own direction."""
+    source, target = EDGES[edge]
+    forward, against = Way(edge, source, target, False), Way(edge, target, source, True)
+    for types, fits, turned in ((left, source, target), (right, target, source)):
+        if types is not None and fits in types:
+            return forward
+        if types is not None and turned in types:
+            return against
+    return forward
+
+
+def _text(value: str) -> Lit:
+    return Lit("text", '"' + value + '"', "'" + value.replace("'", "''") + "'", value=value)
+
+
+def _literal(family: str, value: Any) -> Lit:
+    match family:
+        case "text":
+            return _text(value)
+        case "bool":
+            return Lit(family, str(value).lower(), str(value).upper())
+        case "date":
+            return Lit(family, f'date("{value}")', f"DATE '{value}'")
+        case "instant":
+            return Lit(family, f'datetime("{value}")', f"TIMESTAMP '{value.removesuffix('Z')}'")
+        case "float":
+            return Lit(family, f"{value:.1f}", f"CAST({value!r} AS DOUBLE)")
+        case _:
+            return Lit(
+                family, str(value), f"CAST({value} AS HUGEINT)" if family == "large" else f"CAST({value} AS BIGINT)"
+            )

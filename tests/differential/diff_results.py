@@ -1,0 +1,128 @@
+"""Random result shapes: columns, groups, aggregates, having, distinct, order, ranks, limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from diff_forms import ORDERED
+from diff_tree import Aggregate, Bm25, Clause, Column, Having, Key, Nearest, Prop, Query, Var, Whole
+
+if TYPE_CHECKING:
+    from diff_generator import Generator, Scope
+
+
+class Results:
+    """Shapes the result of one match."""
+
+    def __init__(self, generator: Generator, scope: Scope) -> None:
+        self.gen = generator
+        self.rng = generator.rng
+        self.scope = scope
+
+    def shaped(self, clauses: tuple[Clause, ...]) -> Query:
+        """The whole query."""
+        rng = self.rng
+        grouped = rng.random() < 0.4
+        columns = self._groups() if grouped else self._columns()
+        order, limit = self._order(columns, grouped=grouped), None
+        rank = None if grouped else self._rank()
+        if rank is not None:
+            # A distance takes no name beside it, and both kinds take further keys.
+            order = [Key(rank), *(key for key in order[:1] if not isinstance(key.expr, str))]
+            limit = rng.choice([0, 1, 2, 3, 5, 8])
+        elif rng.random() < 0.35:
+            limit = rng.choice([0, 1, 2, 3, 5, 8])
+        offset = rng.randint(0, 3) if limit is not None and rng.random() < 0.4 else None
+        having = self._having(columns)
+        distinct = not grouped and rng.random() < 0.25
+        return Query(clauses, self.scope.variables, tuple(columns), distinct, having, tuple(order), limit, offset)
+
+    def _columns(self) -> list[Column]:
+        return [Column(f"r{at}", self._item()) for at in range(self.rng.randint(1, 3))]
+
+    def _item(self) -> Any:
+        rng, choice = self.rng, self.rng.random()
+        nodes = self.scope.nodes()
+        if nodes and choice < 0.25:
+            return Whole(rng.choice(nodes))
+        persons = self._persons()
+        if persons and choice < 0.3:
+            return Nearest(rng.choice(persons), (1.0, 0.0))
+        found = self.gen.value(self.scope, (*ORDERED, "texts", "ints", "path", "vector"))
+        return found if found is not None else self.gen.literal("int", param=False)
+
+    def _groups(self) -> list[Column]:
+        columns: list[Column] = []
+        for at in range(self.rng.randint(0, 2)):
+            found: Any = self.gen.value(self.scope, (*ORDERED, "texts"), depth=self.rng.randint(0, 1))
+            nodes = self.scope.nodes()
+            if nodes and (found is None or self.rng.random() < 0.3):
+                found = Whole(self.rng.choice(nodes))
+            if found is not None:
+                columns.append(Column(f"g{at}", found))
+        columns += [Column(f"x{at}", self._aggregate()) for at in range(self.rng.randint(1, 3))]
+        self.rng.shuffle(columns)
+        return columns
+
+    def _aggregate(self) -> Aggregate:
+        rng, value, nodes = self.rng, self.gen.value, self.scope.nodes()
+        function = rng.choice(["*", "count", "count", "sum", "avg", "min", "max", "collect"])
+        distinct = function in ("count", "collect") and rng.random() < 0.4
+        arg: Any = None
+        match function:
+            case "count" if nodes and rng.random() < 0.4:
+                arg = Whole(rng.choice(nodes))
+            case "count":
+                arg = value(self.scope, ORDERED)
+            case "sum" | "avg":
+                arg = value(self.scope, ("int", "large"), depth=0)
+            case "min" | "max":
+                arg = value(self.scope, tuple(family for family in ORDERED if family != "bool"))
+            case "collect":
+                arg = value(self.scope, tuple(family for family in ORDERED if family not in ("float", "single")))
+        return Aggregate("count", None) if arg is None else Aggregate(function, arg, distinct)
+
+    def _having(self, columns: list[Column]) -> tuple[Having, ...]:
+        if self.rng.random() > 0.2:
+            return ()
+        column = self.rng.choice(columns)
+        counts = isinstance(column.expr, Aggregate) and column.expr.function == "count"
+        if counts:
+            return (self.rng.choice([Having(column.name, f"{op} 1", f"{{0}} {op} 1") for op in (">", "<=", "=")]),)
+        negated = self.rng.random() < 0.6
+        return (
+            Having(column.name, f"is {'not ' if negated else ''}null", f"{{0}} IS {'NOT ' if negated else ''}NULL"),
+        )
+
+    def _order(self, columns: list[Column], *, grouped: bool) -> list[Key]:
+        if self.rng.random() < 0.4:
+            return []
+        keys = []
+        for _ in range(self.rng.randint(1, 2)):
+            if grouped or self.rng.random() < 0.4:
+                names = [column.name for column in columns if _has_order(column.expr)]
+                expr: Any = self.rng.choice(names) if names else None
+            else:
+                expr = self.gen.value(self.scope, ORDERED, depth=0)
+            if expr is not None and expr not in [key.expr for key in keys]:
+                keys.append(Key(expr, self.rng.random() < 0.5))
+        return keys
+
+    def _rank(self) -> Nearest | Bm25 | None:
+        persons = self._persons()
+        if not persons or self.rng.random() > 0.12:
+            return None
+        var = self.rng.choice(persons)
+        return Bm25(var, self.rng.choice(["oak", "elm"])) if self.rng.random() < 0.4 else Nearest(var, (1.0, 4.0))
+
+    def _persons(self) -> list[str]:
+        plain = Var("node", ("Person",))
+        return [name for name in self.scope.nodes() if self.scope.variables[name].types == plain.types]
+
+
+def _has_order(expr: Any) -> bool:
+    if isinstance(expr, Aggregate):
+        return expr.function != "collect"
+    return not isinstance(expr, Nearest) and not (
+        isinstance(expr, Prop) and expr.family in ("texts", "ints", "path", "vector")
+    )

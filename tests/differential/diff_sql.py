@@ -1,0 +1,345 @@
+"""Translates query trees to SQL for DuckDB, from what the documentation says queries mean.
+
+Nothing here calls the product. A variable is a table alias, or a struct that a lateral join passes on; either way `"v"."p"` is its
+property and `"v"."_t"`, `"v"."id"` say which entity it is. Null is smallest in every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from diff_steps import Steps
+from diff_tree import (
+    Aggregate,
+    Apply,
+    Bind,
+    Block,
+    Bm25,
+    Clause,
+    Compare,
+    Condition,
+    Either,
+    In,
+    IsNull,
+    Key,
+    Lit,
+    Nearest,
+    Prop,
+    Query,
+    Same,
+    Step,
+    Value,
+    Var,
+    Where,
+    Whole,
+)  # fmt: skip
+from diff_world import PROPERTIES, World, shared
+
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class Translator:
+    """Translates queries on one world, whose step tables it makes as they are needed."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.steps = Steps(world)
+
+    # --- the whole query --------------------------------------------------------------------------
+
+    def query(self, query: Query) -> str:
+        """One row per result row, in order; a whole node is its type and id."""
+        ranked = [key.expr for key in query.order if isinstance(key.expr, Nearest | Bm25)]
+        source, tests = self._solve(query.clauses, query.variables)
+        if ranked:
+            tests.append(f"({self._rank(ranked[0])}) IS NOT NULL")
+        parts = {f"c{at}": self._column(column.expr) for at, column in enumerate(query.columns)}
+        rn = f"row_number() OVER (ORDER BY {', '.join(self._row_order(query)) or '1'}) AS rn"
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        matched = f"SELECT {', '.join([rn, *(f'{sql} AS {name}' for name, sql in parts.items())])} FROM {source}{where}"
+        shaped = self._grouped(query, matched) if query.grouped else self._plain(query, matched)
+        limit = "" if query.limit is None else f" LIMIT {query.limit}"
+        return shaped + limit + ("" if query.offset is None else f" OFFSET {query.offset}")
+
+    def _plain(self, query: Query, matched: str) -> str:
+        names = [f"c{at}" for at in range(len(query.columns))]
+        having = self._having(query, names)
+        if not query.distinct:
+            return f"SELECT {', '.join(names)} FROM ({matched}){having} ORDER BY rn"
+        keys = ", ".join(names)
+        return f"SELECT {keys} FROM (SELECT * FROM ({matched}){having}) GROUP BY {keys} ORDER BY min(rn)"
+
+    def _grouped(self, query: Query, matched: str) -> str:
+        keys, outputs = [], []
+        for at, column in enumerate(query.columns):
+            name = f"c{at}"
+            if isinstance(column.expr, Aggregate):
+                outputs.append(f"{_fold(column.expr, name)} AS {name}")
+            else:
+                keys.append(name)
+                outputs.append(name)
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        rows = f"SELECT {', '.join(outputs)}, min(rn) AS rn FROM ({matched}){group}"
+        names = [f"c{at}" for at in range(len(query.columns))]
+        order = ", ".join([*self._group_order(query), "rn"])
+        return f"SELECT {', '.join(names)} FROM ({rows}){self._having(query, names)} ORDER BY {order}"
+
+    def _having(self, query: Query, names: list[str]) -> str:
+        places = {column.name: name for column, name in zip(query.columns, names, strict=True)}
+        tests = [f"({each.sql.format(places[each.column])})" for each in query.having]
+        return f" WHERE {' AND '.join(tests)}" if tests else ""
+
+    # --- order ------------------------------------------------------------------------------------
+
+    def _row_order(self, query: Query) -> list[str]:
+        """Keys, then the ids of what was matched, by the names of the variables; the ranked one comes first."""
+        named = sorted(
+            name for name, what in query.variables.items() if what.kind != "path" and not name.startswith("hidden")
+        )
+        order: list[str] = []
+        for key in query.order if not query.grouped or _ranks(query) else ():
+            if isinstance(key.expr, Nearest | Bm25):
+                order.append(f"{self._rank(key.expr)} {'ASC' if isinstance(key.expr, Nearest) else 'DESC'}")
+                named = [key.expr.var, *(name for name in named if name != key.expr.var)]
+            else:
+                order += _directed(self._key(query, key), descending=key.descending)
+        return [*order, *(part for name in named for part in _directed(_identity(name)))]
+
+    def _group_order(self, query: Query) -> list[str]:
+        """Keys, then the other columns of the group key in the order of the result; lists have no order of their own."""
+        if not query.order or _ranks(query):
+            return []
+        order, used = [], set()
+        for key in query.order:
+            assert isinstance(key.expr, str)
+            used.add(key.expr)
+            order += _directed(self._output_key(query, key.expr), descending=key.descending)
+        for column in query.columns:
+            if column.name not in used and not isinstance(column.expr, Aggregate) and not _is_list(column.expr):
+                order += _directed(self._output_key(query, column.name))
+        return order
+
+    def _output_key(self, query: Query, name: str) -> list[str]:
+        """A result column as something to order by: a node by its id, then by its type."""
+        at = next(at for at, column in enumerate(query.columns) if column.name == name)
+        whole = isinstance(query.columns[at].expr, Whole)
+        return [f"c{at}.id", f"c{at}._t"] if whole else [f"c{at}"]
+
+    def _key(self, query: Query, key: Key) -> list[str]:
+        expr = key.expr
+        if isinstance(expr, str):
+            column = next(column for column in query.columns if column.name == expr)
+            return _identity(column.expr.var) if isinstance(column.expr, Whole) else [self._column(column.expr)]
+        assert not isinstance(expr, Nearest | Bm25)
+        return [self.value(expr)]
+
+    def _rank(self, rank: Nearest | Bm25) -> str:
+        if isinstance(rank, Nearest):
+            squares = " + ".join(
+                f'power(CAST("{rank.var}"."v"[{at}] AS DOUBLE) - {place}, 2)'
+                for at, place in enumerate(rank.query, start=1)
+            )
+            return f"sqrt({squares})"
+        return f'(SELECT score FROM {self.steps.scores(rank.word)} AS s WHERE s.id = "{rank.var}"."id")'
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    def _column(self, expr: object) -> str:
+        match expr:
+            case Whole(var):
+                return _node(var)
+            case Nearest():
+                return self._rank(expr)
+            case Aggregate(arg=None):
+                return "1"
+            case Aggregate(arg=arg):
+                return self._column(arg)
+            case _:
+                return self.value(expr)  # type: ignore[arg-type]
+
+    # --- match ------------------------------------------------------------------------------------
+
+    def _solve(self, clauses: Iterable[Clause], bound: dict[str, Var]) -> tuple[str, list[str]]:
+        """The tables of a list of clauses, and the tests that a row has to pass."""
+        tables: list[str] = []
+        tests: list[str] = []
+        optionals: list[Block] = []
+        known: set[str] = set()
+        for clause in clauses:
+            match clause:
+                case Bind(var, what, inline, new):
+                    if new:
+                        tables += _table(var, what, known)
+                    else:
+                        tests.append(f'"{var}"."id" IS NOT NULL')
+                    tests += [self._inline(var, *each) for each in inline]
+                case Step():
+                    for end in clause.introduces:
+                        tables += _table(end, bound[end], known)
+                    if clause.edge_var is not None:
+                        tables += _edge_table(clause, known)
+                    if clause.path_var is not None:
+                        tables.append(f'{self.steps.paths(clause)} AS "{clause.path_var}"')
+                    tests.append(self.steps.test(clause))
+                case Where(condition):
+                    tests.append(self.condition(condition))
+                case Block("not", inner, binds):
+                    tests.append(f"NOT {self._exists(inner, {**bound, **binds})}")
+                case Block():
+                    optionals.append(clause)
+        source = " CROSS JOIN ".join(tables) or "(SELECT 1) AS nothing"
+        for number, block in enumerate(optionals):
+            inner, conditions = self._solve(block.clauses, {**bound, **block.binds})
+            shown = ", ".join(f'"{var}"' for var in sorted(block.binds))
+            where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+            alias = f"o{number}_{'_'.join(sorted(block.binds))}"
+            source += f" LEFT JOIN LATERAL (SELECT {shown} FROM {inner}{where}) AS {alias} ON TRUE"
+        return source, tests
+
+    def _exists(self, clauses: Iterable[Clause], bound: dict[str, Var]) -> str:
+        source, tests = self._solve(clauses, bound)
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f"EXISTS (SELECT 1 FROM {source}{where})"
+
+    def _inline(self, var: str, name: str, literal: Lit, family: str) -> str:
+        owner = Prop(var, name, family)
+        if family in ("texts", "ints"):
+            return f"COALESCE(list_contains({self.value(owner)}, {literal.sql}), FALSE)"
+        return self.condition(Compare("=", owner, literal))
+
+    # --- conditions and values --------------------------------------------------------------------
+
+    def condition(self, condition: Condition) -> str:
+        """A condition in three-valued logic."""
+        match condition:
+            case Compare(op, left, right):
+                return self._compare(op, left, right)
+            case In(value, items, negated):
+                tests = " OR ".join(self._compare("=", value, item) for item in items)
+                return f"NOT ({tests})" if negated else f"({tests})"
+            case IsNull(str() as var, negated):
+                return f'"{var}"."id" IS {"NOT " if negated else ""}NULL'
+            case IsNull(value, negated):
+                return f"({self.value(value)}) IS {'NOT ' if negated else ''}NULL"  # type: ignore[arg-type]
+            case Same(left, right, negated):
+                same = f'("{left}"."id" = "{right}"."id" AND "{left}"."_t" = "{right}"."_t")'
+                return f"(NOT {same})" if negated else same
+            case Either(word, parts):
+                return "(" + f" {word.upper()} ".join(f"({self.condition(part)})" for part in parts) + ")"
+            case Apply():
+                return f"({self.value(condition)})"
+
+    def value(self, value: Value) -> str:
+        """An expression with the type that its family is stored as."""
+        match value:
+            case Prop(var, name):
+                return f'"{var}"."{name}"'
+            case Lit(sql=sql):
+                return sql
+            case Apply(form, args):
+                return form.sql.format(*(self.value(arg) for arg in args))
+
+    def _compare(self, op: str, left: Value, right: Value) -> str:
+        """Numbers compare by their mathematical value; a constant beside an F32 is rounded as that was."""
+        kinds = (_kind(left), _kind(right))
+        one, other = self.value(left), self.value(right)
+        if "other" in kinds:
+            return f"({one} {_sql(op)} {other})"
+        if "single" in kinds and (isinstance(left, Lit) or isinstance(right, Lit)):
+            return f"(CAST({one} AS FLOAT) {_sql(op)} CAST({other} AS FLOAT))"
+        if kinds == ("whole", "whole"):
+            return f"(CAST({one} AS HUGEINT) {_sql(op)} CAST({other} AS HUGEINT))"
+        if "whole" not in kinds:
+            return f"(CAST({one} AS DOUBLE) {_sql(op)} CAST({other} AS DOUBLE))"
+        if kinds[0] == "whole":
+            return _whole_and_fraction(op, one, other)
+        return _whole_and_fraction(_FLIPPED[op], other, one)
+
+
+def _whole_and_fraction(op: str, whole: str, fraction: str) -> str:
+    """An integer and a double without rounding either: the integer meets the floor or the ceiling."""
+    number, double = f"CAST({whole} AS HUGEINT)", f"CAST({fraction} AS DOUBLE)"
+    floor, ceiling = f"CAST(floor({double}) AS HUGEINT)", f"CAST(ceil({double}) AS HUGEINT)"
+    match op:
+        case "=":
+            return f"({number} = {floor} AND {double} = floor({double}))"
+        case "!=":
+            return f"({number} <> {floor} OR {double} <> floor({double}))"
+        case "<":
+            return f"({number} < {ceiling})"
+        case ">=":
+            return f"({number} >= {ceiling})"
+        case "<=":
+            return f"({number} <= {floor})"
+        case _:
+            return f"({number} > {floor})"
+
+
+def _kind(value: Value) -> str:
+    family = value.family
+    if family in ("int", "large"):
+        return "whole"
+    return {"float": "double", "single": "single"}.get(family, "other")
+
+
+def _sql(op: str) -> str:
+    return "<>" if op == "!=" else op
+
+
+def _directed(parts: Iterable[str], *, descending: bool = False) -> list[str]:
+    return [f"{part} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}" for part in parts]
+
+
+def _identity(var: str) -> list[str]:
+    return [f'"{var}"."id"', f'"{var}"."_t"']
+
+
+def _node(var: str) -> str:
+    return f"""CASE WHEN "{var}"."id" IS NULL THEN NULL ELSE {{'_t': "{var}"."_t", 'id': "{var}"."id"}} END"""
+
+
+def _ranks(query: Query) -> bool:
+    return any(isinstance(key.expr, Nearest | Bm25) for key in query.order)
+
+
+def _is_list(expr: object) -> bool:
+    return isinstance(expr, Prop) and expr.family in ("texts", "ints", "vector", "path")
+
+
+def _fold(call: Aggregate, name: str) -> str:
+    """Nulls are skipped; a sum is exact for integers and a double in the end; lists follow the order of the rows."""
+    match call.function:
+        case "count" if call.arg is None:
+            return "count(*)"
+        case "count":
+            return f"count({'DISTINCT ' if call.distinct else ''}{name})"
+        case "sum":
+            return f"CAST(sum({name}) AS DOUBLE)"
+        case "avg":
+            return f"(CAST(sum({name}) AS DOUBLE) / NULLIF(count({name}), 0))"
+        case "collect":
+            return f"COALESCE(list({name} ORDER BY rn) FILTER ({name} IS NOT NULL), [])"
+        case function:
+            return f"{function}({name})"
+
+
+def _table(var: str, what: Var, known: set[str]) -> list[str]:
+    if var in known:
+        return []
+    known.add(var)
+    if not what.united:
+        return [f'{what.types[0]} AS "{var}"']
+    columns = ", ".join(
+        ["_t", "id", *(f'"{name}"' for name in shared(what.types, interface=what.interface is not None))]
+    )
+    parts = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in what.types)
+    return [f'({parts}) AS "{var}"']
+
+
+def _edge_table(step: Step, known: set[str]) -> list[str]:
+    assert step.edge_var is not None
+    edges = [way.edge for way in step.ways]
+    names = [name for name in PROPERTIES[edges[0]] if all(name in PROPERTIES[edge] for edge in edges)]
+    columns = ", ".join(["_t", "id", "src", "dst", *(f'"{name}"' for name in names)])
+    known.add(step.edge_var)
+    return [f'({" UNION ALL ".join(f"SELECT {columns} FROM {edge}" for edge in edges)}) AS "{step.edge_var}"']

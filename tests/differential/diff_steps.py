@@ -1,0 +1,140 @@
+"""What traversals mean, as tables that DuckDB derives from the edges: steps, distances, ways back, shortest paths."""
+
+from __future__ import annotations
+
+from diff_tree import Step, Way
+from diff_world import World
+
+
+class Steps:
+    """Makes the tables of one world as they are asked for."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def test(self, step: Step) -> str:
+        """Whether two nodes are linked, or linked by the bound edge, or the ends of the bound path."""
+        left, right = f'"{step.left}"', f'"{step.right}"'
+        if step.edge_var is not None:
+            return "(" + " OR ".join(_joins(way, step, f'"{step.edge_var}"') for way in step.ways) + ")"
+        if step.path_var is not None:
+            path = f'"{step.path_var}"'
+            return (
+                f"({path}.st = {left}._t AND {path}.s = {left}.id AND {path}.tt = {right}._t AND {path}.t = {right}.id)"
+            )
+        found = self._reach(step)
+        ends = f"r.st = {left}._t AND r.s = {left}.id AND r.tt = {right}._t AND r.t = {right}.id"
+        return f"EXISTS (SELECT 1 FROM {found} AS r WHERE {ends})"
+
+    def _reach(self, step: Step) -> str:
+        """(st, s, tt, t, hops): the pairs of a traversal, with the fewest hops within its bounds."""
+        name = self._tables(step)
+        low, most = step.bounds
+        high = 1_000_000 if most is None else most
+        if step.left == step.right:
+            return f"(SELECT st, s, st AS tt, s AS t, d AS hops FROM {name}_back WHERE d BETWEEN {low} AND {high})"
+        loop = f"EXISTS (SELECT 1 FROM {name}_step l WHERE l.st = x.tt AND l.s = x.t AND l.tt = x.tt AND l.t = x.t)"
+        hops = (
+            f"CASE WHEN x.d > 0 AND x.d BETWEEN {low} AND {high} THEN x.d "
+            f"WHEN {loop} AND x.d + 1 BETWEEN {low} AND {high} THEN x.d + 1 END"
+        )
+        return f"(SELECT * FROM (SELECT st, s, tt, t, {hops} AS hops FROM {name}_dist x) WHERE hops IS NOT NULL)"
+
+    def paths(self, step: Step) -> str:
+        """The same with the shortest path of each pair: its length, and the ids of its nodes."""
+        name = self._tables(step)
+        if step.left == step.right:
+            nodes = f"SELECT r.*, [n.id FOR n IN c.nodes] AS nodes FROM {self._reach(step)} r JOIN {name}_cycle c USING (st, s)"
+        else:
+            nodes = (
+                "SELECT r.*, CASE WHEN r.hops > len(p.nodes) - 1 THEN list_append([n.id FOR n IN p.nodes], r.t) "
+                f"ELSE [n.id FOR n IN p.nodes] END AS nodes FROM {self._reach(step)} r JOIN {name}_path p USING (st, s, tt, t)"
+            )
+        return (
+            f"(SELECT 'path' AS _t, 'path' AS id, st, s, tt, t, CAST(hops AS BIGINT) AS length, nodes FROM ({nodes}))"
+        )
+
+    def scores(self, word: str) -> str:
+        """(id, score): BM25 of one word over the texts of all persons, of those that have it."""
+        key = ("bm25", word)
+        if key not in self.world.tables:
+            name = self.world.tables[key] = f"bm25_{len(self.world.tables)}"
+            self.world.db.execute(
+                f"""CREATE TABLE {name} AS
+                WITH texts AS (
+                  SELECT id, list_filter(regexp_split_to_array(lower(words), '[^a-z]+'), lambda x: x <> '') AS tokens
+                  FROM Person WHERE words IS NOT NULL),
+                counted AS (SELECT id, len(tokens) AS size, len(list_filter(tokens, lambda x: x = '{word}')) AS often FROM texts),
+                whole AS (SELECT count(*) AS texts, avg(size) AS mean, count(*) FILTER (often > 0) AS holders FROM counted)
+                SELECT id, ln(1 + (texts - holders + 0.5) / (holders + 0.5))
+                  * (often * 2.2 / (often + 1.2 * (0.25 + 0.75 * size / mean))) AS score
+                FROM counted, whole WHERE often > 0"""
+            )
+        return self.world.tables[key]
+
+    # --- derived tables ---------------------------------------------------------------------------
+
+    def _tables(self, step: Step) -> str:
+        key = (frozenset(step.ways), step.undirected)
+        if key not in self.world.tables:
+            self.world.tables[key] = f"t{len(self.world.tables)}"
+            self._derive(self.world.tables[key], step)
+        return self.world.tables[key]
+
+    def _derive(self, name: str, step: Step) -> None:
+        run = self.world.db.execute
+        run(
+            f"CREATE TABLE {name}_step AS {' UNION '.join(_pairs(way, undirected=step.undirected) for way in step.ways)}"
+        )
+        # Breadth first: a pair is kept with each number of hops up to as many as there are nodes.
+        nodes = sum(len(self.world.rows[kind]) for kind in ("Person", "Firm"))
+        run(
+            f"""CREATE TABLE {name}_walk AS WITH RECURSIVE walk(st, s, tt, t, d) AS (
+              SELECT st, s, tt, t, 1 FROM {name}_step
+              UNION
+              SELECT w.st, w.s, e.tt, e.t, w.d + 1 FROM walk w JOIN {name}_step e ON e.st = w.tt AND e.s = w.t WHERE w.d < {nodes}
+            ) SELECT st, s, tt, t, min(d) AS d FROM walk GROUP BY st, s, tt, t"""
+        )
+        everything = "SELECT _t, id FROM Person UNION ALL SELECT _t, id FROM Firm"
+        run(
+            f"""CREATE TABLE {name}_dist AS
+            SELECT st, s, tt, t, d FROM {name}_walk WHERE (st, s) <> (tt, t)
+            UNION ALL SELECT _t, id, _t, id, 0 FROM ({everything})"""
+        )
+        run(f"CREATE TABLE {name}_back AS SELECT st, s, d FROM {name}_walk WHERE (st, s) = (tt, t)")
+        run(
+            f"""CREATE TABLE {name}_path AS WITH RECURSIVE path(st, s, tt, t, d, nodes) AS (
+              SELECT st, s, tt, t, 0, [{{'id': s, 't': st}}] FROM {name}_dist WHERE d = 0
+              UNION
+              SELECT p.st, p.s, e.tt, e.t, p.d + 1, list_append(p.nodes, {{'id': e.t, 't': e.tt}})
+              FROM path p JOIN {name}_step e ON e.st = p.tt AND e.s = p.t
+              JOIN {name}_dist x ON x.st = p.st AND x.s = p.s AND x.tt = e.tt AND x.t = e.t AND x.d = p.d + 1
+            ) SELECT st, s, tt, t, min(nodes) AS nodes FROM path GROUP BY st, s, tt, t"""
+        )
+        # The last hop of a cycle leads from a node that is one hop less away.
+        run(
+            f"""CREATE TABLE {name}_cycle AS
+            SELECT b.st, b.s, min(list_append(p.nodes, {{'id': b.s, 't': b.st}})) AS nodes
+            FROM {name}_back b JOIN {name}_step e ON e.tt = b.st AND e.t = b.s
+            JOIN {name}_path p ON p.st = b.st AND p.s = b.s AND p.tt = e.st AND p.t = e.s AND len(p.nodes) = b.d
+            GROUP BY b.st, b.s"""
+        )
+
+
+def _pairs(way: Way, *, undirected: bool) -> str:
+    ends = ("dst", "src") if way.against else ("src", "dst")
+    forward = f"SELECT '{way.start}' AS st, {ends[0]} AS s, '{way.end}' AS tt, {ends[1]} AS t FROM {way.edge}"
+    if not undirected:
+        return forward
+    return f"{forward} UNION SELECT '{way.end}', {ends[1]}, '{way.start}', {ends[0]} FROM {way.edge}"
+
+
+def _joins(way: Way, step: Step, edge: str) -> str:
+    left, right = f'"{step.left}"', f'"{step.right}"'
+    ends = ("dst", "src") if way.against else ("src", "dst")
+    types = f"{edge}._t = '{way.edge}' AND {left}._t = '{way.start}' AND {right}._t = '{way.end}'"
+    forward = f"{edge}.{ends[0]} = {left}.id AND {edge}.{ends[1]} = {right}.id"
+    if not step.undirected:
+        return f"({types} AND {forward})"
+    backward = f"{edge}.{ends[1]} = {left}.id AND {edge}.{ends[0]} = {right}.id"
+    return f"({types} AND ({forward} OR {backward}))"

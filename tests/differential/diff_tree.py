@@ -1,0 +1,331 @@
+"""Queries as trees, made without the compiler of the product, and their text in the language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from diff_forms import Form
+
+# --- values and conditions ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prop:
+    """`$var.name`."""
+
+    var: str
+    name: str
+    family: str
+    stored: str = ""  # what DuckDB stores it as
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """A constant as both languages write it; with a name it is sent as a parameter."""
+
+    family: str
+    text: str
+    sql: str
+    param: str | None = None
+    value: object = None
+    declared: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A form of the table with its arguments."""
+
+    form: Form
+    args: tuple[Value, ...]
+
+    @property
+    def family(self) -> str:
+        return self.form.result
+
+
+Value: TypeAlias = Prop | Lit | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    op: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    value: Value
+    items: tuple[Lit, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    value: Value | str  # a name is that of a variable
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    left: str
+    right: str
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    word: str
+    parts: tuple[Condition, ...]
+
+
+Condition: TypeAlias = Compare | In | IsNull | Same | Either | Apply
+
+
+# --- clauses ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """What a variable ranges over: nodes or edges of some types, or paths."""
+
+    kind: str
+    types: tuple[str, ...] = ()
+    interface: str | None = None
+    optional: bool = False
+
+    @property
+    def united(self) -> bool:
+        return self.interface is not None or len(self.types) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    var: str
+    what: Var
+    inline: tuple[tuple[str, Lit, str], ...] = ()  # property, value, family of the property
+    new: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One edge type of a step, walked from left to right; `against` its direction if so."""
+
+    edge: str
+    start: str
+    end: str
+    against: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    left: str
+    right: str
+    ways: tuple[Way, ...]
+    undirected: bool = False
+    hops: tuple[int, int | None] | None = None
+    edge_var: str | None = None
+    path_var: str | None = None
+    introduces: tuple[str, ...] = ()  # the ends that nothing else binds
+
+    @property
+    def bounds(self) -> tuple[int, int | None]:
+        if self.hops is not None:
+            return self.hops
+        return (1, 1) if self.path_var is None else (1, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`not { … }` or `optional { … }`; `binds` are its own variables."""
+
+    word: str
+    clauses: tuple[Clause, ...]
+    binds: dict[str, Var] = field(hash=False, default_factory=dict)
+
+
+Clause: TypeAlias = Bind | Step | Where | Block
+
+
+# --- results ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole node."""
+
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    function: str
+    arg: Value | Whole | None
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """`nearest($var.v, […])`, as a value or as what rows are ranked by."""
+
+    var: str
+    query: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """`bm25($var.words, "…")` for one word, as what rows are ranked by."""
+
+    var: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    expr: Value | Whole | Aggregate | Nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What to order by: a value, a column by its name, or a rank."""
+
+    expr: Value | str | Nearest | Bm25
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Having:
+    column: str
+    text: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    clauses: tuple[Clause, ...]
+    variables: dict[str, Var] = field(hash=False)
+    columns: tuple[Column, ...] = ()
+    distinct: bool = False
+    having: tuple[Having, ...] = ()
+    order: tuple[Key, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+
+    @property
+    def grouped(self) -> bool:
+        return any(isinstance(column.expr, Aggregate) for column in self.columns)
+
+
+# --- text ---------------------------------------------------------------------------------------------
+
+
+def to_text(query: Query) -> tuple[str, dict[str, object]]:
+    """The query in the language, and its parameters."""
+    params: dict[str, Lit] = {}
+    body = " ".join(_clause(clause, params) for clause in query.clauses)
+    items = ", ".join(f"{_column(column.expr, params)} as {column.name}" for column in query.columns)
+    text = f"match {{ {body} }} return {'distinct ' if query.distinct else ''}{{ {items} }}"
+    if query.having:
+        text += f" having {{ {' '.join(f'{each.column} {each.text}' for each in query.having)} }}"
+    if query.order:
+        text += f" order {{ {', '.join(_key(key, params) for key in query.order)} }}"
+    text += "" if query.limit is None else f" limit {query.limit}"
+    text += "" if query.offset is None else f" offset {query.offset}"
+    declared = ", ".join(f"${name}: {lit.declared}" for name, lit in params.items())
+    return f"query q({declared}) {{ {text} }}", {name: lit.value for name, lit in params.items()}
+
+
+def _clause(clause: Clause, params: dict[str, Lit]) -> str:
+    match clause:
+        case Bind(var, what, inline):
+            matches = ", ".join(f"{name}: {_value(lit, params)}" for name, lit, _ in inline)
+            return f"${var}: {what.interface or '|'.join(what.types)}" + (f" {{ {matches} }}" if inline else "")
+        case Step():
+            return _step(clause)
+        case Where(condition):
+            return _condition(condition, params)
+        case Block(word, clauses):
+            return f"{word} {{ {' '.join(_clause(each, params) for each in clauses)} }}"
+
+
+def _step(step: Step) -> str:
+    name = "|".join(way.edge[0].lower() + way.edge[1:] for way in step.ways)
+    name = f"<{name}>" if step.undirected else name
+    if step.hops is not None:
+        low, high = step.hops
+        name += f"{{{low},{'' if high is None else high}}}"
+    edge = "" if step.edge_var is None else f"${step.edge_var}:"
+    path = "" if step.path_var is None else f"shortest ${step.path_var}: "
+    return f"{path}${_shown(step.left)} {edge}{name} ${_shown(step.right)}"
+
+
+def _shown(var: str) -> str:
+    return "_" if var.startswith("hidden") else var
+
+
+def _condition(condition: Condition, params: dict[str, Lit]) -> str:
+    match condition:
+        case Compare(op, left, right):
+            return f"{_value(left, params)} {op} {_value(right, params)}"
+        case In(value, items, negated):
+            listed = ", ".join(_value(item, params) for item in items)
+            return f"{_value(value, params)} {'not in' if negated else 'in'} [{listed}]"
+        case IsNull(value, negated):
+            shown = f"${value}" if isinstance(value, str) else _value(value, params)
+            return f"{shown} is {'not null' if negated else 'null'}"
+        case Same(left, right, negated):
+            return f"${left} {'!=' if negated else '='} ${right}"
+        case Either(word, parts):
+            return "(" + f" {word} ".join(_condition(part, params) for part in parts) + ")"
+        case Apply():
+            return _value(condition, params)
+
+
+def _value(value: Value, params: dict[str, Lit]) -> str:
+    match value:
+        case Prop(var, name):
+            return f"${var}.{name}"
+        case Lit(param=str() as name):
+            params[name] = value
+            return f"${name}"
+        case Lit(text=text):
+            return text
+        case Apply(form, args):
+            return form.text.format(*(_value(arg, params) for arg in args))
+
+
+def _column(expr: Value | Whole | Aggregate | Nearest, params: dict[str, Lit]) -> str:
+    match expr:
+        case Whole(var):
+            return f"${var}"
+        case Nearest():
+            return _nearest(expr)
+        case Aggregate(function, arg, distinct):
+            inside = "*" if arg is None else _column(arg, params)
+            return f"{function}({'distinct ' if distinct else ''}{inside})"
+        case _:
+            return _value(expr, params)
+
+
+def _key(key: Key, params: dict[str, Lit]) -> str:
+    match key.expr:
+        case str() as name:
+            shown = name
+        case Nearest() as rank:
+            return _nearest(rank)
+        case Bm25(var, word):
+            return f'bm25(${var}.words, "{word}")'
+        case value:
+            shown = _value(value, params)
+    return f"{shown} desc" if key.descending else shown
+
+
+def _nearest(rank: Nearest) -> str:
+    return f"nearest(${rank.var}.v, [{rank.query[0]}, {rank.query[1]}])"
