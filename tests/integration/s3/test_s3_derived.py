@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read.topology import files as shelf_module
+from omnigraph.engine.read.topology import files as files_module
 from omnigraph.engine.read.topology import store as topologies_module
 from omnigraph.storage.base import derived_remote
 from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
@@ -59,7 +59,7 @@ def test_another_machine_fetches_the_topology_instead_of_building_it(
 ) -> None:
     for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
-    for module in (shelf_module, topologies_module):
+    for module in (files_module, topologies_module):
         monkeypatch.setattr(module, "WORTH_KEEPING", 0)
     query = 'query q() { match { $a: A { k: "a0" } $a e $b $b e $c } return { $c.k } }'
     graph = og.init(s3_root.uri, "node A { k: String @key }\nedge E: A -> A")

@@ -13,6 +13,7 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.topology.adjacency import Adjacency
+from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
 from omnigraph.storage.base.derived import DERIVED_DIR
@@ -68,7 +69,7 @@ def _forgotten(graph: og.Graph) -> Topology:
     ends = _ends(graph, "Knows")
     for place in (Path(graph.uri) / DERIVED_DIR / "topology").rglob("*.npy"):
         place.unlink()
-    assert ends.shelf.load("out") is None
+    assert load_lists(ends.place, "out") is None
     return build_topology(ends)
 
 
@@ -78,14 +79,14 @@ def test_pieces_join_to_what_one_build_makes(graph: og.Graph, tmp_path: Path, ed
     ends = _ends(graph, edge)
     expected = build_topology(ends)
     build_spread(ends, lambda work, items: [work(item) for item in items], str(tmp_path), range_edges=9_000)
-    _same(ends.shelf.load("out"), expected.out)
-    _same(ends.shelf.load("in"), expected.lists("in"))
+    _same(load_lists(ends.place, "out"), expected.out)
+    _same(load_lists(ends.place, "in"), expected.lists("in"))
 
 
 def test_indexing_on_spark_leaves_the_topologies_built(graph: og.Graph, spark: Any) -> None:
     expected = _forgotten(graph)
     graph.ensure_indices(runner="spark")
-    _same(_ends(graph, "Knows").shelf.load("out"), expected.out)
+    _same(load_lists(_ends(graph, "Knows").place, "out"), expected.out)
     assert list((Path(graph.uri) / "__loads").glob("*")) == []
 
 
@@ -93,5 +94,5 @@ def test_a_large_load_leaves_its_topology_built(graph: og.Graph) -> None:
     _forgotten(graph)
     ends = [_named("p", PEOPLE).take(pa.array(np.arange(EDGES) % 1_000 + offset)) for offset in (10, 20)]
     graph.load(pa.table(dict(zip(("from", "to"), ends, strict=True))), edge="Knows", runner="inline")
-    kept = _ends(graph, "Knows").shelf.load("out")
+    kept = load_lists(_ends(graph, "Knows").place, "out")
     _same(kept, build_topology(_ends(graph, "Knows")).out)

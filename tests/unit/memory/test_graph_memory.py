@@ -99,9 +99,9 @@ def test_a_graph_makes_room_when_the_process_is_full(tmp_path: Path, monkeypatch
     idle.query(READS["scan"])
     assert len(memory_of(idle).cache(COLUMNS))
     busy = graph_at(tmp_path / "busy")
-    monkeypatch.setattr(PROCESS, "allowed", 2 * memory_of(busy).used)
+    monkeypatch.setattr(PROCESS, "allowed", 2 * memory_of(busy).estimate)
     busy.query(READS["text"])
-    assert PROCESS.used <= PROCESS.capacity
+    assert PROCESS.estimate <= PROCESS.capacity
     assert not len(memory_of(idle).cache(COLUMNS))
 
 

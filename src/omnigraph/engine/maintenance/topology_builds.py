@@ -11,7 +11,7 @@ from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.maintenance.index_builds import spreads
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index_store import keep_keys
-from omnigraph.engine.read.topology.files import WORTH_KEEPING
+from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
@@ -41,7 +41,7 @@ def keep_topologies(
         if ends is None or (only is not None and info.table_key not in only):
             continue
         rows, limit = ends.edges.row_count, core.tables.distribute_rows
-        if rows < WORTH_KEEPING or ends.shelf.load("out") is not None:
+        if rows < WORTH_KEEPING or load_lists(ends.place, "out") is not None:
             continue
         on_spark = spreads(core.tables, runner, rows, spark)
         if on_spark or (limit is not None and rows >= limit):
@@ -62,9 +62,9 @@ def _ends(view: View, info: EdgeType) -> Ends | None:
 def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:
     with _workshop(core, spark, on_spark=on_spark) as (run, scratch):
         build_spread(ends, run, scratch)
-    kept = ends.shelf.load("out")
+    kept = load_lists(ends.place, "out")
     # A place that cannot be written to is not an error; then everything happens in memory, as it would for a query.
-    return build_topology(ends) if kept is None else Topology({"out": kept}, ends.shelf)
+    return build_topology(ends) if kept is None else ends.topology(kept)
 
 
 @contextmanager

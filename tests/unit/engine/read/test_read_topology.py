@@ -13,7 +13,7 @@ from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import Steps
 from omnigraph.engine.read.match.leaves import frame_leaf
-from omnigraph.engine.read.topology import files as shelf_module
+from omnigraph.engine.read.topology import files as files_module
 from omnigraph.engine.read.topology import store as topologies_module
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.advance import Origin, advance
@@ -27,7 +27,7 @@ SCHEMA = "node A { k: String @key  n: I32? }\nnode B { k: String @key }\nedge E:
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[og.Graph]:
     # Every table counts as large, so that keeping and advancing happen.
-    monkeypatch.setattr(shelf_module, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(files_module, "WORTH_KEEPING", 0)
     monkeypatch.setattr(topologies_module, "WORTH_KEEPING", 0)
     made = og.init(tmp_path / "graph.omni", schema=SCHEMA)
     nodes = [f'{{"type":"A","data":{{"k":"a{number}"}}}}' for number in range(6)]
@@ -184,7 +184,7 @@ def test_only_a_few_versions_are_kept_per_table(graph: og.Graph, monkeypatch: py
         graph.mutate('query m() { insert E { from: "a5" to: "a0" } }')
         topology(ends_of(graph))
     kept = list((Path(graph.uri) / "__derived").rglob("*.out"))
-    assert len(kept) <= shelf_module._KEPT_PER_TABLE
+    assert len(kept) <= files_module.KEPT_PER_TABLE
 
 
 def test_edges_between_two_node_types_use_the_row_ids_of_each(graph: og.Graph) -> None:

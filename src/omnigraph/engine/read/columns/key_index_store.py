@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept, Place
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of, due, search_kind
 from omnigraph.engine.read.columns.entities import ROW_ID, SMALL_TABLE, Entities, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.rowindex import row_ids
-from omnigraph.engine.read.columns.table_mark import CREATED, Mark, marks_text, parse_marks
+from omnigraph.engine.read.columns.table_mark import CREATED
 from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
-from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
-from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance.handle import in_list
 
 # Below this many rows building takes less time than looking for files.
 _WORTH_KEEPING = 100_000
-_KEPT_PER_TABLE = 2
 _BUILD_SECONDS_PER_ROW = 5e-7
 _MOST_LATER = 0.05
-_FORMAT = 1
 _PARTS = ("hashes", "rows", "offsets", "data")
 
 KEYS: CacheKind[KeyIndex] = CacheKind("key indexes", lambda index: index.nbytes, share=1 / 4)
 _SPENT = cost_kind("ids looked up")
 _SEARCHES = search_kind("searches for key indexes")
-# For each table lineage the version that was indexed last, to start the next index from.
-_NEWEST: CacheKind[tuple[Hashable, Mark]] = CacheKind("newest key indexes", lambda known: 1_024, entries=1_024)
+_KIND = ArtifactKind(KEYS, directory="keys", format=1, kept=2)
 
 
 def rows_with_ids(table: Entities, ids: Sequence[str], *, keep: bool) -> Rows:
@@ -74,7 +69,7 @@ def keep_keys(view: View, only: Collection[str] | None = None) -> None:
         if view.find(info) is None or (only is not None and info.table_key not in only):
             continue
         table = Entities(view, info)
-        if table.row_count >= _WORTH_KEEPING and load_arrays(table.root, keys_name(table)) is None:
+        if table.row_count >= _WORTH_KEEPING and kept_keys(key_artifact(table).place) is None:
             table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
 
 
@@ -90,26 +85,23 @@ def _built(table: Entities, *, keep: bool) -> KeyIndex:
 
 def _indexed(table: Entities, nodes: pa.Table, *, keep: bool) -> KeyIndex:
     part = KeyPart.of(one_chunk(nodes["id"]), row_ids(nodes[ROW_ID]))
-    mark = Mark.of(table)
-    table.memory.cache(_NEWEST).put(table.lineage_key, (table.version_key, mark))
+    artifact = key_artifact(table)
+    artifact.remember()
     if keep and len(part) >= _WORTH_KEEPING:
-        _keep(table, mark, part)
+        artifact.save({name: getattr(part, name) for name in _PARTS})
     return KeyIndex(part)
-
-
-# --- older ones --------------------------------------------------------------------------------------
 
 
 def _brought_up_to_date(table: Entities) -> KeyIndex | None:
     """An older index with the ids that came since, unless they are so many that building anew is as good."""
-    for mark, part in _older(table):
-        if mark.precedes(table):
-            later = table.handle.scan(["id", ROW_ID], f"{CREATED} > {mark.version}")
-            if later.num_rows > _MOST_LATER * len(part):
-                return None
-            added = KeyPart.of(one_chunk(later["id"]), row_ids(later[ROW_ID])) if later.num_rows else None
-            gone = mark.rows + later.num_rows != table.handle.count_rows()
-            return KeyIndex(part, added, _alive(table) if gone else None)
+    for (mark,), older in key_artifact(table).older(lambda place, kept: _decoded(kept)):
+        part = older.base
+        later = table.handle.scan(["id", ROW_ID], f"{CREATED} > {mark.version}")
+        if later.num_rows > _MOST_LATER * len(part):
+            return None
+        added = KeyPart.of(one_chunk(later["id"]), row_ids(later[ROW_ID])) if later.num_rows else None
+        gone = mark.rows + later.num_rows != table.handle.count_rows()
+        return KeyIndex(part, added, _alive(table) if gone else None)
     return None
 
 
@@ -120,62 +112,36 @@ def _alive(table: Entities) -> Mask:
     return flags
 
 
-def _older(table: Entities) -> Iterator[tuple[Mark, KeyPart]]:
-    known = table.memory.cache(_NEWEST).get(table.lineage_key)
-    held = None if known is None else table.memory.cache(KEYS).get(known[0])
-    if known is not None and held is not None:
-        yield known[1], held.base
-    for name in reversed(names_under(table.root, _prefix(table))):
-        found = _load(table.root, name)
-        if found is not None:
-            yield found
-
-
 # --- on disk -----------------------------------------------------------------------------------------
+
+
+def key_artifact(table: Entities) -> Artifact[KeyIndex]:
+    """The index of this exact version."""
+    return Artifact(_KIND, (table,))
 
 
 def _kept(table: Entities) -> KeyIndex | None:
     if table.row_count < _WORTH_KEEPING:
         return None
-    found = _load(table.root, keys_name(table))
+    found = kept_keys(key_artifact(table).place)
     if found is None:
         return None
-    mark, part = found
-    table.memory.cache(_NEWEST).put(table.lineage_key, (table.version_key, mark))
-    return KeyIndex(part)
+    key_artifact(table).remember()
+    return KeyIndex(found)
 
 
-def kept_keys(root: Root, name: str) -> KeyPart | None:
-    """The index that is kept under a name, mapped."""
-    found = _load(root, name)
-    return None if found is None else found[1]
+def kept_keys(place: Place) -> KeyPart | None:
+    """The index that lies at a place, mapped."""
+    kept = place.load()
+    found = None if kept is None else _decoded(kept)
+    return None if found is None else found.base
 
 
-def _load(root: Root, name: str) -> tuple[Mark, KeyPart] | None:
-    """What was kept, or None when it is absent or not what it should be."""
-    found = load_arrays(root, name)
-    if found is None or set(found) != {*_PARTS, "origin"}:
+def _decoded(kept: Kept) -> KeyIndex | None:
+    """What was kept; None when it is not what it should be."""
+    if set(kept.arrays) != set(_PARTS):
         return None
-    hashes, rows, offsets, data = (found[part] for part in _PARTS)
-    marks = parse_marks(found["origin"].tobytes().decode(errors="replace"), 1)
-    if marks is None or not len(hashes) == len(rows) == len(offsets) - 1 or int(offsets[-1]) != len(data):
+    hashes, rows, offsets, data = (kept.arrays[part] for part in _PARTS)
+    if not len(hashes) == len(rows) == len(offsets) - 1 or int(offsets[-1]) != len(data):
         return None
-    return marks[0], KeyPart(hashes, rows, offsets, data)
-
-
-def _keep(table: Entities, mark: Mark, part: KeyPart) -> None:
-    arrays = {name: getattr(part, name) for name in _PARTS}
-    arrays["origin"] = np.frombuffer(marks_text([mark]).encode(), np.uint8)
-    save_arrays(table.root, keys_name(table), arrays)
-    for name in names_under(table.root, _prefix(table))[:-_KEPT_PER_TABLE]:
-        drop_arrays(table.root, name)
-
-
-def _prefix(table: Entities) -> str:
-    return f"keys/{table.entry.location.replace('/', '-')}"
-
-
-def keys_name(table: Entities) -> str:
-    """Under which name the index of this exact version is kept."""
-    digest = hashlib.sha256(repr((_FORMAT, table.content_key)).encode()).hexdigest()[:32]
-    return f"{_prefix(table)}/{digest}"
+    return KeyIndex(KeyPart(hashes, rows, offsets, data))

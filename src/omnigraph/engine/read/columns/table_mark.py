@@ -48,10 +48,9 @@ def marks_text(marks: Sequence[Mark]) -> str:
     return json.dumps([astuple(mark) for mark in marks])
 
 
-def parse_marks(text: str, count: int) -> list[Mark] | None:
+def parse_marks(text: str) -> tuple[Mark, ...] | None:
     """The marks that `marks_text` wrote; None for anything else."""
     try:
-        found = [Mark(*fields) for fields in json.loads(text)]
+        return tuple(Mark(*fields) for fields in json.loads(text))
     except (TypeError, ValueError):
         return None
-    return found if len(found) == count else None

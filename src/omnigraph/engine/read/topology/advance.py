@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.entities import ROW_ID, Entities
 from omnigraph.engine.read.columns.rowindex import row_ids
-from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark, marks_text, parse_marks
+from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
 from omnigraph.engine.read.topology.overlay import Overlay
 from omnigraph.engine.read.topology.topology import Ends, Topology, Triples, oriented, resolve
@@ -38,16 +38,6 @@ class Origin:
         """The versions that a topology of these ends is built from."""
         return cls(Mark.of(ends.edges), Mark.of(ends.tails), Mark.of(ends.heads))
 
-    def text(self) -> str:
-        """The form in which it is kept beside the lists."""
-        return marks_text((self.edges, self.tails, self.heads))
-
-    @classmethod
-    def parse(cls, text: str) -> Origin | None:
-        """The origin that `text` wrote; None for anything else."""
-        marks = parse_marks(text, 3)
-        return None if marks is None else cls(*marks)
-
 
 def advance(older: Topology, origin: Origin, ends: Ends) -> Topology | None:
     """The topology of `ends`, or None when it has to be built from scratch."""
@@ -62,7 +52,7 @@ def advance(older: Topology, origin: Origin, ends: Ends) -> Topology | None:
     if not _stay(origin.heads, ends.heads, lambda: older.out.neighbours[change.kept(older.out)]):
         return None
     if change.size > _FOLD_AT * len(older.out):
-        return Topology({"out": change.folded(older.out, "out")}, ends.shelf if ends.keep else None)
+        return ends.topology(change.folded(older.out, "out"))
     out = change.laid_over(older.out, "out")
     return Topology({"out": out}, derive=lambda direction: change.laid_over(older.lists(direction), direction))
 

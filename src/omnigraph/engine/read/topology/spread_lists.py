@@ -18,16 +18,17 @@ import pyarrow as pa
 
 from omnigraph.engine.intake.files import open_input, open_output
 from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.artifacts import Place
 from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyPart
-from omnigraph.engine.read.columns.key_index_store import kept_keys, keys_name
+from omnigraph.engine.read.columns.key_index_store import kept_keys, key_artifact
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered, narrow_type
-from omnigraph.engine.read.topology.advance import Origin
+from omnigraph.engine.read.topology.files import save_lists
 from omnigraph.engine.read.topology.topology import Ends
 from omnigraph.engine.views.table_tasks import RunTasks
 from omnigraph.ids import new_ulid
-from omnigraph.storage.base.layout import Address, Root
+from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.tables import open_table
 
 _DIRECTIONS = ("out", "in")
@@ -39,18 +40,17 @@ _COLUMNS = ("owner", "neighbour", "edge")
 class _Nodes:
     """One node table, and where its ids are indexed."""
 
-    root: Root
     address: Address
     version: int
-    keys: str
+    keys: Place
 
     @classmethod
     def of(cls, table: Entities) -> _Nodes:
-        return cls(table.root, table.handle.address, table.entry.version, keys_name(table))
+        return cls(table.handle.address, table.entry.version, key_artifact(table).place)
 
     def part(self) -> KeyPart:
         """The index, mapped; a small table has none, and is read."""
-        kept = kept_keys(self.root, self.keys)
+        kept = kept_keys(self.keys)
         if kept is not None:
             return kept
         rows = open_table(self.address, self.version).scan(["id", ROW_ID])
@@ -82,7 +82,7 @@ class _Sorted:
 
 
 def build_spread(ends: Ends, run: RunTasks, scratch: str, *, range_edges: int = 4 << 20) -> None:
-    """Put the lists along the edges and against them on the shelf of these ends, as a build in one piece would.
+    """Keep the lists along the edges and against them beside the graph, as a build in one piece would.
 
     Tasks exchange files in the directory `scratch`, which the caller removes.
     """
@@ -93,12 +93,11 @@ def build_spread(ends: Ends, run: RunTasks, scratch: str, *, range_edges: int = 
     job = _Job(ends.edges.handle.address, ends.edges.entry.version, tails, heads, spans, ranges, scratch)
     groups = list(_groups(fragments, range_edges))
     cuts = run(lambda group: _cut(job, group), groups)
-    origin = Origin.of(ends).text()
     for direction in _DIRECTIONS:
         pieces = [[mine[direction, number] for mine in cuts if (direction, number) in mine] for number in range(ranges)]
         found = run(lambda paths: _sort(job, paths), [paths for paths in pieces if paths])
         with tempfile.TemporaryDirectory(prefix="omnigraph-topology-") as place:
-            ends.shelf.save(direction, _joined(found, Path(place)), origin if direction == "out" else "")
+            save_lists(ends.place, direction, _joined(found, Path(place)), ends.artifact.marks)
 
 
 def _span(part: KeyPart, ranges: int) -> int:

@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Marks, Place
 from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.columns.key_index_store import remember_keys
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
-from omnigraph.engine.read.topology.files import Shelf
+from omnigraph.engine.read.topology.files import KEPT_PER_TABLE, load_lists, save_lists
+from omnigraph.memory.cache import CacheKind
 
 DIRECTIONS = ("out", "in", "both")
 Triples: TypeAlias = tuple[Rows, Rows, Rows]
@@ -38,10 +40,18 @@ class Ends:
         return (self.edges.version_key, self.tails.version_key, self.heads.version_key)
 
     @property
-    def shelf(self) -> Shelf:
-        """Where this topology is kept on disk."""
-        content = (self.edges.content_key, self.tails.content_key, self.heads.content_key)
-        return Shelf.of(self.edges.root, self.edges.entry.location, content)
+    def artifact(self) -> Artifact[Topology]:
+        """The topology of these exact versions."""
+        return Artifact(_KIND, (self.edges, self.tails, self.heads))
+
+    @property
+    def place(self) -> Place:
+        """Where it is kept beside the graph."""
+        return self.artifact.place
+
+    def topology(self, out: Adjacency) -> Topology:
+        """The topology with these lists along the edges, which keeps what it derives from them if it may."""
+        return Topology({"out": out}, self.place, self.artifact.marks) if self.keep else Topology({"out": out})
 
 
 class Topology:
@@ -50,13 +60,15 @@ class Topology:
     def __init__(
         self,
         lists: Mapping[str, Adjacency],
-        shelf: Shelf | None = None,
+        place: Place | None = None,
+        marks: Marks = (),
         *,
         saves: bool = True,
         derive: Callable[[str], Adjacency] | None = None,
     ) -> None:
         self._lists = dict(lists)
-        self._shelf = shelf
+        self._place = place
+        self._marks = marks
         self._saves = saves
         self._derive = derive or self._derived
         self.stands_alone = derive is None  # not an overlay over an older one
@@ -93,14 +105,19 @@ class Topology:
             return dict(self._lists)
 
     def _kept(self, direction: str) -> Adjacency | None:
-        return None if self._shelf is None else self._shelf.load(direction)
+        return None if self._place is None else load_lists(self._place, direction)
 
     def _derived(self, direction: str) -> Adjacency:
         triples = (self.out.owners, self.out.neighbours.astype(np.int64), self.out.edges.astype(np.int64))
         lists = build(*oriented(triples, direction))
-        if self._shelf is not None and self._saves:
-            self._shelf.save(direction, lists)
+        if self._place is not None and self._saves:
+            save_lists(self._place, direction, lists, self._marks)
         return lists
+
+
+# One topology may fill all of the memory: without it every traversal would build it again.
+TOPOLOGIES: CacheKind[Topology] = CacheKind("topologies", lambda topology: topology.nbytes, largest=1.0)
+_KIND = ArtifactKind(TOPOLOGIES, directory="topology", format=2, kept=KEPT_PER_TABLE)
 
 
 def oriented(triples: Triples, direction: str) -> Triples:
@@ -126,7 +143,7 @@ def build_topology(ends: Ends) -> Topology:
     # The ids are in memory now, so an index of them costs little more; a traversal also starts somewhere.
     remember_keys(ends.tails, tails, keep=ends.keep)
     remember_keys(ends.heads, heads, keep=ends.keep)
-    return Topology({"out": build(*resolve(edges, tails, heads))}, ends.shelf if ends.keep else None)
+    return ends.topology(build(*resolve(edges, tails, heads)))
 
 
 def resolve(edges: pa.Table, tails: pa.Table, heads: pa.Table) -> Triples:
