@@ -12,7 +12,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra dev --extra testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw
 
-.PHONY: help setup demo test check format bench crash soak differential client-session docs clean
+.PHONY: help setup demo test check format bench mutants crash soak differential client-session docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -52,6 +52,9 @@ format: $(VENV)/.ready ## apply ruff's fixes and formatting
 bench: $(VENV)/.ready ## side-by-side ratios, printed
 	@$(SYNC) --extra bench
 	@$(BIN)/python -m bench
+
+mutants: $(VENV)/.ready ## break safety-critical lines one at a time, and see that a test notices each
+	@$(BIN)/python -m tests.mutants
 
 crash: $(VENV)/.ready ## kill a process at every named step and print what became of it
 	@$(BIN)/python -m omnigraph.testing.crash

@@ -103,7 +103,7 @@ class Desk:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=120,
+            timeout=300,
             check=False,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)

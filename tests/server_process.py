@@ -6,19 +6,23 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+# How long a test waits for what has to come: no measure of speed, only an end for a run that hangs.
+PATIENCE = 240
 _LISTENS = re.compile(r"OMNIGRAPH_LISTEN_ADDR=(.+)\n")
 
 
@@ -37,18 +41,42 @@ class ServerProcess:
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, **{"timeout": 15, **options})
+        return httpx.Client(base_url=self.url, headers=headers, **{"timeout": PATIENCE, **options})
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        """One request over a connection of its own, by nobody in particular."""
+        return httpx.get(f"{self.url}{path}", **{"timeout": PATIENCE, **options})
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send bytes on a connection of their own, and give what comes back until the server closes it."""
+        host, _, port = self.address.rpartition(":")
+        answer = b""
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(request)
+            with suppress(ConnectionResetError):
+                while piece := connection.recv(65536):
+                    answer += piece
+        return answer
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(40)
+            return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait(10)
 
     def logged(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+
+def eventually(what: str, holds: Callable[[], object]) -> None:
+    """Return when something that takes its time has come about."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} did not come about"
+        time.sleep(0.02)
 
 
 @contextmanager

@@ -24,9 +24,21 @@ from omnigraph.storage.protocol.branches import branch_name, create_branch, dele
 from omnigraph.storage.protocol.control import hold_control
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
-from omnigraph.testing.tiny import A, B, K, contents, create_tiny, deleting, inserting, updating, write
+from omnigraph.testing.tiny import (
+    A,
+    B,
+    K,
+    contents,
+    create_tiny,
+    deleting,
+    end_control,
+    end_lease,
+    inserting,
+    updating,
+    write,
+)  # fmt: skip
 
-SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=8_000)
+SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 
 
 def case(*numbers: str) -> pytest.MarkDecorator:
@@ -226,6 +238,20 @@ def test_a_writer_suspended_across_the_delete_cannot_publish(store: Store, case:
     assert violations(store) == []
 
 
+def test_the_first_writer_of_a_branch_suspended_across_the_delete_cannot_publish(store: Store) -> None:
+    """No head row exists yet, so the row of the branch is all that its publication and the seal have in common."""
+    create_branch(store, "feature")
+    parked = WritingChild(
+        Path(store.root.uri), SETTINGS, "publish.pre_commit=stop@1", ("late",), (A,), branch="feature"
+    )
+    parked.wait_stopped()
+    delete_branch(store, "feature")
+    assert parked.resume().error == "BranchNotFound"
+    sealed = manifest.peek(store.root, "feature")
+    assert sealed is not None
+    assert sealed.state.graph_head is None
+
+
 def test_an_intent_for_a_deleted_branch_does_not_concern_its_namesake(store: Store) -> None:
     create_branch(store, "feature")
     write(store, inserting(["f"], A), "feature")
@@ -273,7 +299,8 @@ def test_two_first_writers_of_a_branch_table_share_one_fork(store: Store, case: 
         Path(store.root.uri), SETTINGS, "fork.post_create_pre_open=stop", ("late",), (A,), branch="feature"
     )
     parked.wait_stopped()
-    write(store, inserting(["mine"], A), "feature")  # outlives the other's lease, and reuses its ref
+    end_lease(store)
+    write(store, inserting(["mine"], A), "feature")  # reuses the other's ref
     assert parked.resume().commit is not None
     assert table_refs(store, A) == {"feature"}
     assert set(contents(store, A, "feature")) == {"seed", "mine", "late"}
@@ -325,6 +352,17 @@ def test_one_ref_read_alone_equals_the_same_ref_in_the_listing(store: Store) -> 
     assert read_ref(store.root.manifest(), "nope") is None
 
 
+def test_a_branch_that_another_was_created_from_is_not_deleted(store: Store) -> None:
+    create_branch(store, "parent")
+    create_branch(store, "child", source="parent")
+    with pytest.raises(Conflict, match="branch 'child' still depends on it"):
+        delete_branch(store, "parent")
+    assert list_branches(store) == ["main", "child", "parent"]
+    delete_branch(store, "child")
+    delete_branch(store, "parent")
+    assert list_branches(store) == ["main"]
+
+
 def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> None:
     impatient = replace(store, settings=replace(SETTINGS, writer_wait_ms=50))
     with hold_control(store, "cleanup"), pytest.raises(Conflict, match="another cleanup"):
@@ -333,9 +371,9 @@ def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> No
 
 
 def _sleep_in(place: tuple[str, str, str]) -> None:
-    """Create or delete a branch in a process that stops at a failpoint while its short claim runs out."""
+    """Create or delete a branch in a process that stops at a failpoint, so that its claim can be ended."""
     root, results, point = place
-    slept = store_for(root, replace(SETTINGS, control_ttl_ms=300))
+    slept = store_for(root, SETTINGS)
     try:
         with failpoints.armed(f"{point}=stop"):
             (create_branch if point.startswith("branch_create") else delete_branch)(slept, "feature")
@@ -352,7 +390,8 @@ def test_a_deleter_that_slept_through_its_claim_cannot_seal_the_branch_that_othe
     place = store.root.uri, str(tmp_path / "answer"), "branch_delete.pre_seal"
     deleter = Child(_sleep_in, place, tmp_path / "none")
     deleter.wait_stopped()
-    create_branch(store, "another")  # waits for the claim to lapse, takes over, and finds a delete without its seal
+    end_control(store)
+    create_branch(store, "another")  # takes over, and finds a delete without its seal
     deleter.resume()
     assert (tmp_path / "answer").read_text().startswith("refused")
     write(store, inserting(["x"], A), "feature")
@@ -367,6 +406,7 @@ def test_a_creator_that_slept_through_its_claim_takes_its_branch_back(store: Sto
     place = store.root.uri, str(tmp_path / "answer"), "branch_create.pre_native"
     creator = Child(_sleep_in, place, tmp_path / "none")
     creator.wait_stopped()
+    end_control(store)
     with hold_control(store, "cleanup"):
         pass
     creator.resume()

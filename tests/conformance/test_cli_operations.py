@@ -546,7 +546,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(desk: Desk) -> None:
     process.stdout.close()
     complaint = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=60), complaint) == (141, b"")
+    assert (process.wait(timeout=300), complaint) == (141, b"")
 
 
 def test_an_unreadable_root_is_an_error_and_no_traceback(desk: Desk) -> None:

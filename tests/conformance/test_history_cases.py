@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
+from omnigraph.errors import AmbiguousCommit, BadRequest, BranchNotFound, CommitNotFound, NotFound
+from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol.capture import capture
+from omnigraph.storage.protocol.publication import Publication
+from omnigraph.storage.protocol.publish import publish
 from omnigraph.testing.observe import image_of
 
 SCHEMA = """
@@ -200,12 +204,37 @@ def test_a_commit_of_a_deleted_and_recreated_branch_has_no_witness(tmp_path: Pat
         graph.at(commit.graph_commit_id)
 
 
+def test_a_commit_is_not_read_from_a_later_branch_of_the_name_that_has_come_as_far(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=og.Settings(topology="single_process"))
+    graph.branches.create("feature")
+    commits = [graph.commits.show(add(graph, f"old{number}", branch="feature")) for number in range(8)]
+    graph.branches.delete("feature")
+    graph.branches.create("feature")
+    first = graph.commits.show(add(graph, "new", branch="feature"))
+    while manifest.load(graph._core.store.root, "feature").state.version < commits[-1].manifest_version:
+        add(graph, new_ulid(), branch="feature")
+    assert first.manifest_version <= commits[-1].manifest_version
+    with pytest.raises(NotFound, match="was deleted and created again"):
+        graph.at(commits[-1])
+
+
+def test_two_commits_that_begin_alike_are_both_named(graph: og.Graph) -> None:
+    store, alike = graph._core.store, ["01H0000000AAAAAAAAAAAAAAAA", "01H0000000BBBBBBBBBBBBBBBB"]
+    for commit_id in alike:
+        token = capture(store, None).token
+        publish(store, Publication(branch=None, commit_id=commit_id, created_at=now_micros(), token=token))
+    with pytest.raises(AmbiguousCommit) as caught:
+        graph.at("01H000")
+    assert all(commit_id in str(caught.value) for commit_id in alike)
+    assert graph.at("01H0000000A").commit_id == alike[0]
+
+
 @pytest.mark.parametrize("case", ["S48"])
 def test_a_warm_handle_sees_the_commit_of_another_process(graph: og.Graph, case: str) -> None:
     add(graph, "a")
     assert names(graph) == ["a"]
     script = "import sys, omnigraph as og; og.open(sys.argv[1]).mutate('query q() { insert Person { name: \"b\" } }')"
-    subprocess.run([sys.executable, "-c", script, graph.uri], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script, graph.uri], check=True, timeout=300)
     assert names(graph) == ["a", "b"]
     assert graph.get("Person", "b") is not None
 

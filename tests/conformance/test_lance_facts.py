@@ -240,7 +240,7 @@ def test_two_processes_never_insert_one_key_twice(tmp_path: Path) -> None:
         assert racer.stdin is not None
         racer.stdin.write("go\n")
         racer.stdin.flush()
-    won = [int(racer.communicate(timeout=60)[0]) for racer in racers]
+    won = [int(racer.communicate(timeout=300)[0]) for racer in racers]
     counts = Counter(ids(lance.dataset(str(tmp_path))))
     assert set(counts.values()) == {1}
     assert len(counts) == 1 + sum(won)

@@ -433,6 +433,23 @@ def test_a_source_deleted_before_publication_refuses_the_merge(graph: og.Graph, 
     assert rows(graph)["Alice"]["age"] == 30
 
 
+def test_a_source_that_was_deleted_and_made_again_refuses_the_merge(graph: og.Graph, feature: og.Graph) -> None:
+    graph.branches.create("target")
+    change(feature, "Alice", age=31)
+    before = image_of(graph.branch("target").view())
+
+    def replace_source() -> None:
+        graph.branches.delete("feature")
+        graph.branches.create("feature")
+
+    with (
+        failpoints.armed({"branch_merge.post_effects_pre_publish": _once(replace_source)}),
+        pytest.raises(ReadSetChanged, match="branch_identifier:feature"),
+    ):
+        graph.branches.merge("feature", into="target")
+    assert image_of(graph.branch("target").view()) == before
+
+
 def test_a_merge_whose_storage_fails_midway_leaves_nothing(graph: og.Graph, feature: og.Graph) -> None:
     change(feature, "Alice", age=31)
     before = image_of(graph.view())

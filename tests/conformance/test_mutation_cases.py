@@ -571,9 +571,9 @@ def _race(graph: og.Graph, *texts: str) -> list[str]:
     for process in processes:
         process.start()
     for _ in processes:
-        assert ready.acquire(timeout=120)
+        assert ready.acquire(timeout=300)
     go.set()
-    found = sorted(answers.get(timeout=120) for _ in processes)
+    found = sorted(answers.get(timeout=300) for _ in processes)
     for process in processes:
         process.join(60)
     return found

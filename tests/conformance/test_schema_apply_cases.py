@@ -26,9 +26,7 @@ from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 
-SETTINGS = Settings(lease_ttl_ms=600, lease_skew_ms=0, writer_wait_ms=3_000, retire_grace_ms=0)
-# Of processes that nobody may take for dead, however slow the machine is.
-LASTING = replace(SETTINGS, lease_ttl_ms=600_000)
+SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0)
 PERSON = "node Person { name: String @key  age: I32?  pic: Blob? }"
 KNOWS = "edge Knows: Person -> Person { since: Date? }"
 COMPANY = "node Company { name: String @key }"
@@ -247,7 +245,7 @@ def test_a_writer_that_finds_a_published_change_finishes_it(graph: og.Graph, cas
 @case("W58")
 def test_of_two_processes_that_change_the_schema_one_wins(graph: og.Graph, case: str) -> None:
     with_city = SCHEMA.replace("age: I32?", "age: I32?  city: String?")
-    parked = GraphChild(Path(graph.uri), LASTING, "schema_apply.before_staging_write=stop", "apply", WITH_NICKNAME)
+    parked = GraphChild(Path(graph.uri), SETTINGS, "schema_apply.before_staging_write=stop", "apply", WITH_NICKNAME)
     parked.wait_stopped()
     impatient = og.open(graph.uri, settings=replace(SETTINGS, writer_wait_ms=50))
     with pytest.raises(Conflict, match="schema_apply is in progress"):
@@ -337,7 +335,7 @@ def test_a_write_prepared_under_the_old_schema_is_never_published(graph: og.Grap
 
 def test_a_commit_that_lands_beside_a_schema_change_is_built_upon(graph: og.Graph) -> None:
     record = '{"type":"Person","data":{"name":"Cleo"}}'
-    writer = GraphChild(Path(graph.uri), LASTING, "mutation.post_table_commit=stop", "load", record)
+    writer = GraphChild(Path(graph.uri), SETTINGS, "mutation.post_table_commit=stop", "load", record)
     writer.wait_stopped()
     resumed: list[Any] = []
 

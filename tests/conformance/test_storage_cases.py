@@ -463,7 +463,7 @@ def test_of_eight_processes_that_init_one_root_exactly_one_succeeds(case: str, r
         assert racer.stdin is not None
         racer.stdin.write("go\n")
         racer.stdin.flush()
-    results = Counter(racer.communicate(timeout=120)[0].strip() for racer in racers)
+    results = Counter(racer.communicate(timeout=300)[0].strip() for racer in racers)
     assert results.pop("created") == 1
     assert set(results) <= {"InitializationClaimed", "AlreadyInitialized"}
     assert read_open(root).loaded.state.version == 1
@@ -870,7 +870,7 @@ publish(root, [write_table(entry_of(root, "node:Person").address(root), people(a
 def test_a_warm_reader_notices_a_commit_of_another_process(case: str, graph: Root) -> None:
     before = manifest.load(graph)
     assert manifest.newest(graph) == (before.state.version, ())
-    subprocess.run([sys.executable, "-c", WRITER, graph.uri], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", WRITER, graph.uri], check=True, timeout=300)
     assert manifest.newest(graph) == (before.state.version + 1, ())
     assert before.handle.latest_version() == before.state.version + 1
     after: Loaded = manifest.load(graph)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import lance
 import pyarrow as pa
 import pytest
 
@@ -26,7 +26,7 @@ from omnigraph.errors import (
 )
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
-from omnigraph.storage.base import failpoints
+from omnigraph.storage.base import failpoints, lease
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.tables import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, Landed, TableHandle
@@ -49,6 +49,7 @@ from omnigraph.testing.tiny import (
     contents,
     create_tiny,
     deleting,
+    end_lease,
     inserting,
     rows_of,
     updating,
@@ -56,7 +57,7 @@ from omnigraph.testing.tiny import (
     write,
 )
 
-SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=8_000, retire_grace_ms=0)
+SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0)
 
 
 def case(*numbers: str) -> pytest.MarkDecorator:
@@ -109,15 +110,24 @@ def only_pending(store: Store) -> sidecar.Sidecar:
     return found
 
 
-def outlast_lease(store: Store) -> None:
-    time.sleep((store.settings.lease_ttl_ms + store.settings.lease_skew_ms) / 1_000 + 0.1)
-
-
 def raising(error: BaseException) -> Callable[[], None]:
     def act() -> None:
         raise error
 
     return act
+
+
+class Countdown:
+    """Acts when it has been called so many times."""
+
+    def __init__(self, count: int, act: Callable[[], object]) -> None:
+        self.left = count
+        self._act = act
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self._act()
 
 
 def once(act: Callable[[], object]) -> Callable[[], None]:
@@ -266,7 +276,12 @@ def test_a_writer_waits_for_a_live_one_and_resolves_it_when_its_lease_ends(store
     parked = child(store, "mutation.post_effects_pre_publish=stop")
     parked.wait_stopped()
     operation = only_pending(store).operation_id
-    write(store, inserting(["mine"], A, B))  # waits while the lease lives, then rolls the stopped writer forward
+    # Waits while the lease lives, and rolls the stopped writer forward at the first look after its end.
+    looks = Countdown(2, lambda: end_lease(store))
+    looking = replace(store, settings=replace(store.settings, lease_ttl_ms=3_000))  # a third of it between two looks
+    with failpoints.armed({"queue.awaiting": looks}):
+        write(looking, inserting(["mine"], A, B))
+    assert looks.left <= 0
     assert state_of(store).decision(operation) == "published"
     assert parked.resume().commit == operation
     assert set(contents(store, A)) == {"seed", "child", "mine"}
@@ -290,7 +305,7 @@ def test_a_table_committed_after_the_abort_is_garbage_for_the_next_writer(store:
     once_only = replace(store, settings=replace(store.settings, reprepare_budget=1))
     parked = child(once_only, "table_commit.pre=stop@2", ("seed",), (A, B), verb="updating")
     parked.wait_stopped()
-    outlast_lease(store)
+    end_lease(store)
     (outcome,) = recovery.sweep(store)
     assert outcome.kind == "RolledBack"
     assert parked.resume().error == "ReadSetChanged"
@@ -557,6 +572,17 @@ def test_a_displaced_table_commit_is_never_published(store: Store, case: str) ->
     assert violations(store) == []
 
 
+def test_a_foreign_append_between_plan_and_commit_is_never_published(store: Store) -> None:
+    """Lance rebases onto an append that carries no sentinel, so our commit lands, but not in its slot."""
+    base = newest(store, A)
+    append = once(lambda: lance.write_dataset(rows_of(["foreign"]), base.address.uri, mode="append"))
+    with failpoints.armed({"table_commit.pre": append}), pytest.raises(Conflict, match="repair"):
+        write(store, inserting(["mine"], A, B))
+    assert newest(store, A).version == base.version + 2
+    assert pins(store)[A] == base.version
+    assert set(contents(store, A)) == {"seed"} == set(contents(store, B))
+
+
 # --- publishing ------------------------------------------------------------------------------------
 
 
@@ -630,6 +656,28 @@ def test_an_expected_head_that_moves_before_an_empty_result_fails_the_preconditi
     other = once(lambda: write(store, inserting(["other"], B)))
     with failpoints.armed({"mutation.post_no_effect_pre_gate": other}), pytest.raises(PreconditionFailed):
         commit(store, None, lambda _txn: None, expected_head=current)
+
+
+def test_a_publication_by_a_writer_that_slept_is_looked_up_again(store: Store) -> None:
+    """Lance compares a commit with the versions that still exist: after a long sleep it may land where nobody reads."""
+    operations: list[str] = []
+
+    def sleep_and_lose() -> None:
+        operations.append(only_pending(store).operation_id)
+        for heartbeat in lease._renewer._beats:
+            heartbeat.renewed_at -= 3_600
+        versions = Path(store.root.manifest().uri, "_versions")
+        min(versions.glob("*.manifest")).unlink()  # the newest: lance counts the names down
+        (versions / "latest_version_hint.json").unlink()
+
+    with failpoints.armed({"publish.after_commit": once(sleep_and_lose)}):
+        done = write(store, inserting(["mine"], A))
+    assert done.commit is not None
+    assert done.commit.graph_commit_id not in operations
+    store.memory.clear()
+    assert state_of(store).decision(operations[0]) == "aborted"
+    assert state_of(store).graph_head == done.commit.graph_commit_id
+    assert set(contents(store, A)) == {"seed", "mine"}
 
 
 # --- interruption ----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
 from omnigraph.testing.tiny import NODE_SCHEMA, A, B, contents, create_tiny, inserting, write
 
-SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=5_000)
+SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 NEW = "node:New"
 TARGET = SchemaRow("sha256:shape2", "sha256:ir2", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
 WIDER = NODE_SCHEMA.append(pa.field("extra", pa.utf8()))

@@ -33,7 +33,7 @@ from omnigraph.testing.observe import image_of
 from omnigraph.testing.s3server import S3Process, mortal_s3
 
 SCHEMA = "node Person { name: String @key  note: String? } node Pet { name: String @key } edge Knows: Person -> Person"
-SETTINGS = og.Settings(lease_ttl_ms=300, lease_skew_ms=0)
+SETTINGS = og.Settings(lease_ttl_ms=600_000, lease_skew_ms=0)
 INSERT = (
     "query q($name: String, $note: String?) { insert Person { name: $name, note: $note } insert Pet { name: $name } }"
 )

@@ -95,7 +95,7 @@ def test_two_processes_write_through_the_sdk_at_once(graph: og.Graph) -> None:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
     for writer in writers:
-        writer.communicate("go\n", timeout=120)
+        writer.communicate("go\n", timeout=300)
     assert [writer.returncode for writer in writers] == [0, 0]
     assert names(graph) == {"ana"} | {f"act-{who}-{number}" for who in "ab" for number in range(5)}
     history = graph.commits.list()

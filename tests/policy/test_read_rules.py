@@ -236,6 +236,54 @@ def test_a_reader_of_parts_does_not_write() -> None:
     assert engine().decide("root", PolicyRequest(Action.CHANGE, "main")).allowed
 
 
+REVEALING = [Action.CHANGE, Action.SCHEMA_APPLY, Action.BRANCH_MERGE, Action.ADMIN]
+REVIEWERS = """
+version: 1
+groups: {{reviewers: [ana], owners: [root]}}
+protected_branches: [main]
+rules:
+  - {{id: drafts, allow: {{actors: {{group: reviewers}}, actions: [read], branch_scope: {whole}}}}}
+  - {{id: releases, allow: {{actors: {{group: reviewers}}, actions: [read], branch_scope: {part}, mask: {{Person: [salary]}}}}}}
+  - {{id: work, allow: {{actors: {{group: reviewers}}, actions: [change, schema_apply, branch_merge, admin]}}}}
+  - {{id: all, allow: {{actors: {{group: owners}}, actions: [read, change, schema_apply, branch_merge, admin]}}}}
+"""
+
+
+@pytest.mark.parametrize("action", REVEALING)
+def test_whatever_could_reveal_a_hidden_value_is_denied_to_a_reader_of_parts(action: Action) -> None:
+    rules = engine(REVIEWERS.format(whole="unprotected", part="protected"))
+    decision = rules.decide("ana", PolicyRequest(action, "main"))
+    assert not decision.allowed
+    assert "reading is restricted" in decision.message
+    assert rules.decide("ana", PolicyRequest(action, "draft")).allowed
+    assert rules.decide("root", PolicyRequest(action, "main")).allowed
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "source", "target"),
+    [
+        pytest.param("unprotected", "protected", "draft", "main", id="the-target-is-restricted"),
+        pytest.param("protected", "unprotected", "draft", "main", id="the-source-is-restricted"),
+    ],
+)
+def test_a_merge_needs_both_branches_to_be_seen_whole(whole: str, part: str, source: str, target: str) -> None:
+    rules = engine(REVIEWERS.format(whole=whole, part=part))
+    assert not rules.decide("ana", PolicyRequest(Action.BRANCH_MERGE, source, target)).allowed
+    assert rules.decide("root", PolicyRequest(Action.BRANCH_MERGE, source, target)).allowed
+
+
+def test_a_rule_about_other_types_lifts_no_mask() -> None:
+    rules = engine(
+        "version: 1\ngroups: {g: [ana]}\nrules:\n"
+        "  - {id: people, allow: {actors: {group: g}, actions: [read], types: [Person], mask: {Person: [salary]}}}\n"
+        "  - {id: secrets, allow: {actors: {group: g}, actions: [read], types: [Secret]}}\n"
+    )
+    visibility = rules.visibility("ana", PolicyRequest(Action.READ, "main"))
+    assert visibility is not None
+    assert visibility.types == {"Person", "Secret"}
+    assert visibility.masks() == {"Person": {"salary"}}
+
+
 def test_the_past_is_restricted_alike(whole: og.Graph, ana: og.Graph) -> None:
     past = ana.at(whole.commits.list()[0])
     assert past.get("Person", "Ada")["email"] is None  # type: ignore[index]

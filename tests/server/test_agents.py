@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
@@ -93,10 +92,11 @@ def test_the_policy_of_the_server_decides_about_tools(guarded: ServerProcess) ->
 
 def test_without_a_token_nothing_is_told(guarded: ServerProcess) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    url = f"{guarded.url}/graphs/default/mcp"
-    assert httpx.post(url, json=message).status_code == 401
-    assert httpx.post(url, json=message, headers={"Authorization": "Bearer wrong"}).status_code == 401
-    assert httpx.get(url, headers={"Authorization": "Bearer ta"}).status_code == 405
+    path = "/graphs/default/mcp"
+    for token, status in ((None, 401), ("wrong", 401)):
+        with guarded.client(token) as client:
+            assert client.post(path, json=message).status_code == status
+    assert guarded.get(path, headers={"Authorization": "Bearer ta"}).status_code == 405
 
 
 @pytest.mark.parametrize("writes", [False, True])

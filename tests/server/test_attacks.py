@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,7 @@ import pytest
 from graph_api import Api
 from served_people import ADD, COUNT, TOKENS
 
-from server_process import ServerProcess
+from server_process import PATIENCE, ServerProcess
 
 pytestmark = pytest.mark.xdist_group("http")
 
@@ -42,7 +39,7 @@ FORGED: list[Any] = [
 @pytest.mark.parametrize("headers", FORGED)
 def test_a_forged_token_is_unauthorized(guarded_server: ServerProcess, headers: list[tuple[str, str]]) -> None:
     sent = [(name.encode(), value.encode()) for name, value in headers]
-    answer = httpx.get(f"{guarded_server.url}/graphs/default/branches", headers=sent)
+    answer = guarded_server.get("/graphs/default/branches", headers=sent)
     assert answer.status_code == 401
     assert answer.json()["code"] == "unauthorized"
 
@@ -51,7 +48,10 @@ def test_a_forged_token_is_unauthorized(guarded_server: ServerProcess, headers: 
 def test_an_actor_cannot_be_claimed(guarded_server: ServerProcess, header: str) -> None:
     url, body = f"{guarded_server.url}/graphs/default/mutate", {"query": ADD, "params": {"name": "Mallory"}}
     answer = httpx.post(
-        f"{url}?actor=root", json={**body, "actor": "root", "actor_id": "root"}, headers={**BOB, header: "root"}
+        f"{url}?actor=root",
+        json={**body, "actor": "root", "actor_id": "root"},
+        headers={**BOB, header: "root"},
+        timeout=PATIENCE,
     )
     assert answer.status_code == 403
     assert "'bob'" in answer.json()["error"]
@@ -351,24 +351,5 @@ def test_a_cursor_of_one_graph_opens_no_other(guarded_server: ServerProcess) -> 
 
 def raw(server: ServerProcess, request: bytes) -> tuple[int, str]:
     """Send bytes; the status (0 when the server just closes) and the body of what comes back."""
-    host, _, port = server.address.rpartition(":")
-    answer = b""
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        with suppress(BrokenPipeError, ConnectionResetError):
-            connection.sendall(request)
-        deadline = time.monotonic() + 10
-        connection.settimeout(0.7)
-        while time.monotonic() < deadline:
-            try:
-                piece = connection.recv(65536)
-            except TimeoutError:
-                if answer:
-                    break
-                continue
-            except ConnectionResetError:
-                break
-            if not piece:
-                break
-            answer += piece
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = server.exchange(request).partition(b"\r\n\r\n")
     return (int(head.split(b" ")[1]) if head.startswith(b"HTTP/") else 0), body.decode(errors="replace")

@@ -162,12 +162,12 @@ def refused(answer: httpx.Response, status: int) -> str:
 )
 def test_only_a_known_token_gets_in(server: ServerProcess, case: str, header: str | None) -> None:
     headers = {} if header is None else {"Authorization": header}
-    refused(httpx.get(f"{server.url}/graphs/p1/snapshot", headers=headers), 401)
+    refused(server.get("/graphs/p1/snapshot", headers=headers), 401)
 
 
 @case(10)
 def test_the_scheme_may_be_spelled_in_any_case(server: ServerProcess, case: str) -> None:
-    answer = httpx.get(f"{server.url}/graphs/p1/snapshot", headers={"Authorization": "bEaReR token-of-ada"})
+    answer = server.get("/graphs/p1/snapshot", headers={"Authorization": "bEaReR token-of-ada"})
     assert answer.status_code == 200
 
 
@@ -208,7 +208,7 @@ def test_default_deny_hides_stored_queries(deny_server: ServerProcess, case: str
 
 @case(14)
 def test_an_open_server_does_not_tell_its_graphs(open_server: ServerProcess, case: str) -> None:
-    refused(httpx.get(f"{open_server.url}/graphs"), 403)
+    refused(open_server.get("/graphs"), 403)
 
 
 @case(15)
@@ -216,7 +216,7 @@ def test_graphs_are_listed_to_those_named(server: ServerProcess, as_: Any, case:
     listed = as_("root").client.get("/graphs").json()["graphs"]
     assert [graph["graph_id"] for graph in listed] == sorted(POLICIES)
     refused(as_("bob").client.get("/graphs"), 403)
-    refused(httpx.get(f"{server.url}/graphs"), 401)
+    refused(server.get("/graphs"), 401)
 
 
 # --- decisions at the boundary --------------------------------------------------------------------

@@ -267,7 +267,7 @@ def test_the_applied_policies_are_the_ones_in_force(tmp_path: Path, case: str) -
             "reload_failed": False,
         }
         for headers in ({}, {"Authorization": "Bearer b"}, {"Authorization": "Bearer wrong"}):
-            answer = httpx.get(f"{server.url}/readyz", headers=headers)
+            answer = server.get("/readyz", headers=headers)
             assert (answer.status_code, answer.json()) == (200, {"status": "ready"})
         assert "bearer token refused" in server.log.read_text(), "guessing leaves a trace here too"
         assert ada.get("/graphs/healthy/snapshot").status_code == 200
@@ -276,4 +276,4 @@ def test_the_applied_policies_are_the_ones_in_force(tmp_path: Path, case: str) -
         denied = ada.post("/graphs/broken/branches", json={"name": "x"})
         assert denied.status_code == 403
         assert "default-deny" in denied.json()["error"]
-        assert httpx.get(f"{server.url}/graphs/healthy/snapshot").status_code == 401
+        assert server.get("/graphs/healthy/snapshot").status_code == 401

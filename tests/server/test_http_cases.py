@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from graph_api import Api
 from served_people import ADD, AGE, COUNT, FIND
 
-from server_process import ServerProcess
+from server_process import PATIENCE, ServerProcess, eventually
 
 pytestmark = pytest.mark.xdist_group("http")
 
@@ -373,7 +372,7 @@ def test_a_batch_of_another_content_type_is_refused(shared: Api, case: int) -> N
 @case(37)
 def test_a_batch_that_declares_too_much_is_refused_at_once(shared: Api, open_server: ServerProcess, case: int) -> None:
     head = "POST /graphs/default/load/ndjson HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
-    answer = raw_exchange(open_server, f"{head}Content-Length: 33554433\r\n\r\n".encode())
+    answer = open_server.exchange(f"{head}Content-Length: 33554433\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 413")
     limit = json.loads(answer.partition(b"\r\n\r\n")[2])["resource_limit"]
     assert limit == {"resource": "graph_batch_request_bytes", "limit": 33554432, "actual": 33554433}
@@ -382,23 +381,6 @@ def test_a_batch_that_declares_too_much_is_refused_at_once(shared: Api, open_ser
 @case(40)
 def test_a_json_load_over_its_limit_is_refused(shared: Api, case: int) -> None:
     refused(shared.post("/load", {"data": "x" * (33 << 20)}), 413, "bad_request")
-
-
-def raw_exchange(server: ServerProcess, request: bytes) -> bytes:
-    """Send bytes and read until the server closes or falls silent."""
-    import socket
-
-    host, _, port = server.address.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
-        connection.sendall(request)
-        answer = b""
-        connection.settimeout(1)
-        try:
-            while piece := connection.recv(65536):
-                answer += piece
-        except TimeoutError:
-            return answer
-    return answer
 
 
 # --- branches and history -------------------------------------------------------------------
@@ -712,15 +694,11 @@ def test_a_disconnected_reader_stops_its_query(shared: Api, open_server: ServerP
     steps = " ".join(f"$p{n}: Person" for n in range(14))
     text = f"query big() {{ match {{ {steps} }} return {{ count($p0) as n }} }}"
     with open_server.client() as client, pytest.raises(httpx.ReadTimeout):
-        client.post(shared.path("/query"), json={"query": text}, timeout=0.3)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if "omnigraph_http_requests_in_flight 1.0" in shared.client.get("/metrics").text:
-            return
-        time.sleep(0.1)
-    raise AssertionError("the query is still running")
+        client.post(shared.path("/query"), json={"query": text}, timeout=httpx.Timeout(PATIENCE, read=0.3))
+    alone = "omnigraph_http_requests_in_flight 1.0"
+    eventually("the end of the query", lambda: alone in shared.client.get("/metrics").text)
 
 
 def test_no_origin_is_allowed_by_default(open_server: ServerProcess) -> None:
-    answer = httpx.get(f"{open_server.url}/healthz", headers={"Origin": "https://app.example"})
+    answer = open_server.get("/healthz", headers={"Origin": "https://app.example"})
     assert "access-control-allow-origin" not in answer.headers

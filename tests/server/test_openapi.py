@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import httpx
 import pytest
 
 from omnigraph.server.openapi.build import committed, document, text
@@ -53,7 +52,7 @@ def test_the_document_asks_for_tokens_exactly_where_the_server_does(
         free = client.get("/openapi.json").json()
     assert "securitySchemes" not in free["components"]
     assert not any("security" in each for each in operations(free).values())
-    guarded = httpx.get(f"{guarded_server.url}/openapi.json").json()
+    guarded = guarded_server.get("/openapi.json").json()
     assert guarded["components"]["securitySchemes"] == {"bearer_token": {"type": "http", "scheme": "bearer"}}
     asking = {name for name, each in operations(guarded).items() if each.get("security") == [{"bearer_token": []}]}
     assert asking == operations(guarded).keys() - {"health", "ready"}

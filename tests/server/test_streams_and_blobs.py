@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ import omnigraph as og
 from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.policy.visibility import Visibility
 from omnigraph.server.process.deployment import ServedGraph
-from server_process import ServerProcess, serving
+from server_process import PATIENCE, ServerProcess, eventually, serving
 
 pytestmark = pytest.mark.xdist_group("http-streams")
 
@@ -110,7 +109,7 @@ def held_export(server: ServerProcess, graph: str) -> Iterator[None]:
     host, _, port = server.address.rpartition(":")
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(20)
+        connection.settimeout(PATIENCE)
         connection.connect((host, int(port)))
         head = f"POST /graphs/{graph}/export HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(f"{head}Content-Length: 2\r\n\r\n{{}}".encode())
@@ -128,11 +127,14 @@ def test_a_graph_gives_out_one_cut_at_a_time(server: ServerProcess, client: http
         assert api.post("/changes/baseline", {}).status_code == 413
         assert api.post("/branches", {"name": "b"}).status_code == 413
         assert Api(client, "default").post("/export", {}).status_code == 200
-    deadline = time.monotonic() + 5
-    while (answer := api.post("/export", {})).status_code != 200:
-        assert time.monotonic() < deadline, answer.text
-        time.sleep(0.05)
-    assert len(answer.text.splitlines()) == WIDE
+    answers: list[httpx.Response] = []
+
+    def exported() -> bool:
+        answers.append(api.post("/export", {}))
+        return answers[-1].status_code == 200
+
+    eventually("the end of the held export", exported)
+    assert len(answers[-1].text.splitlines()) == WIDE
 
 
 def test_whoever_exports_in_a_process_excludes_the_others(tmp_path: Path) -> None:

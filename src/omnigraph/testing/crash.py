@@ -36,7 +36,7 @@ from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, open_tiny, upserting, write
 
-SETTINGS = Settings(lease_ttl_ms=600, lease_skew_ms=0, writer_wait_ms=5_000, retire_grace_ms=0)
+SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0)
 VICTIM = "victim"
 BRANCH = "feature"
 

@@ -24,7 +24,7 @@ from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of
 
-SETTINGS = Settings(lease_ttl_ms=600, lease_skew_ms=0, writer_wait_ms=5_000, retire_grace_ms=0)
+SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0)
 SCHEMA = """
 node Person { name: String @key  age: I32? @index  nick: String? }
 node Pet { name: String @key }

@@ -28,7 +28,7 @@ edge Knows: Person -> Person @card(0..2) { since: I32? }
 edge Leads: Person -> Team
 """
 PEOPLE = ("Alice", "Bob", "Carol", "Dan")
-SETTINGS = Settings(retire_grace_ms=0, lease_ttl_ms=600, lease_skew_ms=0)
+SETTINGS = Settings(retire_grace_ms=0, lease_ttl_ms=600_000, lease_skew_ms=0)
 
 
 def create_people(place: Path) -> Path:

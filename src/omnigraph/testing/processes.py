@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import util
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ __all__ = ["Child", "Outcome", "WritingChild", "answer_file", "children", "invar
 # Lance warns on every fork; the fork server only imports it and never starts its runtime.
 warnings.filterwarnings("ignore", message="lance is not fork-safe", category=UserWarning)
 
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 300
 
 
 def children() -> ForkServerContext:
@@ -64,6 +65,8 @@ class Child:
         self._answer = answer
         self.process: ForkServerProcess = children().Process(target=target, args=(job,))
         self.process.start()
+        # Python waits for its children at exit, and a stopped one would never end: a failed test must not hang the run.
+        util.Finalize(None, _end, args=(self.process,), exitpriority=10)
 
     def wait_stopped(self) -> None:
         """Return when the process has suspended itself at a `stop` failpoint."""
@@ -122,6 +125,11 @@ class WritingChild(Child):
             answer=str(answer),
         )
         super().__init__(_perform, job, answer)
+
+
+def _end(process: ForkServerProcess) -> None:
+    if process.is_alive():
+        process.kill()
 
 
 def answer_file(directory: Path) -> Path:

@@ -22,7 +22,7 @@ from omnigraph.storage.base.objects import open_objects
 ACCESS_KEY = "omnigraph"
 SECRET_KEY = "omnigraph-secret"
 _BUCKET = "tests"  # the server creates it with the first object
-_START_SECONDS = 60.0
+_START_SECONDS = 240.0
 _SERVICES = ("master", "volume", "filer", "s3")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow
 from omnigraph.storage.manifest.schema_files import SOURCE
 from omnigraph.storage.manifest.snapshot import TableIdentity
+from omnigraph.storage.protocol import sidecar
 from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import Committed, Prepare, commit
 from omnigraph.storage.protocol.recovery import version_row
@@ -84,6 +86,26 @@ def deleting(ids: Sequence[str], *keys: str, actor: str | None = None) -> Prepar
 def write(store: Store, prepare: Prepare, branch: str | None = None) -> Committed:
     """Run one prepared write through the protocol."""
     return commit(store, branch, prepare)
+
+
+def end_lease(store: Store) -> None:
+    """Make the claims of the operations that are pending look as old as if their writers had been silent for ever."""
+    for operation_id in sidecar.pending(store.objects):
+        found = sidecar.load(store.objects, operation_id)
+        if found is not None:
+            sidecar.renew(store.objects, sidecar.with_lease(found, replace(found.lease, heartbeat_at=0)))
+
+
+def end_control(store: Store) -> None:
+    """The same for the claim on graph control."""
+    while True:
+        loaded = manifest.load(store.root)
+        row = loaded.state.control
+        assert row is not None
+        assert row.holder is not None, "nobody holds control"
+        old = replace(row, epoch=row.epoch + 1, holder=replace(row.holder, heartbeat_at=0))
+        if isinstance(manifest.publish_rows(loaded, [old]), Landed):
+            return
 
 
 def contents(store: Store, key: str, branch: str | None = None) -> dict[str, tuple[str, int]]:

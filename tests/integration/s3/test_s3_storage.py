@@ -127,7 +127,7 @@ def run_together(server: S3Server, program: str, arguments: list[list[str]]) -> 
         assert racer.stdin is not None
         racer.stdin.write("go\n")
         racer.stdin.flush()
-    outputs = [racer.communicate(timeout=180)[0].strip() for racer in racers]
+    outputs = [racer.communicate(timeout=300)[0].strip() for racer in racers]
     assert [racer.returncode for racer in racers] == [0] * len(racers)
     return outputs
 

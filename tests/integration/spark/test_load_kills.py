@@ -25,7 +25,7 @@ from omnigraph.testing.loads import export_text
 from omnigraph.testing.one_commit import stray_files
 from omnigraph.testing.processes import children
 
-QUICK = Settings(lease_ttl_ms=600, lease_skew_ms=0, writer_wait_ms=5_000)
+QUICK = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 # Where the process dies, and whether the load is there afterwards.
 POINTS = [
     pytest.param("load.split_staged_at_first=kill@3", False, id="while-staging"),

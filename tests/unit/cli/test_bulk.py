@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.cli_runner import Desk, desk, template  # noqa: F401  fixtures
 
 CLUSTER = """\

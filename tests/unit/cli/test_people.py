@@ -7,6 +7,7 @@ import json
 import sys
 
 import pytest
+
 from tests.cli_runner import GET_PERSON, SCHEMA, Desk, desk, template  # noqa: F401  fixtures
 
 SET_AGE = "query q($name: String, $age: I32) { update Person set { age: $age } where name = $name }"

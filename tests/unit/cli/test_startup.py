@@ -15,7 +15,7 @@ __all__ = ["desk", "template"]  # fixtures
 def imported(desk: Desk, *args: str) -> set[str]:
     """The packages of which a command loaded modules, as the interpreter tells; an attempt alone does not count."""
     command = [sys.executable, "-X", "importtime", "-m", "omnigraph.cli", *args]
-    done = subprocess.run(command, cwd=desk.place, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, cwd=desk.place, capture_output=True, text=True, timeout=300, check=True)
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     names = [line.rpartition("|")[2].strip() for line in lines]
     return {name.partition(".")[0] for name in names if "." in name}

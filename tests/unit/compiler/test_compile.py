@@ -110,6 +110,6 @@ def test_importing_the_compiler_pulls_in_nothing_heavy(module: str) -> None:
     heavy = {"pyarrow", "lance", "numpy", "pyspark", "obstore", "re2"}
     program = f"import sys, {module}; print(sorted({heavy!r} & set(sys.modules)))"
 
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
 
     assert found.stdout.strip() == "[]"

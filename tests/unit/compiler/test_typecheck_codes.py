@@ -14,6 +14,7 @@ from omnigraph.testing.huts import SCHEMA
 MARK = "«"
 EXTRA = """
 node Doc { key: String @key  body: String  vec: Vector(2) @embed(body)  sum: Vector(2)?  data: Blob?  at: DateTime?  nums: [I32]? }
+node Seat { row: I32  number: I32  taken: Bool?  @key(row, number) }
 edge Cites: Doc -> Doc { weight: F64 }
 """
 
@@ -198,6 +199,8 @@ CASES: list[tuple[str, str, str]] = [
     ("T28", "insert-then-delete", w('insert Hut { code: "a" name: "b" } «delete Hut where code = "a"')),
     ("T28", "delete-then-update", w('delete Hut where code = "a" «update Hut set { alt: 1 } where alt = 2')),
     ("T29", "key", w('update Hut set { «code: "x" } where code = "a"')),
+    ("T29", "first-part-of-a-key", w("update Seat set { taken: true «row: 2 } where row = 1")),
+    ("T29", "second-part-of-a-key", w("update Seat set { «number: 2 } where row = 1")),
     ("T29", "key-after-others", w('update Warden set { age: 1 «badge: "x" } where age = 1')),
     ("T30", "filter", r("$h: Hut $h.alt = «$x")),
     ("T30", "return", r("$h: Hut", "«$x")),

@@ -92,6 +92,29 @@ def test_a_computed_column_has_its_type(text: str, kind: str) -> None:
     assert column(text) == kind
 
 
+SEVERAL = (
+    "node Full { code: String @key  size: I32  note: String? }\n"
+    "node Sparse { code: String @key  size: I32?  note: String? }\n"
+    "edge Near: Full -> Full { far: I32 }\nedge Seen: Full -> Sparse { far: I32? }"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("match { $x: Full|Sparse } return { $x.size as c }", "I32?"),
+        ("match { $x: Sparse|Full } return { $x.size as c }", "I32?"),
+        ("match { $x: Full|Sparse } return { $x.note as c }", "String?"),
+        ("match { $x: Full|Sparse } return { $x.code as c }", "String"),
+        ("match { $x: Full $x $e:near|seen $y } return { $e.far as c }", "I32?"),
+        ("match { $x: Full $x near|seen $y } return { $y.size as c }", "I32?"),
+    ],
+)
+def test_a_property_of_several_types_may_be_null_where_one_of_them_allows_it(body: str, kind: str) -> None:
+    plan = format_plan(compile_query(f"query q() {{ {body} }}", compile_schema(SEVERAL)).plan)
+    assert plan.splitlines()[-1] == f'columns "c": {kind}'
+
+
 def test_distinct_keeps_the_first_of_equal_rows_in_order() -> None:
     lines = compiled("query q() { match { $h: Hut } return distinct { $h.grade } order { $h.alt } limit 2 }")
     assert lines[1:5] == ["sort $h.alt, ids of $h", 'project $h.grade as "h.grade"', "distinct", "limit 2"]

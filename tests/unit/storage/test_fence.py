@@ -106,6 +106,33 @@ def test_a_cleanup_beyond_the_captured_state_is_a_movement_and_not_drift(store: 
         )
 
 
+def test_what_was_published_after_the_capture_is_never_buried(store: Store) -> None:
+    captured = manifest.load(store.root).state
+    entry = captured.snapshot.entry(A)
+    write(store, inserting(["later"], A))
+    after = newest(store).version
+    with pytest.raises(ReadSetChanged) as caught:
+        fence.base(
+            store, captured, entry.address(store.root), entry.version, operation_id=new_ulid(), recover=lambda _: None
+        )
+    assert (caught.value.expected, caught.value.actual) == (entry.version, after)
+    assert newest(store).version == after
+    assert set(contents(store, A)) == {"seed", "later"}
+
+
+@pytest.mark.parametrize("reserved", [False, True], ids=["with-the-reservation", "without-the-reservation"])
+def test_a_version_that_is_gone_may_have_changed_anything(store: Store, reserved: bool) -> None:
+    pin = newest(store)
+    foreign = land(row_changes.stage_upsert(pin, rows_of(["foreign"])), None)
+    compacted = tables.compact(foreign)  # reserves fragment ids first, in a version of its own
+    reclaim_versions(compacted, [foreign.version, foreign.version + 1] if reserved else [foreign.version])
+    tables.forget_cached(store.root)
+    assert newest(store).transaction(foreign.version) is None
+    assert not fence.content_equal(newest(store), pin.version)
+    with pytest.raises(Conflict, match="repair"):
+        base_of(store, pin.version)
+
+
 def test_garbage_without_a_sidecar_is_settled_and_buried(store: Store) -> None:
     before, operation = newest(store), new_ulid()
     land(row_changes.stage_upsert(before, rows_of(["garbage"])), operation)

@@ -113,6 +113,6 @@ for write in (objects.write, objects.write_if_absent):
 def test_a_full_disk_is_a_permanent_error_that_keeps_the_old_text(tmp_path: Path) -> None:
     assert resource.RLIM_INFINITY != 1000
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout.splitlines() == ["Permanent old ['a']", "Permanent old ['a']"]

@@ -97,10 +97,39 @@ def test_a_head_that_moves_between_load_and_commit_is_never_silently_reparented(
         publishing(store)
 
 
+@pytest.mark.parametrize("moved", [-1, 1])
+def test_a_table_that_moved_since_the_plan_is_named(store: Store, moved: int) -> None:
+    current = state_of(store).snapshot.entry(A).version
+    with pytest.raises(ExpectedVersionMismatch) as caught:
+        publishing(store, expected={A: current + moved})
+    assert (caught.value.table_key, caught.value.actual) == (A, current)
+
+
 def test_a_version_cannot_go_back(store: Store) -> None:
     current = state_of(store).snapshot.entry(A)
     with pytest.raises(ExpectedVersionMismatch):
         publishing(store, versions=(VersionRow(A, current.version - 1, None, 0, EVIDENCE),))
+
+
+@pytest.mark.parametrize(
+    "change", [{"ref": "elsewhere"}, {"row_count": 7}, {"evidence": EVIDENCE}], ids=lambda c: next(iter(c))
+)
+def test_a_version_is_published_once(store: Store, change: dict[str, object]) -> None:
+    before = state_of(store)
+    other = replace(before.published[A], **change)  # type: ignore[arg-type]
+    with pytest.raises(ExpectedVersionMismatch) as caught:
+        publishing(store, versions=(other,))
+    assert caught.value.actual == before.published[A].version
+    assert state_of(store).published == before.published
+
+
+def test_a_hidden_table_comes_back_above_the_version_it_was_hidden_at(store: Store) -> None:
+    hidden = state_of(store).published[B]
+    publishing(store, delta=ManifestDelta(tombstones=(TombstoneRow(B, hidden.version + 3),)))
+    with pytest.raises(ExpectedVersionMismatch):
+        publishing(store, versions=(replace(hidden, version=hidden.version + 3),))
+    done = publishing(store, versions=(replace(hidden, version=hidden.version + 4),))
+    assert done.state.snapshot.entry(B).version == hidden.version + 4
 
 
 def test_the_version_that_is_published_already_needs_no_row(store: Store) -> None:
@@ -150,6 +179,17 @@ def test_only_the_holder_of_control_publishes_a_schema(store: Store) -> None:
         done = publishing_as(store, operation, token, target)
     assert done.state.schema == target
     assert state_of(store).control is not None
+
+
+def test_control_that_another_operation_holds_publishes_no_schema(store: Store) -> None:
+    before, mine, other = state_of(store), new_ulid(), new_ulid()
+    target = SchemaRow("sha256:shape2", "sha256:ir2", new_ulid())
+    with hold_control(store, "schema_apply", operation_id=other):
+        token = capture(store, None, control_operation=other).token
+        with pytest.raises(ReadSetChanged, match="graph_control") as caught:
+            publishing_as(store, mine, token, target)
+    assert (caught.value.expected, caught.value.actual) == (mine, other)
+    assert state_of(store).schema == before.schema
 
 
 def publishing_as(store: Store, operation: str, token: object, target: SchemaRow) -> Published:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from omnigraph.errors import Corrupt
+from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store, store_for
@@ -17,12 +20,14 @@ from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import audit, classify, recovery, sidecar
 from omnigraph.storage.protocol.branches import create_branch
+from omnigraph.storage.protocol.publication import Publication
+from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
-from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, write
+from omnigraph.testing.tiny import A, B, contents, create_tiny, end_lease, inserting, rows_of, write
 
-SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=8_000)
+SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 # Where a writer has to stay alive by its heartbeats, a loaded machine must not be able to delay them past the lease.
 PATIENT = Settings(lease_ttl_ms=2_000, lease_skew_ms=0, writer_wait_ms=60_000)
 
@@ -49,6 +54,12 @@ def killed_at(store: Store, spec: str, *, branch: str | None = None) -> sidecar.
     found = sidecar.load(store.objects, operation_id)
     assert found is not None
     return found
+
+
+def once(act: Callable[[], None]) -> Callable[[], None]:
+    """Act at the first call only."""
+    calls = count()
+    return lambda: act() if next(calls) == 0 else None
 
 
 def _sweep(root: str) -> None:
@@ -104,9 +115,10 @@ def test_a_writer_that_was_given_up_leaves_the_audit_to_recovery(store: Store) -
     slept = child(store, "mutation.post_table_commit=stop@1")
     slept.wait_stopped()
     (operation_id,) = sidecar.pending(store.objects)
-    while sidecar.pending(store.objects) and not manifest.load(store.root).state.abort_row(operation_id):
-        recoverer = Child(_sweep_and_die, store.root.uri, Path(store.root.uri) / "none")  # until the lease has run out
-        recoverer.finish()
+    end_lease(store)
+    recoverer = Child(_sweep_and_die, store.root.uri, Path(store.root.uri) / "none")
+    assert recoverer.finish().exit_code == -signal.SIGKILL
+    assert manifest.load(store.root).state.abort_row(operation_id)
     assert slept.resume().commit is not None  # by another attempt
     recovery.sweep(store)
     assert [(record.operation_id, record.kind) for record in audit.records(store.root)] == [
@@ -146,6 +158,40 @@ def test_a_foreign_version_in_the_planned_slot_is_unexpected(store: Store) -> No
     tables.commit(row_changes.stage_delete(base, ["seed"]) or pytest.fail("nothing staged"))
     (first, second) = classify.classify(store, intent)
     assert (first.movement, first.touched, second.movement) == ("UnexpectedAtP1", False, "NoMovement")
+
+
+def test_a_table_below_its_published_version_is_not_recovered(store: Store) -> None:
+    intent = killed_at(store, "mutation.post_sidecar_pre_fork=kill")
+    versions = Path(store.root.table(intent.tables[0].table_path).uri, "_versions")
+    min(versions.glob("*.manifest")).unlink()  # the newest: lance counts the names down
+    (versions / "latest_version_hint.json").unlink()
+    tables.forget_cached(store.root)
+    with pytest.raises(Corrupt, match=f"below {intent.tables[0].expected_version}"):
+        classify.classify(store, intent)
+
+
+def test_a_version_that_is_published_during_a_rollback_stays(store: Store) -> None:
+    intent = killed_at(store, "mutation.post_table_commit=kill@1")
+    assert [plan.table_key for plan in intent.tables] == [A, B]
+
+    def publish_another() -> None:
+        address = store.root.table(intent.tables[0].table_path)
+        staged = row_changes.stage_upsert(tables.open_table(address), rows_of(["later"]))
+        operation = new_ulid()
+        staged.properties = {tables.OPERATION_ID: operation, tables.BRANCH: "main"}
+        landed = tables.commit(staged)
+        assert isinstance(landed, tables.Landed)
+        row = recovery.version_row(store, A, landed.handle)
+        publish(
+            store, Publication(branch=None, commit_id=operation, created_at=now_micros(), token=None, versions=(row,))
+        )
+
+    with failpoints.armed({"recovery.post_table_restore": once(publish_another)}):
+        (outcome,) = recovery.sweep(store)
+    assert outcome.kind == "RolledBack"
+    assert set(contents(store, A)) == {"seed", "later"}
+    assert manifest.load(store.root).state.graph_head == intent.rollback_commit_id
+    assert violations(store) == []
 
 
 def test_a_table_that_lost_its_published_version_keeps_the_sidecar(store: Store) -> None:

@@ -229,7 +229,7 @@ except StorageError as error:
 
 def test_a_full_disk_while_staging_is_a_permanent_error(filled: TableHandle, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout.strip() == "Permanent"
     assert ages(tables.open_table(filled.address)) == {"a": 1, "b": 2, "c": None}

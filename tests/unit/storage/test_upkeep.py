@@ -25,7 +25,9 @@ from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import A, contents, create_tiny, inserting, updating, write
 
-SETTINGS = Settings(lease_ttl_ms=300, lease_skew_ms=0, writer_wait_ms=60_000, table_compact_fragments=0, mark_wait_ms=0)
+SETTINGS = Settings(
+    lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, table_compact_fragments=0, mark_wait_ms=0
+)
 
 
 @pytest.fixture

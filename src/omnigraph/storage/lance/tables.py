@@ -22,7 +22,7 @@ from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction
 
-from omnigraph.errors import OmnigraphError, StorageError
+from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, StorageError
 from omnigraph.memory.budget import Library, MemoryBudget
 from omnigraph.storage.base.errors import (
     Missing,
@@ -345,7 +345,11 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
     """Whether a version certainly holds the same rows and schema as the version before it."""
     if info.never_changes_rows or not info.is_unmapped:
         return info.never_changes_rows
-    return same_content(*(open_table(address, version).dataset for version in (info.version - 1, info.version)))
+    try:
+        before, after = (open_table(address, version).dataset for version in (info.version - 1, info.version))
+    except HistoricalVersionReclaimed:
+        return False  # nobody can tell any more
+    return same_content(before, after)
 
 
 # --- inside ------------------------------------------------------------------------------------------
