@@ -208,7 +208,6 @@ METADATA = '{"kind":"metadata","query_name":"get_person","target":{"branch":"mai
     ("args", "expected"),
     [
         pytest.param(["--format", "csv"], "p.name,p.age\nAlice,30\n", id="cli-20"),
-        pytest.param(["--format", "jsonl"], METADATA + '{"p.name":"Alice","p.age":30}\n', id="cli-21"),
         pytest.param(
             ["--format", "kv"], "1 rows from branch main via get_person\nrow 1\np.name: Alice\np.age: 30\n", id="cli-22"
         ),
@@ -223,6 +222,15 @@ def test_query_formats(desk: Desk, args: list[str], expected: str) -> None:
     desk.graph()
     done = desk.query(*args)
     assert (done.code, done.stdout, done.stderr) == (0, expected, "")
+
+
+@pytest.mark.parametrize("number", [pytest.param(21, id="cli-21")])
+def test_lines_are_rows_only_and_metadata_is_beside_them(desk: Desk, number: int) -> None:
+    """Case 21 changed by issue 13, item 10: the metadata was the first line of the rows."""
+    desk.graph()
+    done = desk.query("--format", "jsonl")
+    assert (done.code, done.stdout, done.stderr) == (0, '{"p.name":"Alice","p.age":30}\n', METADATA)
+    assert desk.query("--format", "jsonl", "--quiet").stderr == ""
 
 
 @pytest.mark.parametrize("number", [pytest.param(24, id="cli-24")])

@@ -140,7 +140,7 @@ def test_stored_queries_and_aliases(desk: Desk, guarded: ServerProcess) -> None:
     ]
     rows = desk.run("query", "everybody", "--profile", "work", "--json").json["rows"]
     assert rows[0] == {"p.name": "Abe"}
-    assert desk.run("alias", "who").stdout.splitlines()[1] == '{"p.name":"Abe"}'
+    assert desk.run("alias", "who").stdout.splitlines()[0] == '{"p.name":"Abe"}'
     wrong = desk.run("query", "add", "--profile", "work", "-p", "name=B", "-p", "age=3")
     assert (wrong.code, wrong.stdout) == (1, "")
     assert "'add' is a mutation" in wrong.stderr

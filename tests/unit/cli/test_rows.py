@@ -21,7 +21,7 @@ def answer(*rows: Any, columns: tuple[str, ...] = ("a", "b"), **more: Any) -> En
         ("table", "0 rows from branch main via q\na | b\n--+--\n"),
         ("kv", "0 rows from branch main via q\n(no rows)\n"),
         ("csv", "a,b\n"),
-        ("jsonl", '{"kind":"metadata","query_name":"q","target":{"branch":"main","snapshot":null},"row_count":0}\n'),
+        ("jsonl", ""),
     ],
 )
 def test_no_rows(format: str, expected: str) -> None:

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.compiler.catalog import compile_schema
+from omnigraph.engine.intake import lines
 from omnigraph.engine.intake.files import InputFile
-from omnigraph.engine.intake.lines import LINE_BYTES
 from omnigraph.engine.intake.tabular import FrameShape
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
+from omnigraph.pipeline.tasks import decode
 from omnigraph.pipeline.tasks.buckets import bucket_mask, text_hashes
 from omnigraph.pipeline.tasks.decode import _record_pieces, count_lines, decode_split
 from omnigraph.pipeline.tasks.splits import Source, cut
@@ -58,14 +59,19 @@ def test_compressed_files_are_one_split(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 @pytest.mark.parametrize("start", [b"", b"{}\n"])
-def test_a_line_beyond_the_limit_is_measured_and_refused(tmp_path: Path, start: bytes, end: bytes) -> None:
+def test_a_line_beyond_the_limit_is_measured_and_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: bytes, end: bytes
+) -> None:
+    limit = 5 << 20
+    monkeypatch.setattr(lines, "LINE_BYTES", limit)
+    monkeypatch.setattr(decode, "LINE_BYTES", limit)
     catalog = compile_schema("node A { x: String }")
-    long = source(tmp_path / "f.jsonl", start + b"x" * (LINE_BYTES + 3_000_000) + end)
+    long = source(tmp_path / "f.jsonl", start + b"x" * (limit + 3_000_000) + end)
     for split_bytes in (1 << 20, 1 << 30):
         splits = cut([long], split_bytes=split_bytes)
         with pytest.raises(ResourceLimitExceeded) as refused:
             [piece for split in splits for piece in decode_split(split, catalog, 1)]
-        assert refused.value.actual == LINE_BYTES + 3_000_000
+        assert refused.value.actual == limit + 3_000_000
 
 
 def test_row_groups_are_shared_out_with_their_row_numbers(tmp_path: Path) -> None:

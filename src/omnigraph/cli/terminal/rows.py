@@ -59,14 +59,16 @@ def _json(envelope: Envelope) -> str:
     return pretty(envelope.to_json()) + "\n"
 
 
+def metadata(envelope: Envelope, format: str) -> str | None:
+    """What is said beside the rows, on one line, by a format that has no place for it among them."""
+    if format != "jsonl":
+        return None
+    head = {"kind": "metadata", "query_name": envelope.query_name, "target": envelope.target()}
+    return compact({**head, "row_count": len(envelope.rows)})
+
+
 def _jsonl(envelope: Envelope) -> str:
-    head = {
-        "kind": "metadata",
-        "query_name": envelope.query_name,
-        "target": envelope.target(),
-        "row_count": len(envelope.rows),
-    }
-    return "".join(f"{compact(each)}\n" for each in (head, *_objects(envelope)))
+    return "".join(f"{compact(each)}\n" for each in _objects(envelope))
 
 
 def _csv(envelope: Envelope) -> str:

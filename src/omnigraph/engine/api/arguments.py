@@ -22,6 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
 _CHECKED = "__checked__"
+# Values of the graph, not names of anything: a NUL in a key is stored, exported and found like any other character.
+_VALUES = frozenset({"entity_id"})
 
 Kind = Any
 """An annotation: a class, a union, a literal or a generic alias."""
@@ -86,7 +88,7 @@ class _Expected:
             sure, exact = self._sure[name], type(value)
             if sure is None or exact in sure or (exact is str and name in self._texts and is_storable(value)):
                 continue
-            if not accepts(self._kinds[name], value):
+            if not (accepts(self._kinds[name], value) or (name in _VALUES and _is_value(value))):
                 raise BadRequest(f"{name} must be {describe(self._kinds[name])}, not {_seen(value)}")
 
     def _named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -201,6 +203,11 @@ def _is_sequence(value: object) -> typing.TypeGuard[Iterable[object]]:
 
 def _is_protocol(kind: type) -> bool:
     return bool(getattr(kind, "_is_protocol", False))
+
+
+def _is_value(value: object) -> bool:
+    """Whether this is text that can be stored as a value, NUL or not."""
+    return isinstance(value, str) and is_storable(value.replace("\0", ""))
 
 
 def _seen(value: object) -> str:

@@ -47,6 +47,17 @@ def export_types(catalog: Catalog, names: Sequence[str] = ()) -> list[TableType]
 
 def record_lines(info: TableType, rows: pa.RecordBatch) -> bytes:
     """Rows in the row schema as lines of JSON, each ended by a newline."""
+    try:
+        return _lines(info, rows)
+    except pa.ArrowCapacityError:
+        if rows.num_rows > 1:  # escapes can make a text six times as long
+            half = rows.num_rows // 2
+            return record_lines(info, rows.slice(0, half)) + record_lines(info, rows.slice(half))
+        name = f"{info.name} '{rows.column('id')[0]}'"
+        raise BadRequest(f"{name} is longer than 2 GiB as a line of JSON; export as parquet") from None
+
+
+def _lines(info: TableType, rows: pa.RecordBatch) -> bytes:
     columns = {name: json_texts(rows.column(name), IMAGE) for name in rows.schema.names}
     parts: list[Any] = [_head(info)]
     if isinstance(info, EdgeType):
@@ -127,8 +138,10 @@ def _row_width(info: TableType) -> int:
 
 
 def _slices(batch: pa.RecordBatch, blobs: list[str], most: int) -> Iterator[pa.RecordBatch]:
-    """Parts of a batch whose blobs have at most so many bytes together; at least one row each."""
+    """Parts of a batch that have at most so many bytes, those of its blobs included; at least one row each."""
     total = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        total += _sizes(column)
     for column in blobs:
         sizes = pc.struct_field(batch.column(column), "size").cast(pa.int64())
         total += pc.fill_null(sizes, 0).to_numpy(zero_copy_only=False)
@@ -140,6 +153,19 @@ def _slices(batch: pa.RecordBatch, blobs: list[str], most: int) -> Iterator[pa.R
         stop = min(stop, start + _BATCH_ROWS)
         yield batch.slice(start, stop - start)
         start = stop
+
+
+def _sizes(column: pa.Array) -> np.ndarray:
+    """About how many bytes each value has: the length of a text, a word for anything else, all items of a list."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return np.asarray(pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False), np.int64)
+    if not (pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return np.full(len(column), 8, np.int64)
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(lengths)
+    items = np.concatenate([[0], np.cumsum(_sizes(column.flatten()))])
+    return np.asarray(items[ends] - items[ends - lengths], np.int64)
 
 
 def _rows(

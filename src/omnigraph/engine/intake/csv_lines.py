@@ -19,6 +19,10 @@ class BlankLines:
     """Where a file has blank lines, as far as it was read."""
 
     def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """The file is read again from its beginning."""
         self._before: list[int] = []  # for each blank line, how many other lines come before it
         self._count = 0
         self._in_quotes = False

@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from omnigraph.errors import ResourceLimitExceeded
 
-LINE_BYTES = 33_554_432
+# What one text of Arrow holds: whatever a write accepts can be exported and loaded again.
+LINE_BYTES = (1 << 31) - 1
+# Objects and lists inside a record; commas do not count, because a list or a vector may have any number of items.
 STRUCTURAL_SLOTS = 131_072
-_STRUCTURAL = np.frombuffer(b"{}[],:", np.uint8)
+_STRUCTURAL = np.frombuffer(b"{}[]:", np.uint8)
 _BLANK = b" \t\r\n\x0c"
 
 

@@ -86,7 +86,7 @@ def _parse(info: TableType, group: pa.Array) -> pa.Table | None:
     reading = pj.ReadOptions(use_threads=False, block_size=text.size + 1)
     try:
         return pj.read_json(pa.BufferReader(text), read_options=reading, parse_options=options)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, OverflowError):  # the latter for a block of more than 2 GiB
         return None
 
 

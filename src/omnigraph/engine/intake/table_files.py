@@ -20,7 +20,9 @@ from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
 from omnigraph.storage.lance.tables import open_table
 
-_BLOCK = 16 << 20
+# Text is read in blocks, and in larger ones where a row is longer than a block.
+_BLOCKS = (16 << 20, 256 << 20, (1 << 31) - 1)
+_LONGER_THAN_A_BLOCK = "straddl"
 _SNIFFED = 1 << 20
 _BLOB_TEXTS = pa.struct([(name, pa.utf8()) for name in BLOB_CELL.names])
 
@@ -58,11 +60,11 @@ def table_pieces(
             case "orc":
                 yield from _orc(path)
             case "json":
-                yield from _json(path, columns)
+                yield from _in_blocks(lambda block: _json(path, columns, block))
             case "lance":
                 yield from _lance(path, columns)
             case _:
-                yield from _csv(path, form, columns)
+                yield from _in_blocks(lambda block: _csv(path, form, columns, block))
     except pa.ArrowInvalid as error:
         raise BadRequest(f"'{path}' cannot be read: {error}") from error
 
@@ -98,9 +100,27 @@ def _lance(path: str, columns: Columns) -> Iterator[pa.Table]:
 # --- text ------------------------------------------------------------------------------------------
 
 
-def _csv(path: str, form: Form, columns: Columns) -> Iterator[pa.Table]:
+def _in_blocks(read: Callable[[int], Iterator[pa.Table]]) -> Iterator[pa.Table]:
+    """What `read` gives for a size of blocks; with the next size, only what was not handed out before."""
+    done = 0
+    for size in _BLOCKS:
+        seen = 0
+        try:
+            for table in read(size):
+                fresh = table.slice(max(done - seen, 0))
+                seen += table.num_rows
+                if seen >= done and (fresh.num_rows or not table.num_rows):
+                    done = seen
+                    yield fresh
+            return
+        except pa.ArrowInvalid as error:
+            if _LONGER_THAN_A_BLOCK not in str(error) or size == _BLOCKS[-1]:
+                raise
+
+
+def _csv(path: str, form: Form, columns: Columns, block: int) -> Iterator[pa.Table]:
     names = list(form.names) if form.names is not None else None
-    reading = pcsv.ReadOptions(block_size=_BLOCK, column_names=names)
+    reading = pcsv.ReadOptions(block_size=block, column_names=names)
     parsing = pcsv.ParseOptions(newlines_in_values=True, delimiter=form.separator(path))
     convert = pcsv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
     convert.null_values = [""]
@@ -109,12 +129,14 @@ def _csv(path: str, form: Form, columns: Columns) -> Iterator[pa.Table]:
             first = pcsv.open_csv(file, reading, parsing)
             convert.column_types = dict.fromkeys(first.schema.names, pa.utf8())
     with open_stream(path) as file:
+        if columns.blank is not None:
+            columns.blank.restart()
         source = file if columns.blank is None else Watched(file, columns.blank)
         for batch in pcsv.open_csv(source, reading, parsing, convert):
             yield pa.Table.from_batches([batch])
 
 
-def _json(path: str, columns: Columns) -> Iterator[pa.Table]:
+def _json(path: str, columns: Columns, block: int) -> Iterator[pa.Table]:
     """One object per line, or one array of objects in the whole file."""
     with open_stream(path) as file:
         if file.read(1) == b"[":
@@ -126,7 +148,7 @@ def _json(path: str, columns: Columns) -> Iterator[pa.Table]:
     shape = pa.schema([(name, _read_as(prop, in_object=name in objects)) for name, prop in columns.kinds.items()])
     parsing = pj.ParseOptions(explicit_schema=shape, unexpected_field_behavior="infer", newlines_in_values=False)
     with open_stream(path) as file:
-        for batch in pj.open_json(file, pj.ReadOptions(block_size=_BLOCK), parsing):
+        for batch in pj.open_json(file, pj.ReadOptions(block_size=block), parsing):
             table = pa.Table.from_batches([batch])
             # A column of the explicit schema appears whether or not the file has it.
             absent = (name for name in shape.names if table[name].null_count == len(table))

@@ -206,7 +206,8 @@ def test_a_fill_may_complete_required_properties() -> None:
 
 
 def test_a_line_may_have_so_many_bytes_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lines.LINE_BYTES == 33_554_432
+    # Issue 13, item 10: what a write accepts can be loaded again, so the limit is that of one text in Arrow.
+    assert lines.LINE_BYTES == 2**31 - 1
     monkeypatch.setattr(lines, "LINE_BYTES", 200_000)
     head, tail = b'{"type":"Q","data":{"x":"', b'"}}'
     room = 200_000 - len(head) - len(tail)
@@ -217,17 +218,18 @@ def test_a_line_may_have_so_many_bytes_and_no_more(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_line_may_have_so_much_structure_and_no_more() -> None:
-    def line(items: int) -> bytes:
-        return json.dumps(
-            {"type": "P", "data": {"name": 'in strings {}[],:\\"{ is free', "tags": ["x"] * items}}
-        ).encode()
+    """Commas count no longer (issue 13, item 10): a list or a vector of any length can be written and comes back."""
 
-    around = 1 + 4 + 2 + 4 + 2  # the count starts at 1; then braces, brackets, colons, commas outside the list
-    most = STRUCTURAL_SLOTS - around + 1
-    assert decode_ndjson(line(most), CATALOG).violations == ()
+    def line(items: list[Any]) -> bytes:
+        return json.dumps({"type": "P", "data": {"name": 'in strings {}[],:\\"{ is free', "tags": items}}).encode()
+
+    around = 1 + 4 + 2 + 4  # the count starts at 1; then braces, brackets and colons outside the list
+    most = (STRUCTURAL_SLOTS - around) // 2
+    assert [each.code for each in decode_ndjson(line([{}] * most), CATALOG).violations] == ["W002"]
     with pytest.raises(ResourceLimitExceeded, match="graph_batch_json_structural_slots") as refused:
-        decode_ndjson(line(most + 1), CATALOG)
+        decode_ndjson(line([{}] * (most + 1)), CATALOG)
     assert (refused.value.limit, refused.value.actual) == (STRUCTURAL_SLOTS, STRUCTURAL_SLOTS + 1)
+    assert decode_ndjson(line(["x"] * (3 * STRUCTURAL_SLOTS)), CATALOG).violations == ()
 
 
 @given(st.binary(max_size=40), st.integers(1, 10))

@@ -12,7 +12,7 @@ from omnigraph.cli.input.params import Texts, params_of
 from omnigraph.cli.input.query_text import declared_query, require_kind, source_of, text_params
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.commits import note_commit
-from omnigraph.cli.terminal.rows import Envelope, Layout, render
+from omnigraph.cli.terminal.rows import Envelope, Layout, metadata, render
 from omnigraph.cli.verbs.data.load import embeddings_json, embeddings_text
 from omnigraph.errors import BadRequest, OmnigraphError, QueryNotFound
 
@@ -129,6 +129,9 @@ def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> 
     defaults = call.config.defaults
     layout = Layout(defaults.table_max_column_width, defaults.table_cell_layout == "wrap")
     output.write(render(envelope, format, layout))
+    beside = metadata(envelope, format)
+    if beside is not None and not call.given("--quiet"):
+        output.note(beside)
 
 
 def _run(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]) -> Result:

@@ -15,7 +15,7 @@ from omnigraph.cli.input.params import parse_json
 from omnigraph.cli.input.prompt import KEYWORDS, ReadLine, line_reader
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.failure import report
-from omnigraph.cli.terminal.rows import Envelope, Layout, render
+from omnigraph.cli.terminal.rows import Envelope, Layout, metadata, render
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.errors import BadRequest, BranchNotFound, OmnigraphError
@@ -120,6 +120,9 @@ class Session:
                 found.query_name, self.graph.branch_name, None, found.columns, found.rows(), found.commit_id
             )
             output.write(render(rows, self._format, self._layout))
+            beside = metadata(rows, self._format)
+            if beside is not None:
+                output.note(beside)
 
     def _explained(self, source: str) -> str:
         stored = in_storage(self.graph)

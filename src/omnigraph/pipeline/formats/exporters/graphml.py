@@ -20,7 +20,7 @@ _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 """
 # Characters that XML 1.0 cannot hold, not even escaped.
-_FORBIDDEN = "[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
+_FORBIDDEN = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 _ID = "id"
 
 
