@@ -83,6 +83,8 @@ class Process:
     def make_room(self) -> None:
         """Let go of what was used longest ago until the rest fits."""
         with self.lock:
+            if self.estimate <= self.capacity:
+                return  # before any library is asked
             while self.estimate > self.capacity:
                 if not _evict_oldest([cache for budget in self._budgets for cache in budget.caches()]):
                     break
