@@ -456,6 +456,79 @@ def test_a_disk_that_fills_up_anywhere_in_a_commit_loses_nothing_acknowledged(tm
         assert {"with-0-pages"} <= refused.keys() < {f"with-{pages}-pages" for pages in range(0, 36, 3)}
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Ledger]:
+    """A disk of 16 MiB with a graph that has megabytes of old versions."""
+    disk = tmp_path / "disk"
+    with mounted(disk, "-t", "tmpfs", "-o", "size=16m", "tmpfs"):
+        ledger = Ledger(str(disk / "g.omni"), set())
+        graph = og.init(ledger.place, SCHEMA, settings=SETTINGS)
+        for name in ("ana", "bo"):
+            ledger.write(graph, name)
+        for number in range(6):
+            text = "query q($n: String) { update Person set { note: $n } where name = 'ana' }".replace("'", '"')
+            graph.mutate(text, params={"n": os.urandom(300_000).hex() if number < 5 else "short"})
+        graph.close()
+        yield ledger
+
+
+def free_bytes(ledger: Ledger) -> int:
+    space = os.statvfs(ledger.place)
+    return space.f_bavail * space.f_bsize
+
+
+def cleaned_up(ledger: Ledger) -> None:
+    """Cleanup by a process of its own succeeds, has freed megabytes, and writes go on."""
+    script = Path(sys.executable).with_name("omnigraph")
+    command = [script, "cleanup", ledger.place, "--keep", "1", "--confirm", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [each["error"] for each in json.loads(done.stdout)["datasets"]] == [None] * 3
+    assert free_bytes(ledger) > 2_000_000
+    ledger.check(maybe={"refused", "late"})
+
+
+@pytest.mark.parametrize("left", ["nothing", "an interrupted write"])
+def test_cleanup_frees_space_on_a_full_disk(small_disk: Ledger, left: str) -> None:
+    graph = small_disk.open()
+    if left == "an interrupted write":
+        killed_before_publishing(small_disk)
+    fill(Path(small_disk.place).parent, leave=0)
+    if left == "nothing":
+        with pytest.raises(StorageError, match=r"(?i)no space left|storage full"):
+            small_disk.write(graph, "refused")
+        graph.close()
+    cleaned_up(small_disk)
+    assert Path(small_disk.place, "__reserve").exists()  # for the next time
+
+
+def test_cleanup_by_an_open_handle_frees_space_on_a_full_disk(small_disk: Ledger) -> None:
+    graph = small_disk.open()
+    fill(Path(small_disk.place).parent, leave=0)
+    graph.cleanup(keep=1, confirm=True)
+    assert free_bytes(small_disk) > 2_000_000
+    small_disk.check()
+
+
+def test_without_a_reserve_what_can_be_computed_again_makes_room(small_disk: Ledger) -> None:
+    derived = Path(small_disk.place, "__derived/topologies/x")
+    derived.mkdir(parents=True)
+    (derived / "origin.npy").write_bytes(bytes(1 << 20))
+    Path(small_disk.place, "__reserve").unlink()
+    fill(Path(small_disk.place).parent, leave=0)
+    cleaned_up(small_disk)
+
+
+def test_a_full_disk_without_any_reserve_is_told_what_to_free(small_disk: Ledger) -> None:
+    Path(small_disk.place, "__reserve").unlink()
+    ballast = fill(Path(small_disk.place).parent, leave=0)
+    with pytest.raises(StorageError, match=r"free about 1024 KiB on the disk of .* then run cleanup") as caught:
+        small_disk.open()
+    assert caught.value.kind == "Permanent"
+    os.truncate(ballast, ballast.stat().st_size - (1 << 20))
+    cleaned_up(small_disk)
+
+
 def test_a_full_disk_refuses_an_init_and_leaves_a_place_that_can_be_used(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with mounted(disk, "-t", "tmpfs", "-o", "size=1m", "tmpfs"):

@@ -25,6 +25,7 @@ from omnigraph.storage.maintenance.orphans import reclaim_orphans
 from omnigraph.storage.maintenance.retention import Needs, needs_of
 from omnigraph.storage.protocol.control import Control, hold_control
 from omnigraph.storage.protocol.quiesce import require_clean
+from omnigraph.storage.protocol.reserve import keep_reserve, on_full_disk
 from omnigraph.storage.protocol.trim import trim_manifest
 
 _DURATION = re.compile(r"([0-9]+)([A-Za-z]*)")
@@ -87,6 +88,15 @@ def cleanup(
     core: Core, policy: Policy, *, confirm: bool = False, progress: Callable[[int, int], None] | None = None
 ) -> CleanupReport:
     """Remove what the policy calls too old and nothing needs; without `confirm`, only say what that would be."""
+    root = core.store.root
+    report = on_full_disk(root, lambda: _cleanup(core, policy, confirm=confirm, progress=progress))
+    keep_reserve(root)
+    return report
+
+
+def _cleanup(
+    core: Core, policy: Policy, *, confirm: bool, progress: Callable[[int, int], None] | None
+) -> CleanupReport:
     store = core.store
     cut_of(store).require_free()
     require_clean(store, "cleanup")

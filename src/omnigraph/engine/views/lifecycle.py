@@ -23,6 +23,7 @@ from omnigraph.storage.base.store import store_for
 from omnigraph.storage.manifest.opening import open_read_only, open_read_write
 from omnigraph.storage.manifest.rows import SchemaRow
 from omnigraph.storage.protocol import recovery
+from omnigraph.storage.protocol.reserve import keep_reserve, on_full_disk
 
 if TYPE_CHECKING:
     from omnigraph.storage.manifest.initialize import NewGraph
@@ -73,7 +74,8 @@ def open_graph(
     if read_only:
         opened = open_read_only(store, HASHES)
     else:
-        opened = open_read_write(store, HASHES, lambda: recovery.sweep(store))
+        opened = on_full_disk(store.root, lambda: open_read_write(store, HASHES, lambda: recovery.sweep(store)))
+        keep_reserve(store.root)
     schemas.adopt(opened.contract)
     tables = OpenTables(store.root, settings.distribute_rows, tasks)
     return Core(store, schemas, tables, read_only, policy, external_blobs)

@@ -55,6 +55,12 @@ def drop_arrays(root: Root, name: str) -> None:
         _remote().drop(root, f"{DERIVED_DIR}/{name}")
 
 
+def drop_everything(root: Root) -> None:
+    """Remove all that is installed beside a graph on a disk; it is made again when it is needed."""
+    if root.is_local:
+        shutil.rmtree(Path(root.uri, DERIVED_DIR), ignore_errors=True)
+
+
 def _place(root: Root, name: str) -> Path:
     return Path(root.uri, DERIVED_DIR, *name.split("/"))
 

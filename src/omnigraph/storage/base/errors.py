@@ -25,6 +25,7 @@ _KIND_BY_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("Transient", ("timed out", "connection", "connect error", "dns error", "reset by peer", "slow down")),
     ("Transient", ("error sending request", "internal server error", "service unavailable", "temporarily")),
 )
+_FULL_WORDS = ("no space left", "disk quota", "storage full")
 # What lance says about a file that is too short, or whose content makes no sense.
 _DAMAGE_WORDS = (
     "corrupt file",
@@ -129,6 +130,12 @@ def is_conflict(error: BaseException) -> bool:
         return True
     text = str(error).lower()
     return isinstance(error, OSError) and any(word in text for word in _CONFLICT_WORDS)
+
+
+def is_full_disk(error: OmnigraphError) -> bool:
+    """Whether there was no space, or no more of a quota, for what had to be written."""
+    text = str(error).lower()
+    return isinstance(error, StorageError) and error.kind == "Permanent" and any(word in text for word in _FULL_WORDS)
 
 
 def lacks_version_file(error: StorageError) -> bool:

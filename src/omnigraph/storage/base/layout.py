@@ -21,6 +21,7 @@ RECOVERY_AUDIT = "_graph_commit_recoveries.lance"
 INIT_CLAIM = "__init_claim.json"
 PROBE_PREFIX = "__create_if_absent_probe_"
 TAGS_DIR = "__tags"
+RESERVE = "__reserve"
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
 PRIVATE_PREFIX = "__transaction__"  # of the branches of transactions, which no listing shows
 

@@ -15,6 +15,7 @@ from omnigraph.storage.lance.compact import mark
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol.publication import Published
+from omnigraph.storage.protocol.reserve import keep_reserve
 from omnigraph.storage.protocol.trim import trim_manifest
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,7 @@ _log = logging.getLogger(__name__)
 def after_commit(store: Store, published: Published, written: Iterable[TableHandle]) -> None:
     """Compact and trim the manifest, and compact the tables just written, past their thresholds; never raises."""
     settings = store.settings
+    keep_reserve(store.root)
     try:
         if 0 < settings.manifest_compact_fragments <= published.fragments:
             manifest.compact_manifest(store.root, published.state.branch, state=published.state)
