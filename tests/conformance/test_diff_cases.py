@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import ChangeSchemaBoundary, NotFound
+from omnigraph.errors import NotFound
 from omnigraph.testing.people import PEOPLE, SCHEMA, befriend, change, create_people, open_copy, put, remove
 
 
@@ -132,13 +132,13 @@ def _renamed() -> str:
     return SCHEMA.replace("node Team {", 'node Crew @rename_from("Team") {').replace("-> Team", "-> Crew")
 
 
-def test_a_changed_column_cannot_be_compared(graph: og.Graph) -> None:
+def test_a_changed_column_is_part_of_the_difference(graph: og.Graph) -> None:
+    """Issue 13, item 4 replaces the refusal of the contract: the schema change itself is what is different."""
     before = head(graph)
     graph.schema.apply(SCHEMA.replace("  nick: String?\n", "  nick: String?\n  city: String?\n"))
-    with pytest.raises(ChangeSchemaBoundary) as caught:
-        graph.diff(before)
-    assert caught.value.type_name == "Person"
-    assert found(graph.diff(before, kinds="edge")) == []
+    difference = graph.diff(before)
+    assert found(difference) == []
+    assert [type(step).__name__ for step in difference.schema_changes] == ["AddProperty"]
 
 
 def test_versions_instants_tags_and_commits_name_the_same_states(graph: og.Graph) -> None:

@@ -702,3 +702,19 @@ def test_a_disconnected_reader_stops_its_query(shared: Api, open_server: ServerP
 def test_no_origin_is_allowed_by_default(open_server: ServerProcess) -> None:
     answer = open_server.get("/healthz", headers={"Origin": "https://app.example"})
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_commit_is_read_and_exported_with_the_schema_of_its_time(api: Api) -> None:
+    first, before = api.head(), api.get("/schema").json()["schema_source"]
+    after = before.replace("age: I32?", "age: I32?  city: String?")
+    assert before != after
+    applied = api.post("/schema/apply", {"schema_source": after})
+    assert applied.status_code == 200, applied.text
+    text = "query q() { match { $p: Person } return { $p.city } }"
+    assert len(api.rows(text)) > 0
+    refused(api.query(text, snapshot=first), 400, "bad_request")
+    assert api.get("/schema").json() == {"schema_source": after}
+    assert api.get("/schema", params={"snapshot": first}).json() == {"schema_source": before}
+    refused(api.get("/schema", params={"snapshot": "nowhere"}), 404, "not_found")
+    assert '"city":' in api.post("/export", {"type_names": ["Person"]}).text
+    assert '"city":' not in api.post("/export", {"type_names": ["Person"], "snapshot": first}).text

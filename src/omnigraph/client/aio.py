@@ -142,10 +142,15 @@ class AsyncGraph(Served):
         return await find_blob_async(self._transport, type_name, entity_id, property_name, place)
 
     async def export(
-        self, target: str | PathLike[str] | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None
+        self,
+        target: str | PathLike[str] | BinaryIO,
+        types: Sequence[str] = (),
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
     ) -> int:
-        """Write every entity, or those of some types, as JSON lines and return the number of bytes."""
-        async with self._transport.stream(calls.export(branch or self._branch, types)) as pieces:
+        """Write every entity, or those of some types, now or at a commit, as JSON lines; returns how many bytes."""
+        async with self._transport.stream(calls.export(branch or self._branch, types, calls.moment(at))) as pieces:
             return await write_stream_async(target, pieces)
 
     async def close(self) -> None:

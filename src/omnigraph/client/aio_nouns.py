@@ -39,10 +39,18 @@ class AsyncSchema(AsyncPart):
 
     _part = "schema"
 
+    def __init__(self, transport: AsyncTransport, branch: str, moment: str | None = None) -> None:
+        super().__init__(transport, branch)
+        self._moment = moment
+
     @property
     def source(self) -> Coroutine[Any, Any, str]:
         """The text, exactly as it was accepted: `await graph.schema.source`."""
-        return self._transport.send(calls.schema())
+        return self._transport.send(calls.schema(self._moment))
+
+    def at(self, commit: str | GraphCommit) -> AsyncSchema:
+        """The schema that a commit was written under."""
+        return AsyncSchema(self._transport, self._branch, calls.moment(commit))
 
     async def apply(self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False) -> dict[str, Any]:
         """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""

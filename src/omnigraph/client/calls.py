@@ -229,14 +229,15 @@ def sealed_baseline(lines: WholeLines, size: int) -> Baseline:
     return Baseline(seal["snapshot_commit_id"], seal["resume_cursor"], size)
 
 
-def export(branch: str, types: Sequence[str]) -> Request[None]:
-    """A whole branch as records that can be loaded again."""
-    return Request("POST", "/export", _nothing, json=members(branch=branch, type_names=list(types) or None))
+def export(branch: str, types: Sequence[str], at: str | None = None) -> Request[None]:
+    """A whole branch, or one commit, as records that can be loaded again."""
+    here = branch if at is None else None
+    return Request("POST", "/export", _nothing, json=members(branch=here, snapshot=at, type_names=list(types) or None))
 
 
-def schema() -> Request[str]:
-    """The accepted schema as it was written."""
-    return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]))
+def schema(at: str | None = None) -> Request[str]:
+    """The accepted schema, or that of a commit, as it was written."""
+    return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]), query=pairs(snapshot=at))
 
 
 def apply_schema(text: str, allow_data_loss: bool) -> Request[dict[str, Any]]:

@@ -141,10 +141,15 @@ class RemoteGraph(Served):
         return find_blob(self._transport, type_name, entity_id, property_name, place)
 
     def export(
-        self, target: str | PathLike[str] | BinaryIO, types: Sequence[str] = (), *, branch: str | None = None
+        self,
+        target: str | PathLike[str] | BinaryIO,
+        types: Sequence[str] = (),
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
     ) -> int:
-        """Write every entity, or those of some types, as JSON lines and return the number of bytes."""
-        with self._transport.stream(calls.export(branch or self._branch, types)) as pieces:
+        """Write every entity, or those of some types, now or at a commit, as JSON lines; returns how many bytes."""
+        with self._transport.stream(calls.export(branch or self._branch, types, calls.moment(at))) as pieces:
             return write_stream(target, pieces)
 
     def close(self) -> None:

@@ -67,6 +67,7 @@ READS = (
         (URI,),
         (
             BRANCH,
+            shared.AT,
             Option("--type", "only the node and edge types of this name", "TYPE", repeats=True),
             Option(
                 "--format",
@@ -78,6 +79,7 @@ READS = (
             Option("--out", "where to write it; by default standard output", "PATH"),
             shared.PROGRESS,
         ),
+        (("--branch", "--at"),),
     ),
     Command(
         ("blob", "get"),
@@ -114,7 +116,7 @@ READS = (
         "data.schema.show",
         WRITE_SCOPE,
         (URI,),
-        (JSON,),
+        (shared.AT, JSON),
         also="get",
     ),
     Command(
@@ -243,7 +245,7 @@ READS = (
             Argument("ID", "the entity's id", required=True),
             Argument("PROPERTY", "only this property"),
         ),
-        (URI_OPTION, BRANCH, JSON),
+        (URI_OPTION, BRANCH, shared.AT, JSON),
     ),
     Command(
         ("log",),

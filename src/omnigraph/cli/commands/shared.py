@@ -21,6 +21,7 @@ COMMIT_ID = Argument("COMMIT_ID", "a commit: its id or the beginning of it, a ta
 SNAPSHOT = Option(
     "--snapshot", "read as of a commit (its id or the beginning of it, a tag, HEAD~1) or point in time", "COMMIT_ID"
 )
+AT = Option("--at", "as of a commit (its id or the beginning of it, a tag, HEAD~1) or point in time", "COMMIT_ID")
 PICTURE = Option("--out", "a file to write: .svg, .html, .png, .dot or .mmd", "FILE")
 FORMAT = Option("--format", "how rows are printed", "FORMAT", choices=FORMATS)
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from omnigraph.compiler.catalog.accepted import Accepted, accepted_from, draft_of
 from omnigraph.compiler.catalog.compare import Comparison
 from omnigraph.compiler.catalog.identity import match
-from omnigraph.compiler.catalog.shape import KINDS, Constraint, Key, SchemaShape
-from omnigraph.compiler.catalog.steps import AddType, DropType, Mode, Step, UnsupportedChange, step_json, step_text
+from omnigraph.compiler.catalog.shape import KINDS, Constraint, Key, Kind, SchemaShape
+from omnigraph.compiler.catalog.steps import (
+    AddProperty,
+    AddType,
+    DropType,
+    Mode,
+    Step,
+    UnsupportedChange,
+    step_json,
+    step_text,
+)
 from omnigraph.compiler.diagnostics import Diagnostic
 from omnigraph.compiler.source import Source
 
@@ -53,6 +62,24 @@ def plan_migration(
     mode: Mode = "hard" if allow_data_loss else "soft"
     steps = tuple(_steps(accepted, target, mode))
     return Plan(steps or unexplained(accepted.shape, target.shape), target, resolved.notices)
+
+
+def schema_changes(before: Accepted, after: Accepted) -> tuple[Step, ...]:
+    """What is different in one accepted schema compared with another one of the same graph, by identity.
+
+    The steps of a plan, but told as facts: nothing is refused, and a property that comes is simply added.
+    """
+    return tuple(_as_fact(step, after) for step in _steps(before, after, "soft"))
+
+
+def _as_fact(step: Step, after: Accepted) -> Step:
+    if not isinstance(step, UnsupportedChange) or step.code != "OG-MF-103":
+        return step
+    kind, _, place = step.entity.partition(":")
+    owner, _, name = place.partition(".")
+    declared = (shape for found, shape in after.shape.types() if (found, shape.name) == (kind, owner))
+    added = next(each for shape in declared for each in shape.properties if each.name == name)
+    return AddProperty(cast("Kind", kind), owner, name, added.type)
 
 
 def _steps(accepted: Accepted, target: Accepted, mode: Mode) -> Iterator[Step]:

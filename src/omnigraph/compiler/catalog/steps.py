@@ -215,6 +215,28 @@ def step_text(step: Step) -> str:
             return f"unsupported change on {entity}{coded}: {reason}"
 
 
+def fact_json(step: Step) -> dict[str, Any]:
+    """A step as JSON values where it tells what is different, not what is to be done."""
+    match step:
+        case UnsupportedChange(entity, reason):
+            return {"kind": "other_change", "entity": entity, "reason": reason}
+        case DropType() | DropProperty():
+            return {name: value for name, value in step_json(step).items() if name != "mode"}
+        case _:
+            return step_json(step)
+
+
+def fact_text(step: Step) -> str:
+    """The same as one line."""
+    match step:
+        case UnsupportedChange(_, reason):
+            return reason
+        case DropType() | DropProperty():
+            return step_text(step).removesuffix(f" ({step.mode} mode)")
+        case _:
+            return step_text(step)
+
+
 def type_json(kind: PropType) -> dict[str, Any]:
     """A property type as plans and answers show it."""
     return {

@@ -49,10 +49,13 @@ class BranchReader(Reader):
         return self._view(branch, at)
 
     def _view(self, branch: str | None, at: str | GraphCommit | None) -> View:
+        return self._core.view_of(self._current(branch, at))
+
+    def _current(self, branch: str | None = None, at: str | GraphCommit | None = None) -> ManifestState:
         named = self._named(branch)
         if at is None:
-            return self._core.view(named)
-        return self._view_of(state_at_commit(self._core, commit_named(self._core, at, named)), named)
+            return self._core.state(named)
+        return state_at_commit(self._core, commit_named(self._core, at, named))
 
     def at(
         self,
@@ -68,16 +71,13 @@ class BranchReader(Reader):
             state = state_at_version(self._core, self._branch, version)
         else:
             state = state_at_commit(self._core, self._resolve(commit, time))
-        return Past(self._core, self._runners, self._view_of(state, self._branch))
+        return Past(self._core, self._runners, state)
 
     def _resolve(self, commit: str | GraphCommit | None, time: str | datetime | None) -> GraphCommit:
         if time is not None:
             return commit_at_time(self._core, self._branch, time)
         assert commit is not None
         return commit_named(self._core, commit, self._branch)
-
-    def _view_of(self, state: ManifestState, branch: str | None) -> View:
-        return self._core.view_of(state, self._core.schemas.of(self._core.state(branch)))
 
     def snapshot(self, *, branch: str | None = None, at: str | GraphCommit | None = None) -> Snapshot:
         """Which version of each table is visible."""
@@ -92,11 +92,11 @@ class BranchReader(Reader):
         at: str | GraphCommit | None = None,
         format: str = "jsonl",
     ) -> int:
-        """Write every entity, or those of some types, and return the number of bytes.
+        """Write every entity, or those of some types, now or at a commit, and return the number of bytes.
 
         As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
         """
-        return self._export(self._view(branch, at), target, types, format)
+        return self._export(self._current(branch, at), target, types, format)
 
     def get(
         self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None

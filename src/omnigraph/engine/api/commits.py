@@ -69,9 +69,13 @@ class Commits:
         names = list_branches(self._core.store) if every_branch else [branch or self._branch or "main"]
         return history(self._core, [branch_named(name, self._branch) for name in names], _bound(limit))
 
-    def blame(self, type_name: str, entity_id: str, *, branch: str | None = None) -> Blame:
-        """Which commit, and so which actor, gave each property of an entity the value it has now."""
-        return blame(self._core, self._named(branch), type_name, entity_id)
+    def blame(
+        self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None
+    ) -> Blame:
+        """Which commit, and so which actor, gave each property of an entity the value it has, now or at a commit."""
+        named = self._named(branch)
+        commit = None if at is None else commit_named(self._core, at, named)
+        return blame(self._core, named, type_name, entity_id, commit)
 
     def revert(
         self,

@@ -20,6 +20,7 @@ from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.lifecycle import StrPath, Text, read_source
 from omnigraph.engine.views.table_tasks import Runner
 from omnigraph.engine.views.view import View
+from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class Reader(ABC):
     def view(self) -> View:
         """What reads see right now: one snapshot, its catalog and its head commit."""
 
+    @abstractmethod
+    def _current(self) -> ManifestState:
+        """The state that `view` shows right now."""
+
     @property
     def spark(self) -> SparkView:
         """What this sees right now as Spark frames: `graph.spark.read("Person")` (needs omnigraph[spark])."""
@@ -61,7 +66,7 @@ class Reader(ABC):
 
         As JSON lines by default; `format` may be parquet, csv, neo4j-csv (directories) or graphml.
         """
-        return self._export(self.view(), target, types, format)
+        return self._export(self._current(), target, types, format)
 
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
         """One entity as flat JSON, or None when there is no such row."""
@@ -98,14 +103,15 @@ class Reader(ABC):
         """The plan that `query` would run; print it, or take it as data with `to_dict()`."""
         return explain_query(self.view(), ReadCall(read_source(source), name, params))
 
-    def _export(self, view: View, target: StrPath | BinaryIO, types: Sequence[str], format: str) -> int:
+    def _export(self, state: ManifestState, target: StrPath | BinaryIO, types: Sequence[str], format: str) -> int:
         """JSON lines are written here; every other format, together with its schema, by the runners."""
+        view = self._core.view_of(state)
         if format == "jsonl":
             from omnigraph.engine.changes.export_file import write_export
 
             with cut_of(self._core.store).held():
                 return write_export(view, target, types)
         self._core.require_everything_visible("an export with its schema")
-        schema = self._core.schemas.of(self._core.state(view.branch)).source
+        schema = self._core.schemas.of(state).source
         with cut_of(self._core.store).held():
             return self._runners.export(view, schema, target, types, format)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.api.arguments import checked_methods
@@ -9,33 +11,51 @@ from omnigraph.engine.schema.apply import SchemaApplied, apply_schema, plan_sche
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.lifecycle import Text, read_source
+from omnigraph.engine.views.targets import commit_named
+from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.policy.actions import Action
+from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.manifest import ManifestState
 
 
 @checked_methods
-class Schema:
-    """The schema that the graph accepts right now."""
+class SchemaAt:
+    """The schema that a state of the graph accepts."""
 
-    def __init__(self, core: Core, branch: str | None, actor: str | None = None) -> None:
+    def __init__(self, core: Core, state: Callable[[], ManifestState]) -> None:
         self._core = core
-        self._branch = branch
-        self._actor = actor
+        self._state = state
 
     @property
     def source(self) -> str:
         """The text, exactly as it was accepted."""
         self._core.require_everything_visible("the schema text")
-        return self._core.schemas.of(self._core.state(self._branch)).source
+        return self._core.schemas.of(self._state()).source
 
     @property
     def catalog(self) -> Catalog:
         """The compiled types."""
-        return self._core.view(self._branch).catalog
+        return self._core.view_of(self._state()).catalog
 
     @property
     def hash(self) -> str:
         """Identifies the accepted schema, identities included."""
         return self.catalog.ir_hash
+
+
+@checked_methods
+class Schema(SchemaAt):
+    """The schema that a branch accepts right now."""
+
+    def __init__(self, core: Core, branch: str | None, actor: str | None = None) -> None:
+        super().__init__(core, lambda: core.state(branch))
+        self._branch = branch
+        self._actor = actor
+
+    def at(self, commit: str | GraphCommit) -> SchemaAt:
+        """The schema that a commit was written under: its id, a tag, `HEAD~1`, … or an instant."""
+        state = state_at_commit(self._core, commit_named(self._core, commit, self._branch))
+        return SchemaAt(self._core, lambda: state)
 
     def plan(self, desired: Text, *, allow_data_loss: bool = False) -> Plan:
         """The steps from the accepted schema to a desired one (text, or the path of a `.pg` file); changes nothing.

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.compiler.catalog.accepted import Accepted
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.equality import differing_values
 from omnigraph.engine.values.json_values import json_rows
@@ -55,16 +56,21 @@ class Blame:
         )
 
 
-def blame(core: Core, branch: str | None, type_name: str, entity_id: str) -> Blame:
-    """The origin of every value that an entity has on a branch now; NotFound when it does not exist."""
+def blame(core: Core, branch: str | None, type_name: str, entity_id: str, at: GraphCommit | None = None) -> Blame:
+    """The origin of every value that an entity has on a branch now, or had at a commit; NotFound when there is none.
+
+    Types and properties are those of that moment; further back they are found by identity.
+    """
     core.require_everything_visible("blame")
-    view = core.view(branch)
+    state = core.state(branch) if at is None else state_at_commit(core, at)
+    view = core.view_of(state)
     info = type_named(view, type_name)
     row = _row(view, info, entity_id)
     if row is None:
-        raise NotFound(f"{info.name} '{entity_id}' does not exist on branch '{branch or 'main'}'")
-    search = _Search(core, view, info, entity_id)
-    search.follow(branch, str(view.head), set(row.column_names) - {"id"})
+        where = f"on branch '{branch or 'main'}'" if at is None else f"at commit {at.graph_commit_id}"
+        raise NotFound(f"{info.name} '{entity_id}' does not exist {where}")
+    search = _Search(core, core.schemas.of(state), info, entity_id)
+    search.follow(state.branch, str(view.head), set(row.column_names) - {"id"})
     values = json_rows(row)[0]
     named = [BlamedProperty(name, values[name], search.found[name]) for name in row.column_names if name != "id"]
     return Blame(info.name, entity_id, search.created or search.found_first(), tuple(named))
@@ -73,9 +79,9 @@ def blame(core: Core, branch: str | None, type_name: str, entity_id: str) -> Bla
 class _Search:
     """Goes back from a head, and into merged branches where a value came from there."""
 
-    def __init__(self, core: Core, view: View, info: TableType, entity_id: str) -> None:
+    def __init__(self, core: Core, accepted: Accepted, info: TableType, entity_id: str) -> None:
         self.core = core
-        self.accepted = core.schemas.of(core.state(view.branch))
+        self.accepted = accepted
         self.info = info
         self.entity_id = entity_id
         self.found: dict[str, GraphCommit] = {}

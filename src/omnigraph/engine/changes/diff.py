@@ -10,11 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.compiler.catalog.migrate import schema_changes
+from omnigraph.compiler.catalog.steps import Step
 from omnigraph.engine.changes.scope import OPS, ChangeScope
 from omnigraph.engine.values.json_values import json_rows
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.delta import RowDelta, one_column
-from omnigraph.engine.views.pairs import TablePair, changed_pairs, require_comparable
+from omnigraph.engine.views.pairs import TablePair, changed_pairs
+from omnigraph.engine.views.partners import Partners
 from omnigraph.storage.lance.version_tree import UPDATED
 from omnigraph.storage.manifest.manifest import ManifestState
 
@@ -51,12 +54,24 @@ class ValueChange:
     change: EntityChange
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
+    partners: Partners | None = field(default=None, repr=False)
 
     @property
     def properties(self) -> list[str]:
-        """The properties, and for an edge the ends, whose values differ."""
+        """The properties, and for an edge the ends, whose values differ; a renamed one under its new name."""
+        return [name for name, old, new in self.pairs() if old != new]
+
+    def pairs(self) -> Iterator[tuple[str, Any, Any]]:
+        """Each property with its value before and after; None where a side does not have it."""
         before, after = self.before or {}, self.after or {}
-        return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+        if self.partners is None or not before or not after:
+            for name in {**before, **after}:
+                yield name, before.get(name), after.get(name)
+            return
+        for name in self.partners.dropped:
+            yield name, before.get(name), None
+        for name, value in after.items():
+            yield name, before.get(self.partners.paired.get(name, "")), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +86,16 @@ class ChangeStats:
 
 @dataclass(frozen=True)
 class Difference:
-    """A net diff; kept as an Arrow table, turned into objects when somebody looks at them."""
+    """A net diff; kept as an Arrow table, turned into objects when somebody looks at them.
+
+    `schema_changes` are the steps from the schema of one side to that of the other.
+    """
 
     from_graph_manifest_version: int
     to_graph_manifest_version: int
     graph_branch: str | None
     table: pa.Table
+    schema_changes: tuple[Step, ...]
     _deltas: Callable[[], Iterator[tuple[pa.Table, RowDelta]]] = field(repr=False, compare=False)
 
     @cached_property
@@ -116,9 +135,8 @@ def difference(core: Core, before: ManifestState, after: ManifestState, scope: C
     compared: list[TablePair] = []
     pairs = sorted(changed_pairs(before.snapshot, after.snapshot), key=_order)
     for pair in pairs:
-        if not (scope.has_kind(pair.kind) and scope.has_type(pair.type_name)):
+        if not (scope.has_kind(pair.kind) and any(map(scope.has_type, pair.names))):
             continue
-        require_comparable(core.tables, pair, after.effective_head or "")
         compared.append(pair)
         parts.append(_changes(core, pair, scope))
     table = pa.concat_tables([CHANGES.empty_table(), *parts])
@@ -126,7 +144,13 @@ def difference(core: Core, before: ManifestState, after: ManifestState, scope: C
     def deltas() -> Iterator[tuple[pa.Table, RowDelta]]:
         return ((part, pair.delta(core.tables)) for part, pair in zip(parts, compared, strict=True))
 
-    return Difference(before.version, after.version, after.branch, table, deltas)
+    return Difference(before.version, after.version, after.branch, table, _schema_changes(core, before, after), deltas)
+
+
+def _schema_changes(core: Core, before: ManifestState, after: ManifestState) -> tuple[Step, ...]:
+    if before.schema == after.schema:
+        return ()
+    return schema_changes(core.schemas.of(before), core.schemas.of(after))
 
 
 def _order(pair: TablePair) -> tuple[str, int, int]:
@@ -168,7 +192,7 @@ def _with_values(changes: pa.Table, delta: RowDelta) -> Iterator[ValueChange]:
         rows = changes.slice(start, _VALUES_AT_ONCE).to_pylist()
         sides = (_values(side, places.slice(start, _VALUES_AT_ONCE)) for side, places in (before, after))
         for row, old, new in zip(rows, *sides, strict=True):
-            yield ValueChange(_entity_change(row), old, new)
+            yield ValueChange(_entity_change(row), old, new, delta.partners)
 
 
 def _values(rows: pa.Table, places: pa.Array) -> list[dict[str, Any] | None]:

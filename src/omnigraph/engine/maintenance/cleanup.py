@@ -22,7 +22,8 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
 from omnigraph.storage.maintenance.load_claims import discard_abandoned
 from omnigraph.storage.maintenance.orphans import reclaim_orphans
-from omnigraph.storage.maintenance.retention import Needs, needs_of
+from omnigraph.storage.maintenance.retention import Needs, needs_of, unneeded_schemas
+from omnigraph.storage.manifest.schema_archive import drop_schema
 from omnigraph.storage.protocol.control import Control, hold_control
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.storage.protocol.reserve import keep_reserve, on_full_disk
@@ -78,6 +79,7 @@ class CleanupReport:
     orphans: tuple[str, ...] = ()
     manifest_versions_removed: int = 0
     manifest_bytes_removed: int = 0
+    schemas_removed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Every field."""
@@ -107,13 +109,26 @@ def _cleanup(
         _keep_merge_bases(core, needs)
         work = [_Table(core, key, location) for key, location in _datasets(needs).items()]
         datasets = in_parallel(work, lambda each: each.run(policy, needs, control, confirm=confirm), progress)
+        schemas = unneeded_schemas(store, needs) if confirm else []
+        for schema in schemas:
+            control.require()
+            drop_schema(store.objects, schema)
     # Needs no control, because nothing that a version said is lost; and giving control back has added two versions.
     live = needs.states.values() if confirm else ()
     gone = sum((trim_manifest(store.root, state.branch, keep=1) for state in live), Reclaimed())
     core.tables.clear()
     tables.forget_cached(store.root)
     seconds = None if policy.older_than is None else int(policy.older_than.total_seconds())
-    return CleanupReport(policy.keep, seconds, confirm, tuple(datasets), tuple(orphans), gone.versions, gone.bytes)
+    return CleanupReport(
+        policy.keep,
+        seconds,
+        confirm,
+        tuple(datasets),
+        tuple(orphans),
+        gone.versions,
+        gone.bytes,
+        tuple(schemas),
+    )
 
 
 def parse_duration(text: str | int | timedelta) -> timedelta:

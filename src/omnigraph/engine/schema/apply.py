@@ -22,6 +22,7 @@ from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.manifest import manifest, schema_files
 from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.schema_archive import keep_schema
 from omnigraph.storage.manifest.schema_files import SchemaContract
 from omnigraph.storage.protocol import private_branches, schema_recovery, sidecar
 from omnigraph.storage.protocol.attempt import Hooks
@@ -133,17 +134,18 @@ class _Change:
 
     def _stage_files(self) -> None:
         hit("schema_apply.before_staging_write")
-        schema_files.write_staging(self.core.store.objects, self._contract())
+        objects = self.core.store.objects
+        # Before the staged files, so that whoever finishes this change finds both schemas kept.
+        for accepted in (self.accepted, self.target):
+            keep_schema(objects, _contract(accepted))
+        schema_files.write_staging(objects, _contract(self.target))
         hit("schema_apply.after_staging_write")
 
     def _promote_files(self) -> None:
         hit("schema_apply.after_publish")
         schema_files.promote_staging(self.core.store.objects)
-        self.core.schemas.adopt(self._contract())
+        self.core.schemas.adopt(_contract(self.target))
         self.core.tables.clear()
-
-    def _contract(self) -> SchemaContract:
-        return SchemaContract(self.target.source, self.target.ir_json, schema_row(self.target))
 
     def _discard_staging(self) -> None:
         """Delete the staged files of an attempt that is over; while a sidecar exists they are its recovery's."""
@@ -156,6 +158,10 @@ class _Change:
                 schema_files.drop_staging(store.objects)
         except OmnigraphError:
             return  # leftovers are harmless, and the next open for writing deletes them
+
+
+def _contract(accepted: Accepted) -> SchemaContract:
+    return SchemaContract(accepted.source, accepted.ir_json, schema_row(accepted))
 
 
 def _require_only_main(store: Store) -> None:

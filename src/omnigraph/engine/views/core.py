@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.catalog.accepted import Accepted
-from omnigraph.engine.views.restrict import restricted
+from omnigraph.engine.views.restrict import restricted, visible_under
 from omnigraph.engine.views.schemas import Schemas
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.errors import BadRequest, PermissionDenied
@@ -50,7 +50,10 @@ class Core:
         """A view of one state; with `accepted`, read under another schema than the one it was written under."""
         schema = accepted if accepted is not None else self.schemas.of(state)
         view = View(state.snapshot, schema.catalog, state.effective_head, self.tables)
-        return view if self.visibility is None else restricted(view, self.visibility)
+        if self.visibility is None:
+            return view
+        now = self.schemas.of(self.state(None)).catalog  # what the rules were written for
+        return restricted(view, visible_under(self.visibility, now, view.catalog))
 
     def with_visibility(self, visibility: Visibility | None) -> Core:
         """The same graph for a reader who may not see all of it."""

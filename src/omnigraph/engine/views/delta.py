@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.values.equality import differing_rows
+from omnigraph.engine.values.equality import differing_values
+from omnigraph.engine.views.partners import Partners, partners_of
 from omnigraph.engine.views.view import OpenTables
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, blob_columns, is_blob
@@ -49,6 +50,7 @@ class RowDelta:
     before: pa.Table
     after: pa.Table
     row_ids: RowIds | None = None
+    partners: Partners | None = None  # where the columns of the sides are not the same, which belong together
 
     @property
     def nbytes(self) -> int:
@@ -87,7 +89,8 @@ class RowDelta:
 
     def reversed(self) -> RowDelta:
         """The delta in the other direction."""
-        return RowDelta(self.after, self.before)
+        partners = None if self.partners is None else self.partners.reversed()
+        return RowDelta(self.after, self.before, partners=partners)
 
 
 def row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
@@ -105,17 +108,24 @@ _DELTAS: CacheKind[RowDelta] = CacheKind(
 
 
 def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
+    partners = partners_of(tables.get(old).schema, tables.get(new).schema)
+    if not partners.same_names:
+        return replace(_end_to_end(tables, old, new), partners=partners)
     shared = _shared_version(tables, old, new)
     if shared is None or _mostly_rewritten(shared, tables.get(old), tables.get(new)):
-        if _is_large(tables, old, new):
-            return tables.tasks.compare(tables.get(old), tables.get(new))
-        return compared(tables.get(old), tables.get(new))
+        return _end_to_end(tables, old, new)
     left, right = _along(shared, tables.get(old)), _along(shared, tables.get(new))
     # What one side did not touch is, on that side, still what the shared version says: the other side's "before".
     before = _stacked(left.after, _untouched(right.before, left))
     after = _stacked(right.after, _untouched(left.before, right))
     # An id keeps its row id until it is deleted, so what the shared version says of untouched rows holds for `old`.
     return replace(net(before, after), row_ids=right.row_ids if left.is_empty else None)
+
+
+def _end_to_end(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta:
+    if _is_large(tables, old, new):
+        return tables.tasks.compare(tables.get(old), tables.get(new))
+    return compared(tables.get(old), tables.get(new))
 
 
 def _is_large(tables: OpenTables, old: TableEntry, new: TableEntry) -> bool:
@@ -129,15 +139,24 @@ def all_rows(table: TableHandle) -> pa.Table:
     return pa.concat_tables(parts) if parts else _empty(table)
 
 
-def net(before: pa.Table, after: pa.Table) -> RowDelta:
-    """The delta between two sets of rows with distinct ids: pairs that are equal drop out."""
+def net(before: pa.Table, after: pa.Table, partners: Partners | None = None) -> RowDelta:
+    """The delta between two sets of rows with distinct ids: pairs that are equal drop out.
+
+    Columns are compared with those of their names, or with their partners; a missing one counts as null.
+    """
     positions = pc.index_in(after["id"], value_set=one_column(before, "id"))
     paired = np.flatnonzero(_flags(positions.is_valid()))
-    partners = pc.drop_null(positions).to_numpy()
-    columns = [name for name in after.column_names if name != UPDATED]
-    differs = differing_rows(before.take(partners), after.take(paired), columns)
+    places = pc.drop_null(positions).to_numpy()
+    columns = {name: name for name in after.column_names if name != UPDATED} if partners is None else partners.paired
+    old, new = before.take(places), after.take(paired)
+    differs = np.zeros(len(paired), bool)
+    for name, former in columns.items():
+        differs |= differing_values(new[name], old[former])
+    for rows, names in ((old, partners.dropped), (new, partners.added)) if partners is not None else ():
+        for name in names:
+            differs |= _flags(rows[name].is_valid())
     return RowDelta(
-        by_id(_without(before, partners[~differs])),
+        by_id(_without(before, places[~differs])),
         by_id(_without(after, paired[~differs])),
     )
 
@@ -201,8 +220,9 @@ def _untouched(rows: pa.Table, by: RowDelta) -> pa.Table:
 
 def compared(old: TableHandle, new: TableHandle, inside: str | None = None) -> RowDelta:
     """The delta of two versions, or of the rows of both that a predicate over ids keeps, from end to end."""
+    partners = partners_of(old.schema, new.schema)
     pieces = _in_step(_ordered_batches(old, inside), _ordered_batches(new, inside))
-    found = [net(left, right) for left, right in pieces]
+    found = [net(left, right, partners) for left, right in pieces]
     before = [part.before for part in found if part.before.num_rows]
     after = [part.after for part in found if part.after.num_rows]
     return RowDelta(_stacked(_empty(old), *before), _stacked(_empty(new), *after))

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
-
-from omnigraph.engine.values.arrow import PROPERTY_ID
 from omnigraph.engine.views.delta import RowDelta, all_rows, row_delta
+from omnigraph.engine.views.partners import meaning
 from omnigraph.engine.views.view import OpenTables
 from omnigraph.errors import ChangeSchemaBoundary
 from omnigraph.storage.base.layout import split_key
 from omnigraph.storage.manifest.snapshot import Snapshot, TableEntry, TableIdentity
-
-_PROPERTY_ID = PROPERTY_ID.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +39,12 @@ class TablePair:
     def type_name(self) -> str:
         return split_key(self.entry.table_key)[1]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the type is called, and what it was called before."""
+        former = () if self.before is None else (split_key(self.before.table_key)[1],)
+        return (self.type_name, *former)
+
     def delta(self, tables: OpenTables) -> RowDelta:
         """The rows in which the sides differ; a missing side has none."""
         if self.before is not None and self.after is not None:
@@ -63,13 +65,8 @@ def changed_pairs(before: Snapshot, after: Snapshot) -> Iterator[TablePair]:
 
 
 def require_comparable(tables: OpenTables, pair: TablePair, commit_id: str) -> None:
-    """Raise ChangeSchemaBoundary when the columns of a table are not the same on both sides."""
+    """Raise ChangeSchemaBoundary when a table has other columns after than before, whatever they are called."""
     if pair.before is None or pair.after is None:
         return
-    if fingerprint(tables.get(pair.before).schema) != fingerprint(tables.get(pair.after).schema):
+    if meaning(tables.get(pair.before).schema) != meaning(tables.get(pair.after).schema):
         raise ChangeSchemaBoundary(commit_id, pair.type_name)
-
-
-def fingerprint(schema: pa.Schema) -> dict[str, tuple[str, bool, bytes | None]]:
-    """What a table's columns mean to its readers, whatever their order; a blob shows in its type."""
-    return {field.name: (str(field.type), field.nullable, (field.metadata or {}).get(_PROPERTY_ID)) for field in schema}

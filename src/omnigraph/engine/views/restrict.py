@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
-from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.view import View
 from omnigraph.errors import PolicyFailed
 from omnigraph.memory.cache import CacheKind
@@ -27,7 +27,7 @@ _CATALOGS: CacheKind[_Shown] = CacheKind("restricted catalogs", lambda shown: 64
 def restricted(view: View, visibility: Visibility) -> View:
     """The view as this reader sees it; PolicyFailed when the rules name what the schema does not have."""
     catalog, masked = _catalog(view, visibility)
-    shown = {TableIdentity(info.type_id, info.incarnation_id) for info in table_types(catalog).values()}
+    shown = {_identity(info) for info in table_types(catalog).values()}
     entries = {key: entry for key, entry in view.snapshot.entries.items() if entry.identity in shown}
     return replace(view, snapshot=replace(view.snapshot, entries=entries), catalog=catalog, masked=masked)
 
@@ -58,6 +58,35 @@ def _ends_in(edge: EdgeType, nodes: Mapping[str, NodeType]) -> bool:
 
 def _spelled(visibility: Visibility) -> list[tuple[str, list[str]]]:
     return [(name, sorted(properties)) for name, properties in visibility.masked]
+
+
+def visible_under(visibility: Visibility, now: Catalog, then: Catalog) -> Visibility:
+    """What the rules, which speak of the schema of now, show under another one: the same things by identity.
+
+    What the schema of now does not have was never judged by anybody: such types are hidden, such properties masked.
+    """
+    if now.ir_hash == then.ir_hash:
+        return visibility
+    masks = masks_of(now, visibility)
+    known = {_identity(info): info for info in table_types(now).values()}
+    shown: dict[str, bool] = {}
+    masked: dict[str, frozenset[str]] = {}
+    for info in table_types(then).values():
+        current = known.get(_identity(info))
+        visible = current is not None and visibility.shows(current.name)
+        shown[info.name] = shown.get(info.name, True) and visible  # a node and an edge type may share a name
+        if current is None or not visible:
+            continue
+        bare = {current.property_ids[name] for name in current.properties.keys() - masks.get(current.name, frozenset())}
+        hidden = frozenset(name for name, identity in info.property_ids.items() if identity not in bare)
+        if hidden:
+            masked[info.name] = masked.get(info.name, frozenset()) | hidden
+    names = frozenset(name for name, visible in shown.items() if visible)
+    return Visibility(names, frozenset((name, hidden) for name, hidden in masked.items() if name in names))
+
+
+def _identity(info: TableType) -> TableIdentity:
+    return TableIdentity(info.type_id, info.incarnation_id)
 
 
 def masks_of(catalog: Catalog, visibility: Visibility) -> Mapping[str, frozenset[str]]:

@@ -8,10 +8,12 @@ import threading
 from omnigraph.compiler.catalog import codec
 from omnigraph.compiler.catalog.accepted import Accepted, decode_accepted, draft_of
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.errors import Conflict, NotFound, RecoveryRequired
+from omnigraph.errors import Conflict, Corrupt, NotFound, RecoveryRequired
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import SchemaRow
+from omnigraph.storage.manifest.schema_archive import find_schema
 from omnigraph.storage.manifest.schema_files import SchemaContract, SchemaHashes, resolve_schema
 from omnigraph.storage.protocol import sidecar
 
@@ -39,7 +41,7 @@ class Schemas:
         return self._latest.catalog
 
     def of(self, state: ManifestState) -> Accepted:
-        """The schema that a manifest state accepts; the files are read only when it is a new one."""
+        """The schema that a manifest state accepts, of now or of then; files are read only when it is a new one."""
         row = state.schema
         if row is None:
             raise Conflict("the manifest names no accepted schema; its graph_schema row is missing")
@@ -47,14 +49,28 @@ class Schemas:
             known = self._known.get(row.schema_ir_hash)
         return known if known is not None else self._read(row)
 
-    def adopt(self, contract: SchemaContract) -> Accepted:
-        """Remember a contract that opening the graph has verified."""
-        accepted = decode_accepted(contract.ir_json, contract.source)
+    def newest(self, state: ManifestState) -> Accepted:
+        """The same for the newest state of a branch; from now on a first look trusts it."""
+        accepted = self.of(state)
         with self._lock:
-            self._latest = self._known.setdefault(contract.state.schema_ir_hash, accepted)
-            return self._latest
+            self._latest = accepted
+        return accepted
+
+    def adopt(self, contract: SchemaContract) -> Accepted:
+        """Remember a contract that opening the graph, or changing its schema, has verified."""
+        accepted = self._remember(contract.state, decode_accepted(contract.ir_json, contract.source))
+        with self._lock:
+            self._latest = accepted
+        return accepted
+
+    def _remember(self, row: SchemaRow, accepted: Accepted) -> Accepted:
+        with self._lock:
+            return self._known.setdefault(row.schema_ir_hash, accepted)
 
     def _read(self, row: SchemaRow) -> Accepted:
+        kept = find_schema(self._store.objects, row.schema_ir_hash)
+        if kept is not None:
+            return self._verified(kept, row)
         for attempt in range(_READ_ATTEMPTS):
             try:
                 contract = resolve_schema(
@@ -62,12 +78,31 @@ class Schemas:
                 )
                 accepted = decode_accepted(contract.ir_json, contract.source)
                 if accepted.ir_hash == row.schema_ir_hash:
-                    return self.adopt(contract)
+                    return self._remember(row, accepted)
             except (Conflict, NotFound, RecoveryRequired):
                 # A promotion replaces three files one after the other; a reader in between looks again.
                 if attempt == _READ_ATTEMPTS - 1:
+                    self._refuse_old(row)
                     raise
         raise Conflict("the schema files kept changing while they were read; try again")
+
+    def _refuse_old(self, row: SchemaRow) -> None:
+        """Raise when a schema that is no longer the accepted one is asked for and was not kept."""
+        if manifest.load(self._store.root).state.schema != row:
+            raise NotFound(
+                f"the schema {row.schema_ir_hash} of this moment is not kept, so it cannot be read; "
+                "it was replaced by a release that kept only the newest one, or removed by cleanup"
+            )
+
+    def _verified(self, kept: SchemaContract, row: SchemaRow) -> Accepted:
+        damaged = Corrupt(f"the kept schema {row.schema_ir_hash} was changed; restore its file from a backup")
+        try:
+            accepted = decode_accepted(kept.ir_json, kept.source)
+        except Conflict as error:
+            raise damaged from error
+        if kept.state != row or accepted.ir_hash != row.schema_ir_hash:
+            raise damaged
+        return self._remember(row, accepted)
 
 
 def pending_schema_apply(store: Store) -> str | None:

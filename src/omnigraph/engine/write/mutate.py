@@ -65,7 +65,7 @@ def _compile_first(core: Core, call: MutationCall) -> tuple[Catalog, CompiledQue
     try:
         return known, _compile(core, call, known)
     except TypeCheckError as error:
-        newest = core.schemas.of(core.state(call.branch)).catalog if error.code != "T28" else known
+        newest = core.schemas.newest(core.state(call.branch)).catalog if error.code != "T28" else known
         if newest.ir_hash == known.ir_hash:
             raise
         return newest, _compile(core, call, newest)

@@ -75,4 +75,5 @@ class ExportRequest(Body):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     branch: str | None = None
+    snapshot: str | None = None
     type_names: list[str] = []

@@ -161,7 +161,13 @@ REQUESTS: dict[str, Shape] = {
         branch=_NULL_TEXT,
     ),
     "ExportRequest": {
-        **record("What to export.", ("branch", "type_names"), branch=_NULL_TEXT, type_names=listed(TEXT)),
+        **record(
+            "What to export.",
+            ("branch", "snapshot", "type_names"),
+            branch=_NULL_TEXT,
+            snapshot=_NULL_TEXT,
+            type_names=listed(TEXT),
+        ),
         "additionalProperties": False,
     },
     "IngestRequest": record(

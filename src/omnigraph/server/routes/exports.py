@@ -9,20 +9,21 @@ from starlette.responses import Response
 
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import NDJSON
-from omnigraph.server.http.exchange import Exchange, named_branch
+from omnigraph.server.http.exchange import Exchange
 from omnigraph.server.http.models import ExportRequest
 from omnigraph.server.http.streams import Produced, Sink, Streamed
+from omnigraph.server.routes.reads import read_target
 
 
 async def export(exchange: Exchange) -> Response:
     """Every entity of a branch, or of some types, as records that can be loaded again."""
     body = await exchange.json(ExportRequest)
-    branch = named_branch(body.branch)
-    exchange.allow(Action.EXPORT, branch=branch)
+    target = await read_target(exchange, body.branch, body.snapshot)
+    exchange.allow(Action.EXPORT, branch=target.branch)
     graph = exchange.graph.handle
 
     def produce(sink: Sink) -> object:
-        return graph.export(cast("BinaryIO", sink), body.type_names, branch=branch)
+        return graph.export(cast("BinaryIO", sink), body.type_names, branch=target.live, at=target.commit)
 
     return await streamed(exchange, produce)
 

@@ -65,10 +65,12 @@ async def snapshot(exchange: Exchange) -> Response:
 
 
 async def schema(exchange: Exchange) -> Response:
-    """The accepted schema, as it was written."""
-    exchange.allow(Action.READ)
-    graph = exchange.graph.handle
-    source = await exchange.read(lambda _: graph.schema.source)
+    """The accepted schema, or that of a commit, as it was written."""
+    snapshot = exchange.value("snapshot")
+    target = None if snapshot is None else await read_target(exchange, None, snapshot)
+    exchange.allow(Action.READ, branch=None if target is None else target.branch)
+    graph, commit = exchange.graph.handle, None if target is None else target.commit
+    source = await exchange.read(lambda _: (graph.schema if commit is None else graph.schema.at(commit)).source)
     return answer({"schema_source": source})
 
 

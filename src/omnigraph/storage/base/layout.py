@@ -22,6 +22,7 @@ INIT_CLAIM = "__init_claim.json"
 PROBE_PREFIX = "__create_if_absent_probe_"
 TAGS_DIR = "__tags"
 RESERVE = "__reserve"
+SCHEMAS_DIR = "__schemas"
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
 PRIVATE_PREFIX = "__transaction__"  # of the branches of transactions, which no listing shows
 

@@ -13,10 +13,14 @@ from omnigraph.errors import BranchNotFound, Conflict, OmnigraphError
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.reclaim import existing_versions
+from omnigraph.storage.lance.version_files import has_version_file
 from omnigraph.storage.maintenance.drift import refuse_drift, subject
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.schema_archive import kept_schemas
 from omnigraph.storage.manifest.snapshot import Snapshot
+from omnigraph.storage.manifest.trimmed import schema_boundaries
 from omnigraph.storage.protocol import tags
 from omnigraph.storage.protocol.branches import readable_branches
 
@@ -31,9 +35,11 @@ class Needs:
     states: dict[str, ManifestState] = field(default_factory=dict)
     floors: dict[Lineage, int] = field(default_factory=dict)
     kept: dict[Lineage, set[int]] = field(default_factory=dict)
+    schemas: set[str | None] = field(default_factory=set)
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Keep what one snapshot pins."""
+        """Keep what one snapshot pins, and the schema it is read with."""
+        self.schemas.add(snapshot.schema_hash)
         for entry in snapshot:
             self.kept.setdefault((entry.location, entry.ref), set()).add(entry.version)
 
@@ -64,6 +70,21 @@ def needs_of(store: Store) -> Needs:
         except BranchNotFound:
             continue  # its branch was deleted, so nothing can read it any more
     return needs
+
+
+def unneeded_schemas(store: Store, needs: Needs) -> list[str]:
+    """The kept schemas under which nothing can be read any more; asked under graph control, once versions have gone.
+
+    Versions of a table go oldest first, so the last state under a schema is the one of which something may be left.
+    """
+    needed = set(needs.schemas)
+    for state in needs.states.values():
+        newest = tables.open_table(store.root.manifest(state.branch), control=True)
+        for version in schema_boundaries(newest, existing_versions(newest)):
+            last = manifest.load_version(store.root, state.branch, version).snapshot
+            if any(has_version_file(store.objects, entry.address(store.root), entry.version) for entry in last):
+                needed.add(last.schema_hash)
+    return [found for found in kept_schemas(store.objects) if found not in needed]
 
 
 def _classified(store: Store, name: str) -> ManifestState:

@@ -135,7 +135,7 @@ def export(call: Call) -> None:
         raise BadRequest(f"a {format} export is a directory of files; name one with --out")
     watched = place is not None or not sys.stdout.isatty()  # a bar needs a terminal to itself
     with target.reader() as graph:
-        if format == "jsonl" and watched and wanted(call):
+        if format == "jsonl" and watched and wanted(call) and not call.given("--at"):
             written = _export_watched(call, graph, place)
         else:
             written = _export(call, graph, sys.stdout.buffer if place is None else place)
@@ -144,12 +144,12 @@ def export(call: Call) -> None:
 
 
 def _export(call: Call, graph: AnyGraph, out: str | BinaryIO) -> int:
-    types, branch = call.many("--type"), call.value("--branch")
+    types, branch, at = call.many("--type"), call.value("--branch"), call.text("--at")
     stored = in_storage(graph)
     if stored is not None:
-        return stored.export(out, types, branch=branch, format=call.value("--format"))
+        return stored.export(out, types, branch=branch, at=at, format=call.value("--format"))
     refuse_served(call, "--format")
-    return graph.export(out, types, branch=branch)
+    return graph.export(out, types, branch=branch, at=at)
 
 
 def _export_watched(call: Call, graph: AnyGraph, place: str | None) -> int:

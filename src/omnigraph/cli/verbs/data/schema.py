@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def show(call: Call) -> None:
-    """The accepted schema as it was written."""
+    """The accepted schema, or that of a commit, as it was written."""
+    at = call.text("--at")
     with read_target(call).reader() as graph:
-        source = graph.schema.source
+        source = graph.schema.source if at is None else graph.schema.at(at).source
     if call.json:
         output.document({"schema_source": source})
     else:

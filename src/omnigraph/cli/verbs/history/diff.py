@@ -11,6 +11,7 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.commits import moment
 from omnigraph.cli.terminal.rows import cell_text
+from omnigraph.compiler.catalog.steps import fact_json, fact_text
 from omnigraph.errors import NotFound
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def diff(call: Call) -> None:
             types=call.many("--type") or None,
             ops=call.many("--op") or None,
         )
+        steps = found.schema_changes
+        if not call.json:
+            output.write("".join(f"schema: {fact_text(step)}\n" for step in steps))
         if not call.json and not call.given("--stat"):
             for each in found.with_values():
                 output.write("".join(f"{text}\n" for text in _change_lines(each)))
@@ -46,6 +50,7 @@ def diff(call: Call) -> None:
                 "from_graph_manifest_version": found.from_graph_manifest_version,
                 "to_graph_manifest_version": found.to_graph_manifest_version,
                 "graph_branch": found.graph_branch,
+                **({"schema_changes": list(map(fact_json, steps))} if steps else {}),
                 **({} if call.given("--stat") else {"changes": [_change_json(change) for change in found]}),
                 "stats": stats,
             }
@@ -60,7 +65,9 @@ def blame(call: Call) -> None:
     """The commit and actor behind every property of an entity."""
     name = call.argument("PROPERTY")
     with read_target(call).storage_reader() as graph:
-        found = graph.commits.blame(call.required("TYPE"), call.required("ID"), branch=call.value("--branch"))
+        found = graph.commits.blame(
+            call.required("TYPE"), call.required("ID"), branch=call.value("--branch"), at=call.text("--at")
+        )
     items = [item for item in found.properties if name in (None, item.name)]
     if not items:
         raise NotFound(f"{found.type_name} has no property '{name}'")
@@ -104,8 +111,9 @@ def _change_lines(found: ValueChange) -> Iterator[str]:
     head = f"{_SIGNS[change.op]} {change.kind} {change.type_name} {change.id}{ends}"
     if found.before is not None and found.after is not None:
         yield head
-        for name in found.properties:
-            yield f"    {name}: {_shown(found.before.get(name))} -> {_shown(found.after.get(name))}"
+        for name, old, new in found.pairs():
+            if old != new:
+                yield f"    {name}: {_shown(old)} -> {_shown(new)}"
         return
     known = {change.id, *(change.endpoints or {}).values()}
     values = (found.after if found.before is None else found.before) or {}
