@@ -1,7 +1,7 @@
 """Who set each property of one entity, and in which commit.
 
 A row knows the table version that wrote it last, and published versions only grow along a branch, so the commit is
-found by halving the history instead of walking it.
+found by halving the list of first parents; the state of a commit is read for the few that are asked.
 """
 
 from __future__ import annotations
