@@ -4,9 +4,9 @@ ENV UV_PROJECT_ENVIRONMENT=/opt/omnigraph UV_PYTHON_DOWNLOADS=never UV_LINK_MODE
 WORKDIR /src
 RUN pip install --no-cache-dir uv==0.13.7
 COPY pyproject.toml uv.lock README.md LICENSE ./
-RUN uv sync --frozen --no-install-project --extra server --extra client --extra mcp --extra otel --extra local
+RUN uv sync --frozen --no-default-groups --no-install-project --extra server --extra client --extra mcp --extra otel --extra local
 COPY src src
-RUN uv sync --frozen --no-editable --extra server --extra client --extra mcp --extra otel --extra local
+RUN uv sync --frozen --no-default-groups --no-editable --extra server --extra client --extra mcp --extra otel --extra local
 
 FROM python:3.11-slim
 RUN useradd --create-home --uid 10001 omnigraph

@@ -9,7 +9,7 @@ SOAK_SECONDS ?= 60
 SOAK_UPDATES ?= 200
 QUERIES ?= 20000
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
-	--extra dev --extra testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
+	--no-default-groups --group dev --group testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw
 
 .PHONY: help setup demo test check format bench mutants crash soak differential client-session docs clean
@@ -50,7 +50,7 @@ format: $(VENV)/.ready ## apply ruff's fixes and formatting
 	@$(BIN)/ruff format .
 
 bench: $(VENV)/.ready ## side-by-side ratios, printed
-	@$(SYNC) --extra bench
+	@$(SYNC) --group bench
 	@$(BIN)/python -m bench
 
 mutants: $(VENV)/.ready ## break safety-critical lines one at a time, and see that a test notices each
@@ -73,7 +73,7 @@ client-session: $(VENV)/.ready ## a TypeScript client generated from the OpenAPI
 	@$(BIN)/python examples/openapi-client/run.py
 
 docs: $(VENV)/.ready ## build the documentation into site/
-	@$(SYNC) --extra docs
+	@$(SYNC) --group docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
