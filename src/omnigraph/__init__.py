@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.formats import importers
     from omnigraph.pipeline.formats.infer import infer
     from omnigraph.settings import Settings
+    from omnigraph.storage.branches.tags import Tag
     from omnigraph.storage.manifest.commits import GraphCommit
-    from omnigraph.storage.protocol.tags import Tag
     from omnigraph.storage.transfer.backup import BackupSnapshot
     from omnigraph.storage.transfer.clone import CopyReport
 
@@ -156,7 +156,7 @@ def __getattr__(name: str) -> Any:
         case "Settings":
             from omnigraph import settings as home
         case "Tag":
-            from omnigraph.storage.protocol import tags as home
+            from omnigraph.storage.branches import tags as home
         case "importers":
             from omnigraph.pipeline.formats import importers
 

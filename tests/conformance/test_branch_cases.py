@@ -14,14 +14,16 @@ from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import MANIFEST
 from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.branches import branches
+from omnigraph.storage.branches.branches import branch_name, create_branch, delete_branch, list_branches
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import ControlRow
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.storage.protocol import branches, recovery, sidecar
-from omnigraph.storage.protocol.branches import branch_name, create_branch, delete_branch, list_branches
-from omnigraph.storage.protocol.control import hold_control
+from omnigraph.storage.protocol import recovery
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
 from omnigraph.testing.tiny import (

@@ -22,8 +22,8 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.storage.protocol.writeset import WriteSet
 from omnigraph.testing.people import SCHEMA, befriend, change, create_people, open_copy, put, remove
 
 Changes = list[tuple[str, str, str]]

@@ -14,9 +14,9 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import AmbiguousCommit, BadRequest, BranchNotFound, CommitNotFound, NotFound
 from omnigraph.ids import new_ulid, now_micros
+from omnigraph.storage.intent.capture import capture
+from omnigraph.storage.intent.publication import Publication
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol.capture import capture
-from omnigraph.storage.protocol.publication import Publication
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.testing.observe import image_of
 

@@ -15,7 +15,7 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.lifecycle import create_graph, open_graph
 from omnigraph.engine.write.load import LoadCall, run_load
 from omnigraph.errors import BadRequest, KeyConflict, OmnigraphError, ValueViolation
-from omnigraph.storage.protocol import branches
+from omnigraph.storage.branches import branches
 from omnigraph.testing.loads import export_text, load_lines, ndjson
 
 SCHEMA = """

@@ -17,13 +17,13 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, Conflict, HistoricalVersionReclaimed, RecoveryRequired
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import existing_versions
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.storage.protocol import sidecar
-from omnigraph.storage.protocol.control import hold_control
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of

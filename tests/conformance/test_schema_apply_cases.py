@@ -18,11 +18,12 @@ from omnigraph.errors import BadRequest, Conflict, ReadSetChanged
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
+from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.schema_files import FILES, STAGING
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.storage.protocol import audit, sidecar
+from omnigraph.storage.protocol import audit
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations

@@ -13,9 +13,9 @@ from omnigraph.errors import BadRequest, Conflict
 from omnigraph.ids import now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base.lease import Lease
+from omnigraph.storage.branches import private_branches
 from omnigraph.storage.lance.refs import list_refs
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import private_branches
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 

@@ -28,18 +28,19 @@ from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints, lease
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import create_branch, delete_branch
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.publication import Publication
+from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.tables import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, Landed, TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import HeadRow
-from omnigraph.storage.protocol import audit, fence, recovery, sidecar
-from omnigraph.storage.protocol.branches import create_branch, delete_branch
+from omnigraph.storage.protocol import audit, fence, recovery
 from omnigraph.storage.protocol.commit import commit
 from omnigraph.storage.protocol.fence import Abort
-from omnigraph.storage.protocol.publication import Publication
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
-from omnigraph.storage.protocol.writeset import WriteSet
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import (
@@ -192,7 +193,7 @@ def test_within_an_upsert_the_last_row_of_an_id_wins(store: Store) -> None:
     rows = pa.concat_tables([rows_of(["k", "seed"], value=1), rows_of(["k"], value=2)])
 
     def prepare(_txn: object) -> WriteSet:
-        from omnigraph.storage.protocol.writeset import TableWrite, Upsert
+        from omnigraph.storage.intent.writeset import TableWrite, Upsert
 
         return WriteSet(writer_kind="Load", tables=(TableWrite(A, (Upsert(rows),)),))
 

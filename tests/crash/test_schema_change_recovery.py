@@ -13,16 +13,17 @@ from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, table_location
 from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.intent import control, sidecar
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import Create, ManifestDelta, Overwrite, TableWrite, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest, schema_files
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow
 from omnigraph.storage.manifest.schema_files import SchemaContract
 from omnigraph.storage.manifest.snapshot import TableIdentity
-from omnigraph.storage.protocol import audit, control, recovery, sidecar
+from omnigraph.storage.protocol import audit, recovery
 from omnigraph.storage.protocol.attempt import Hooks
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.storage.protocol.writeset import Create, ManifestDelta, Overwrite, TableWrite, WriteSet
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
 from omnigraph.testing.tiny import NODE_SCHEMA, A, B, contents, create_tiny, inserting, write

@@ -18,7 +18,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, OmnigraphError
-from omnigraph.storage.protocol import sidecar
+from omnigraph.storage.intent import sidecar
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of
 

@@ -27,10 +27,11 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import RECOVERY_DIR
 from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.protocol import branches, recovery, tickets
-from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.branches import branches
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import WriteSet
+from omnigraph.storage.protocol import recovery, tickets
 from omnigraph.storage.protocol.commit import Prepare, commit
-from omnigraph.storage.protocol.writeset import WriteSet
 from omnigraph.testing.crash_merge import merge_scenarios, prepare_merge_template, run_merge_scenario
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children

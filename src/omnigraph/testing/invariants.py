@@ -10,15 +10,16 @@ import pyarrow.compute as pc
 from omnigraph.errors import BranchNotFound
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import list_branches
+from omnigraph.storage.branches.forks import owned_refs
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import control_is_held
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.storage.protocol import audit, sidecar
-from omnigraph.storage.protocol.branches import list_branches
-from omnigraph.storage.protocol.capture import control_is_held
-from omnigraph.storage.protocol.forks import owned_refs
+from omnigraph.storage.protocol import audit
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 
 

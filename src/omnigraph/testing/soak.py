@@ -23,7 +23,8 @@ from pathlib import Path
 
 from omnigraph.settings import Settings
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.protocol import branches, recovery
+from omnigraph.storage.branches import branches
+from omnigraph.storage.protocol import recovery
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
 from omnigraph.testing.soak_counter import Trial, run_counter

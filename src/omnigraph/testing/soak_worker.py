@@ -20,12 +20,13 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches import branches
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import Delete, Step, StrictInsert, TableWrite, Upsert, WriteSet
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import branches, recovery
-from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.commit import Committed, commit
 from omnigraph.storage.protocol.trim import trim_manifest
-from omnigraph.storage.protocol.writeset import Delete, Step, StrictInsert, TableWrite, Upsert, WriteSet
 from omnigraph.testing.tiny import TABLES, inserting, open_tiny, rows_of, write
 
 BRANCHES: tuple[str | None, ...] = (None, "b1", "b2")

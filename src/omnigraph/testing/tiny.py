@@ -13,17 +13,17 @@ from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import DEFAULTS, Settings
 from omnigraph.storage.base.layout import Root, normalize_root, table_location
 from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import Delete, KnownUpdate, StrictInsert, TableWrite, Upsert, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Landed
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow
 from omnigraph.storage.manifest.schema_files import SOURCE
 from omnigraph.storage.manifest.snapshot import TableIdentity
-from omnigraph.storage.protocol import sidecar
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import Committed, Prepare, commit
 from omnigraph.storage.protocol.recovery import version_row
-from omnigraph.storage.protocol.writeset import Delete, KnownUpdate, StrictInsert, TableWrite, Upsert, WriteSet
 
 A, B, K = "node:A", "node:B", "edge:K"
 TABLES = (A, B, K)

@@ -11,12 +11,13 @@ from omnigraph.errors import Conflict, Corrupt, ReadSetChanged, RecoveryRequired
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import create_branch, delete_branch
+from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.reclaim import reclaim_versions
 from omnigraph.storage.lance.tables import BRANCH, OPERATION_ID, Landed, Staged, TableHandle
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import fence, sidecar
-from omnigraph.storage.protocol.branches import create_branch, delete_branch
+from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, rows_of, write

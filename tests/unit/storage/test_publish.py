@@ -11,17 +11,17 @@ from omnigraph.errors import BadRequest, Corrupt, ExpectedVersionMismatch, Opera
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.capture import capture
+from omnigraph.storage.intent.control import hold_control
+from omnigraph.storage.intent.publication import Publication, Published
+from omnigraph.storage.intent.writeset import ManifestDelta, Rename
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import SchemaRow, TombstoneRow, VersionRow
 from omnigraph.storage.protocol import fence
-from omnigraph.storage.protocol.capture import capture
-from omnigraph.storage.protocol.control import hold_control
 from omnigraph.storage.protocol.fence import Abort
-from omnigraph.storage.protocol.publication import Publication, Published
 from omnigraph.storage.protocol.publish import publish
-from omnigraph.storage.protocol.writeset import ManifestDelta, Rename
 from omnigraph.testing.tiny import A, B, create_tiny, inserting, write
 
 EVIDENCE = VersionEvidence("somewhere")

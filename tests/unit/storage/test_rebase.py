@@ -16,12 +16,8 @@ from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.recent_writes import RecentWrites
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.lance import tables
-from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol.capture import Txn
-from omnigraph.storage.protocol.commit import Committed, commit
-from omnigraph.storage.protocol.rebase import Interference, interference
-from omnigraph.storage.protocol.writeset import (
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import (
     Delete,
     Footprint,
     KnownUpdate,
@@ -32,6 +28,10 @@ from omnigraph.storage.protocol.writeset import (
     Upsert,
     WriteSet,
 )
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol.commit import Committed, commit
+from omnigraph.storage.protocol.rebase import Interference, interference
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.tiny import A, B, contents, create_tiny, deleting, inserting, rows_of, updating, upserting, write
 

@@ -16,11 +16,12 @@ from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.branches.branches import create_branch
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.publication import Publication
 from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import audit, classify, recovery, sidecar
-from omnigraph.storage.protocol.branches import create_branch
-from omnigraph.storage.protocol.publication import Publication
+from omnigraph.storage.protocol import audit, classify, recovery
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.invariants import violations

@@ -14,12 +14,12 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import RECOVERY_DIR, normalize_root
 from omnigraph.storage.base.lease import fresh_lease
 from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.sidecar import Fork, PlannedCommit, Sidecar, TablePlan, Token
+from omnigraph.storage.intent.writeset import ManifestDelta, Rename
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
 from omnigraph.storage.manifest.snapshot import TableIdentity
-from omnigraph.storage.protocol import sidecar
-from omnigraph.storage.protocol.sidecar import Fork, PlannedCommit, Sidecar, TablePlan, Token
-from omnigraph.storage.protocol.writeset import ManifestDelta, Rename
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.storage.base.layout import Address, normalize_root
+from omnigraph.storage.intent.writeset import Patch
 from omnigraph.storage.lance import replace_large, row_changes, tables
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 from omnigraph.storage.protocol.table_steps import stage_step
-from omnigraph.storage.protocol.writeset import Patch
 
 SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
 NAMES = [f"k{number}" for number in range(60)]

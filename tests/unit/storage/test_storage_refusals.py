@@ -12,15 +12,16 @@ from omnigraph.errors import StorageError
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import create_branch, delete_branch
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.control import hold_control
+from omnigraph.storage.intent.publication import Publication
 from omnigraph.storage.lance.tables import CommitOutcome, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded
 from omnigraph.storage.manifest.rows import ControlRow
-from omnigraph.storage.protocol import fence, sidecar
-from omnigraph.storage.protocol.branches import create_branch, delete_branch
-from omnigraph.storage.protocol.control import hold_control
+from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
-from omnigraph.storage.protocol.publication import Publication
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.tiny import A, contents, create_tiny, inserting, write

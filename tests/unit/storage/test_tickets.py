@@ -15,12 +15,13 @@ from omnigraph.ids import new_ulid, now_micros, ulid_after
 from omnigraph.settings import Settings
 from omnigraph.storage.base.lease import Lease, fresh_lease, process_owner
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import token_of
+from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.intent.writeset import ManifestDelta
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import sidecar, tickets
-from omnigraph.storage.protocol.capture import token_of
-from omnigraph.storage.protocol.sidecar import Sidecar
+from omnigraph.storage.protocol import tickets
 from omnigraph.storage.protocol.tickets import Interest, Ticket, first_ahead, older, queued
-from omnigraph.storage.protocol.writeset import ManifestDelta
 from omnigraph.testing.tiny import create_tiny
 
 ELSEWHERE = "elsewhere/1/x"

@@ -10,6 +10,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.settings import Settings
+from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.lance import tables, version_files
 from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions
 from omnigraph.storage.lance.tables import Refused, Staged
@@ -17,7 +18,6 @@ from omnigraph.storage.manifest import manifest, trimmed
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import HeadRow
-from omnigraph.storage.protocol.control import hold_control
 from omnigraph.storage.protocol.trim import trim_manifest
 from omnigraph.testing.invariants import violations
 

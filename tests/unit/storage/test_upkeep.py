@@ -12,13 +12,14 @@ from lance.optimize import Compaction
 from omnigraph.errors import Conflict, Corrupt, ReadSetChanged, RecoveryRequired
 from omnigraph.settings import Settings
 from omnigraph.storage.base.store import Store, store_for
+from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.compact import mark, tidy
 from omnigraph.storage.lance.reclaim import reclaim_versions
 from omnigraph.storage.maintenance.drift import drift_of, is_uncovered, newest_of, refuse_drift
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.storage.protocol import audit, recovery, sidecar
+from omnigraph.storage.protocol import audit, recovery
 from omnigraph.storage.protocol.pause import paused_writers
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.testing.invariants import violations

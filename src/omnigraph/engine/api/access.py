@@ -12,7 +12,7 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.view import View
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.protocol.capture import Txn
+from omnigraph.storage.intent.capture import Txn
 
 if TYPE_CHECKING:
     from omnigraph.engine.api.graph import Graph

@@ -12,8 +12,8 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.targets import branch_named, require_branch
 from omnigraph.policy.actions import Action
-from omnigraph.storage.protocol import branches
-from omnigraph.storage.protocol.names import branch_name, new_name
+from omnigraph.storage.branches import branches
+from omnigraph.storage.branches.names import branch_name, new_name
 
 Names: TypeAlias = list[str]  # the method `list` hides the builtin inside the class
 

@@ -17,8 +17,8 @@ from omnigraph.engine.merge.replay import ReplayCall, ReplayKind, ReplayResult, 
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.targets import Names, branch_named, commit_named, require_branch
 from omnigraph.errors import BadRequest
+from omnigraph.storage.branches.branches import list_branches
 from omnigraph.storage.manifest.commits import GraphCommit
-from omnigraph.storage.protocol.branches import list_branches
 
 Listing: TypeAlias = list[GraphCommit]  # the method `list` hides the builtin inside the class
 Entries: TypeAlias = list[LogEntry]

@@ -10,11 +10,11 @@ from omnigraph.engine.views.targets import commit_named
 from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.errors import HistoricalVersionReclaimed, NotFound
 from omnigraph.ids import now_micros
+from omnigraph.storage.branches import tags
+from omnigraph.storage.branches.names import new_name
+from omnigraph.storage.branches.tags import Tag
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest.commits import GraphCommit
-from omnigraph.storage.protocol import tags
-from omnigraph.storage.protocol.names import new_name
-from omnigraph.storage.protocol.tags import Tag
 
 _HEAD_ATTEMPTS = 4
 

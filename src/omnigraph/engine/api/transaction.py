@@ -19,8 +19,8 @@ from omnigraph.engine.views.lifecycle import StrPath, Text
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, OmnigraphError, ReadSetChanged
 from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.branches.private_branches import PrivateBranch, open_private
 from omnigraph.storage.protocol.budget import Budget
-from omnigraph.storage.protocol.private_branches import PrivateBranch, open_private
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder

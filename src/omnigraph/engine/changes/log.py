@@ -11,9 +11,9 @@ from itertools import islice
 from omnigraph.engine.merge.base import CommitGraph
 from omnigraph.engine.views.core import Core
 from omnigraph.errors import BranchNotFound
+from omnigraph.storage.branches.tags import list_tags
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
-from omnigraph.storage.protocol.tags import list_tags
 
 
 @dataclass(frozen=True, slots=True)

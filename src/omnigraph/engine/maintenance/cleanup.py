@@ -18,13 +18,13 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
+from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
 from omnigraph.storage.maintenance.load_claims import discard_abandoned
 from omnigraph.storage.maintenance.orphans import reclaim_orphans
 from omnigraph.storage.maintenance.retention import Needs, needs_of, unneeded_schemas
 from omnigraph.storage.manifest.schema_archive import drop_schema
-from omnigraph.storage.protocol.control import Control, hold_control
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.storage.protocol.reserve import keep_reserve, on_full_disk
 from omnigraph.storage.protocol.trim import trim_manifest

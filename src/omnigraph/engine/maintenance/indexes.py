@@ -24,12 +24,12 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.table_tasks import SparkPlace
 from omnigraph.engine.views.view import View
 from omnigraph.errors import OmnigraphError
+from omnigraph.storage.branches.forks import owned_refs
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import BuildIndexes, TableWrite, WriteSet
 from omnigraph.storage.lance.tables import IndexInfo, IndexSpec, TableHandle
 from omnigraph.storage.maintenance.drift import refuse_drift
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.storage.protocol.forks import owned_refs
-from omnigraph.storage.protocol.writeset import BuildIndexes, TableWrite, WriteSet
 
 _LOG = logging.getLogger("omnigraph")
 

@@ -23,6 +23,8 @@ from omnigraph.errors import BadRequest, OmnigraphError, RecoveryRequired, Retry
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import pause
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import ManifestDelta, WriteSet
 from omnigraph.storage.lance import compact
 from omnigraph.storage.lance.tables import IndexSpec, TableHandle
 from omnigraph.storage.maintenance.drift import drift_of
@@ -30,12 +32,10 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import fence, recovery
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
 from omnigraph.storage.protocol.pause import paused_writers
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.storage.protocol.recovery import version_row
-from omnigraph.storage.protocol.writeset import ManifestDelta, WriteSet
 
 MANIFEST_KEY = "__manifest"
 CONCURRENCY = "OMNIGRAPH_MAINTENANCE_CONCURRENCY"

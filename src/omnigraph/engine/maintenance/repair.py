@@ -9,16 +9,16 @@ from omnigraph.engine.maintenance.optimize import in_parallel
 from omnigraph.engine.views.core import Core
 from omnigraph.errors import BadRequest, OmnigraphError, ReadSetChanged
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import ManifestDelta, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.maintenance.drift import drift_of, newest_of
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.storage.protocol.recovery import version_row
-from omnigraph.storage.protocol.writeset import ManifestDelta, WriteSet
 
 Classification = Literal["no_drift", "verified_maintenance", "suspicious", "unverifiable"]
 Action = Literal["no_op", "preview", "healed", "refused", "forced"]

@@ -20,20 +20,20 @@ from omnigraph.engine.write.validate import find_violations
 from omnigraph.errors import BadRequest, BranchNotFound, MergeConflict, MergeConflicts, OmnigraphError, ReadSetChanged
 from omnigraph.policy.actions import Action
 from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.branches.branches import delete_branch
+from omnigraph.storage.branches.forks import owned_refs
+from omnigraph.storage.intent.capture import Txn, capture
+from omnigraph.storage.intent.control import await_cleanup, refuse_beside_cleanup
+from omnigraph.storage.intent.sidecar import Token
+from omnigraph.storage.intent.writeset import Delete, ManifestDelta, Patch, Step, TableWrite, Upsert, WriteSet
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
 from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.attempt import Hooks
-from omnigraph.storage.protocol.branches import delete_branch
 from omnigraph.storage.protocol.budget import Budget
-from omnigraph.storage.protocol.capture import Txn, capture
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.storage.protocol.control import await_cleanup, refuse_beside_cleanup
-from omnigraph.storage.protocol.forks import owned_refs
-from omnigraph.storage.protocol.sidecar import Token
-from omnigraph.storage.protocol.writeset import Delete, ManifestDelta, Patch, Step, TableWrite, Upsert, WriteSet
 
 # One staged transaction holds this many rows at most, so that staging a large merge needs bounded memory.
 CHUNK_ROWS = 262_144

@@ -17,12 +17,12 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.pairs import changed_pairs, require_comparable
 from omnigraph.engine.views.time_travel import find_commit, state_at_commit
 from omnigraph.errors import ChangeSchemaBoundary, CommitHasNoParent, MergeConflict, MergeConflicts
+from omnigraph.storage.intent.capture import Txn, capture
+from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.protocol.budget import Budget
-from omnigraph.storage.protocol.capture import Txn, capture
 from omnigraph.storage.protocol.commit import commit as run_commit
-from omnigraph.storage.protocol.writeset import TableWrite, WriteSet
 
 ReplayKind = Literal["revert", "cherry_pick"]
 

@@ -20,17 +20,19 @@ from omnigraph.errors import BadRequest, Conflict, OmnigraphError, ReadSetChange
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches import private_branches
+from omnigraph.storage.branches.branches import list_branches
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.control import hold_control
+from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.manifest import manifest, schema_files
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.schema_archive import keep_schema
 from omnigraph.storage.manifest.schema_files import SchemaContract
-from omnigraph.storage.protocol import private_branches, schema_recovery, sidecar
+from omnigraph.storage.protocol import schema_recovery
 from omnigraph.storage.protocol.attempt import Hooks
-from omnigraph.storage.protocol.branches import list_branches
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import Committed, commit
-from omnigraph.storage.protocol.control import hold_control
-from omnigraph.storage.protocol.writeset import WriteSet
 
 _ROUNDS = 3
 

@@ -10,6 +10,7 @@ from omnigraph.compiler.catalog.steps import DropProperty, DropType
 from omnigraph.engine.views.core import Core
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage.base.layout import Address
+from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import existing_versions, reclaim_versions
 from omnigraph.storage.lance.tables import Landed, TableHandle
@@ -17,7 +18,6 @@ from omnigraph.storage.lance.transaction_log import BRANCH, EFFECT, MAINTAIN, OP
 from omnigraph.storage.maintenance.retention import Needs, needs_of
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.protocol.commit import Committed
-from omnigraph.storage.protocol.control import Control, hold_control
 
 _log = logging.getLogger(__name__)
 

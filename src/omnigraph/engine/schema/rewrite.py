@@ -9,8 +9,8 @@ import pyarrow as pa
 from omnigraph.engine.intake.records import default_scalar
 from omnigraph.engine.values.arrow import TableType, row_schema, stored_schema, to_stored
 from omnigraph.engine.views.view import View
+from omnigraph.storage.intent.writeset import OverwriteFragments
 from omnigraph.storage.lance.tables import TableHandle, write_fragments
-from omnigraph.storage.protocol.writeset import OverwriteFragments
 
 _BATCH_ROWS = 8_192
 _BLOB_BATCH_ROWS = 64

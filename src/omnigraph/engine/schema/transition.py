@@ -10,10 +10,8 @@ from omnigraph.engine.values.arrow import TableType, stored_schema, table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.view import View
 from omnigraph.storage.base.layout import table_location
-from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow
-from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
-from omnigraph.storage.protocol.capture import Txn
-from omnigraph.storage.protocol.writeset import (
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import (
     Create,
     ManifestDelta,
     Rename,
@@ -23,6 +21,8 @@ from omnigraph.storage.protocol.writeset import (
     TableWrite,
     WriteSet,
 )
+from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow
+from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
 
 
 def schema_write_set(core: Core, txn: Txn, old: Accepted, new: Accepted, *, actor: str | None) -> WriteSet:

@@ -16,10 +16,10 @@ from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.policy.gate import require_allowed
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.protocol.budget import Budget
-from omnigraph.storage.protocol.capture import Txn
 
 
 @dataclass(slots=True)

@@ -10,12 +10,12 @@ from omnigraph.compiler.catalog.accepted import Accepted, decode_accepted, draft
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.errors import Conflict, Corrupt, NotFound, RecoveryRequired
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent import sidecar
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import SchemaRow
 from omnigraph.storage.manifest.schema_archive import find_schema
 from omnigraph.storage.manifest.schema_files import SchemaContract, SchemaHashes, resolve_schema
-from omnigraph.storage.protocol import sidecar
 
 _READ_ATTEMPTS = 8
 

@@ -22,11 +22,11 @@ from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
 from omnigraph.ids import is_ulid
 from omnigraph.storage.base.layout import normalize_branch
+from omnigraph.storage.branches.branches import list_branches, readable_branches
+from omnigraph.storage.branches.names import HEAD, branch_name
+from omnigraph.storage.branches.tags import find_tag
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
-from omnigraph.storage.protocol.branches import list_branches, readable_branches
-from omnigraph.storage.protocol.names import HEAD, branch_name
-from omnigraph.storage.protocol.tags import find_tag
 
 _BACK = "~"
 _MAX_DIGITS = 18  # more steps than any history has

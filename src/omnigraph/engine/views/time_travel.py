@@ -10,10 +10,10 @@ from omnigraph.engine.views.core import Core
 from omnigraph.errors import AmbiguousCommit, BadRequest, BranchNotFound, CommitNotFound, NotFound
 from omnigraph.ids import may_begin_ulid
 from omnigraph.storage.base.layout import normalize_branch
+from omnigraph.storage.branches.branches import list_branches
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.commits import GraphCommit, Lineage
 from omnigraph.storage.manifest.manifest import ManifestState
-from omnigraph.storage.protocol.branches import list_branches
 
 SHORTEST_BEGINNING = 6
 

@@ -18,11 +18,11 @@ from omnigraph.engine.write.load_rows import LoadCounts, prepare_load
 from omnigraph.engine.write.reads import Reads
 from omnigraph.errors import Conflict
 from omnigraph.storage.base.layout import normalize_branch
-from omnigraph.storage.protocol.branches import create_branch, list_branches
+from omnigraph.storage.branches.branches import create_branch, list_branches
+from omnigraph.storage.intent.capture import Txn, capture
+from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.protocol.budget import Budget
-from omnigraph.storage.protocol.capture import Txn, capture
 from omnigraph.storage.protocol.commit import Committed, Prepare, commit
-from omnigraph.storage.protocol.writeset import WriteSet
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder

@@ -13,7 +13,7 @@ from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.write.change_set import CommittedView, TableChange
 from omnigraph.engine.write.reads import Reads
 from omnigraph.engine.write.validate import validate
-from omnigraph.storage.protocol.writeset import Overwrite, Step, StrictInsert, TableWrite, Upsert, WriteSet
+from omnigraph.storage.intent.writeset import Overwrite, Step, StrictInsert, TableWrite, Upsert, WriteSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.reads import Reads
 from omnigraph.engine.write.statements import Effects, Request, execute
 from omnigraph.engine.write.validate import validate
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.protocol.budget import Budget
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.storage.protocol.writeset import TableWrite, WriteSet
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder

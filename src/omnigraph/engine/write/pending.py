@@ -23,8 +23,8 @@ from omnigraph.engine.views.view import View
 from omnigraph.engine.write.change_set import EdgeColumn, TableChange
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.reads import Reads
+from omnigraph.storage.intent.writeset import Delete, KnownUpdate, Step, StrictInsert, Upsert
 from omnigraph.storage.protocol.table_steps import last_per_id
-from omnigraph.storage.protocol.writeset import Delete, KnownUpdate, Step, StrictInsert, Upsert
 
 Origin: TypeAlias = Literal["fresh", "keyed", "existing"]
 """Where pending rows come from: inserts under a new id, inserts by key (which may exist), rows read before."""

@@ -18,7 +18,7 @@ from omnigraph.compiler.ir.ops import ForEach
 from omnigraph.engine.intake.identity import canonical_text
 from omnigraph.engine.values.arrow import TableType, arrow_type, table_types
 from omnigraph.engine.values.predicate import Bindings, fixed
-from omnigraph.storage.protocol.writeset import Footprint
+from omnigraph.storage.intent.writeset import Footprint
 
 # More ids than this are not worth comparing: the table counts as read.
 _MOST_IDS = 16_384

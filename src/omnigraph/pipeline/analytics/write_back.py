@@ -19,10 +19,10 @@ from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.load_rows import prepare_load
 from omnigraph.engine.write.validate import validate
 from omnigraph.errors import BadRequest, NotFound
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import Overwrite, TableWrite, Upsert, WriteSet
 from omnigraph.storage.manifest.commits import GraphCommit
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.storage.protocol.writeset import Overwrite, TableWrite, Upsert, WriteSet
 
 _EDGE = "edge:"
 

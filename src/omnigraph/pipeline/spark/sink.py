@@ -19,8 +19,8 @@ from omnigraph.errors import BadRequest
 from omnigraph.ids import now_micros
 from omnigraph.pipeline.runners import open_graph
 from omnigraph.storage.base import failpoints
-from omnigraph.storage.protocol import tags
-from omnigraph.storage.protocol.tags import Tag
+from omnigraph.storage.branches import tags
+from omnigraph.storage.branches.tags import Tag
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

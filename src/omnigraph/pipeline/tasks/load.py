@@ -21,11 +21,11 @@ from omnigraph.pipeline.tasks.refusal import raise_refusals, set_refusals
 from omnigraph.pipeline.tasks.replace import Arranged, arrange
 from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Staging, Tuning
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
 from omnigraph.storage.maintenance.load_claims import claimed, discard_abandoned, require_part
 from omnigraph.storage.protocol.attempt import Hooks
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.storage.protocol.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
 
 _IDENTITY: tuple[Phase, ...] = ("ids", "unique")
 _EDGES: tuple[Phase, ...] = ("endpoints", "dangling", "cardinality")

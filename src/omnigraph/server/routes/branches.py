@@ -11,7 +11,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.models import BranchCreateRequest, BranchMergeRequest
-from omnigraph.storage.protocol.names import new_name
+from omnigraph.storage.branches.names import new_name
 
 # What a branch operation counts for in admission: it moves no data.
 _ESTIMATE = 256

@@ -5,12 +5,12 @@ from __future__ import annotations
 from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, OmnigraphError
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import list_branches
+from omnigraph.storage.branches.tags import list_tags
+from omnigraph.storage.intent.capture import control_is_held
 from omnigraph.storage.lance.version_files import has_version_file
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.snapshot import Snapshot, TableEntry
-from omnigraph.storage.protocol.branches import list_branches
-from omnigraph.storage.protocol.capture import control_is_held
-from omnigraph.storage.protocol.tags import list_tags
 
 
 def explain_missing(store: Store, entry: TableEntry, error: OmnigraphError) -> OmnigraphError:

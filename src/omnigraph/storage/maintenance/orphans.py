@@ -7,11 +7,11 @@ import re
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import readable_branches
+from omnigraph.storage.branches.retire import forget_refs, reclaim
+from omnigraph.storage.intent.control import Control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol.branches import readable_branches
-from omnigraph.storage.protocol.control import Control
-from omnigraph.storage.protocol.retire import forget_refs, reclaim
 
 _SUFFIX = re.compile(r"--\d+\Z")
 

@@ -12,6 +12,8 @@ from typing import TypeAlias
 from omnigraph.errors import BranchNotFound, Conflict, OmnigraphError
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches import tags
+from omnigraph.storage.branches.branches import readable_branches
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import existing_versions
 from omnigraph.storage.lance.version_files import has_version_file
@@ -21,8 +23,6 @@ from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.schema_archive import kept_schemas
 from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.manifest.trimmed import schema_boundaries
-from omnigraph.storage.protocol import tags
-from omnigraph.storage.protocol.branches import readable_branches
 
 Lineage: TypeAlias = tuple[str, str | None]
 """The location of a dataset and the ref, None for the main lineage."""

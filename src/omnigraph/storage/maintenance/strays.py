@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.parts import discard_load, load_directory
 from omnigraph.storage.lance.reclaim import existing_versions
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import sidecar
 
 
 def discard_with_strays(store: Store, load_id: str) -> bool:

@@ -18,21 +18,22 @@ from omnigraph.storage.base import lease
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.lease import Heartbeat
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.forks import create_fork
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import Txn, require_token
+from omnigraph.storage.intent.publication import Published
+from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.intent.writeset import Create, WriteSet, touched_ids
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.storage.protocol import fence, fold, recovery, sidecar, tickets
-from omnigraph.storage.protocol.capture import Txn, require_token
+from omnigraph.storage.protocol import fence, fold, recovery, tickets
 from omnigraph.storage.protocol.drafts import Drafts
 from omnigraph.storage.protocol.fence import Abort
-from omnigraph.storage.protocol.forks import create_fork
 from omnigraph.storage.protocol.plan import PlannedTable, Planner, owned
-from omnigraph.storage.protocol.publication import Published
 from omnigraph.storage.protocol.publish import publish
-from omnigraph.storage.protocol.sidecar import Sidecar
 from omnigraph.storage.protocol.table_steps import plant, stage_step
-from omnigraph.storage.protocol.writeset import Create, WriteSet, touched_ids
 
 _log = logging.getLogger(__name__)
 

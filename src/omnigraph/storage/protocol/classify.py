@@ -8,10 +8,10 @@ from typing import Literal
 from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.sidecar import Sidecar, TablePlan
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.protocol import fence
-from omnigraph.storage.protocol.sidecar import Sidecar, TablePlan
 
 Movement = Literal[
     "NoMovement", "RolledPastExpected", "IncompletePhaseB", "UnexpectedAtP1", "UnexpectedMultistep"

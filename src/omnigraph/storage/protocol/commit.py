@@ -27,17 +27,17 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.capture import Txn, capture, require_token, token_of
+from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.lance.refs import Identifier
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState, load, refresh
 from omnigraph.storage.protocol.attempt import Attempt, Hooks
 from omnigraph.storage.protocol.budget import Budget
-from omnigraph.storage.protocol.capture import Txn, capture, require_token, token_of
 from omnigraph.storage.protocol.drafts import Drafts, draw_up
 from omnigraph.storage.protocol.movement import change_behind
 from omnigraph.storage.protocol.rebase import Interference, interference
 from omnigraph.storage.protocol.tickets import Interest, Place, heal, queued
-from omnigraph.storage.protocol.writeset import WriteSet
 
 Prepare = Callable[[Txn], WriteSet | None]
 """Reads from one captured state and says what to write; called again from fresh state when the head has moved."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.forks import owned_refs
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.staged import Draft
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import fence, table_steps
-from omnigraph.storage.protocol.capture import Txn
-from omnigraph.storage.protocol.forks import owned_refs
-from omnigraph.storage.protocol.writeset import TableWrite, WriteSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address, normalize_branch
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import pause
+from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import (
     BRANCH,
@@ -26,7 +27,6 @@ from omnigraph.storage.lance.tables import (
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Decision, ManifestState
 from omnigraph.storage.manifest.rows import AbortRow
-from omnigraph.storage.protocol import sidecar
 
 _SETTLE_ATTEMPTS = 64
 

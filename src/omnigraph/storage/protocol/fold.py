@@ -10,11 +10,11 @@ import logging
 from collections.abc import Iterable
 
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.publication import Published
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.compact import mark
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol.publication import Published
 from omnigraph.storage.protocol.reserve import keep_reserve
 from omnigraph.storage.protocol.trim import trim_manifest
 

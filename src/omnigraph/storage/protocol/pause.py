@@ -10,11 +10,12 @@ from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
 from omnigraph.storage.base.lease import Heartbeat
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import token_of
+from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.intent.writeset import ManifestDelta
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import sidecar, tickets
-from omnigraph.storage.protocol.capture import token_of
-from omnigraph.storage.protocol.sidecar import Sidecar
-from omnigraph.storage.protocol.writeset import ManifestDelta
+from omnigraph.storage.protocol import tickets
 
 
 @contextmanager

@@ -8,19 +8,19 @@ from omnigraph.errors import NotFound, ReadSetChanged
 from omnigraph.ids import new_ulids
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.forks import fork_ref
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.sidecar import Fork, PlannedCommit, TablePlan
+from omnigraph.storage.intent.writeset import Create, Delete, Overwrite, Step, TableWrite, WriteSet
 from omnigraph.storage.lance import row_changes, tables
 from omnigraph.storage.lance.replace_large import spread
 from omnigraph.storage.lance.tables import BRANCH, OPERATION_ID, Staged, TableHandle
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol import table_steps as steps
-from omnigraph.storage.protocol.capture import Txn
 from omnigraph.storage.protocol.classify import open_if_exists
 from omnigraph.storage.protocol.drafts import Drafts, Drawn, is_own
 from omnigraph.storage.protocol.fence import Recover
-from omnigraph.storage.protocol.forks import fork_ref
-from omnigraph.storage.protocol.sidecar import Fork, PlannedCommit, TablePlan
-from omnigraph.storage.protocol.writeset import Create, Delete, Overwrite, Step, TableWrite, WriteSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from omnigraph.errors import (
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import pause
+from omnigraph.storage.intent.capture import branch_row_of, require_token
+from omnigraph.storage.intent.publication import Publication, Published
+from omnigraph.storage.intent.writeset import Rename
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
@@ -29,9 +32,6 @@ from omnigraph.storage.manifest.rows import (
     TombstoneRow,
     VersionRow,
 )
-from omnigraph.storage.protocol.capture import branch_row_of, require_token
-from omnigraph.storage.protocol.publication import Publication, Published
-from omnigraph.storage.protocol.writeset import Rename
 
 _JITTER_SECONDS = (0.005, 0.050)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from omnigraph.errors import RecoveryRequired
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
+from omnigraph.storage.branches import private_branches
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import control_is_held
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import private_branches, sidecar
-from omnigraph.storage.protocol.capture import control_is_held
 
 
 def require_clean(store: Store, what: str) -> None:

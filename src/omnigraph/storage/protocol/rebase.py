@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.writeset import Footprint
 from omnigraph.storage.lance.tables import open_table
 from omnigraph.storage.lance.version_tree import changes_along, fresh_row_count
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.storage.protocol.writeset import Footprint
 
 # A table that was rewritten in between is not searched for rows that happen to be the same.
 _MOST_FRESH_ROWS = 16_384

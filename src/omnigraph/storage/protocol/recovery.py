@@ -20,18 +20,19 @@ from omnigraph.errors import (
 from omnigraph.ids import now_micros
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import finish_deletes
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.publication import Publication
+from omnigraph.storage.intent.sidecar import Sidecar
 from omnigraph.storage.lance.tables import TableHandle, open_table
 from omnigraph.storage.lance.version_files import version_evidence
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.storage.protocol import audit, fence, schema_recovery, sidecar
+from omnigraph.storage.protocol import audit, fence, schema_recovery
 from omnigraph.storage.protocol.audit import RecoveryKind, TableRecovery
-from omnigraph.storage.protocol.branches import finish_deletes
 from omnigraph.storage.protocol.classify import TableOutcome, classify
 from omnigraph.storage.protocol.fence import Abort
-from omnigraph.storage.protocol.publication import Publication
 from omnigraph.storage.protocol.publish import publish
-from omnigraph.storage.protocol.sidecar import Sidecar
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 _PUBLISH_ROUNDS = 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, ref_file
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent import control
+from omnigraph.storage.intent.capture import control_is_held
+from omnigraph.storage.intent.sidecar import Sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest, schema_files
-from omnigraph.storage.protocol import control
-from omnigraph.storage.protocol.capture import control_is_held
-from omnigraph.storage.protocol.sidecar import Sidecar
 
 
 def lock(store: Store) -> None:

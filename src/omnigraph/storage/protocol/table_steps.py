@@ -10,11 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, KeyConflict
 from omnigraph.storage.base.layout import Address
-from omnigraph.storage.lance import parts, row_changes, tables
-from omnigraph.storage.lance.patch import Places, numbered
-from omnigraph.storage.lance.staged import Carry, Date, Draft
-from omnigraph.storage.lance.tables import Staged, TableHandle
-from omnigraph.storage.protocol.writeset import (
+from omnigraph.storage.intent.writeset import (
     AppendFragments,
     AppendParts,
     BuildIndexes,
@@ -32,6 +28,10 @@ from omnigraph.storage.protocol.writeset import (
     StrictInsert,
     Upsert,
 )
+from omnigraph.storage.lance import parts, row_changes, tables
+from omnigraph.storage.lance.patch import Places, numbered
+from omnigraph.storage.lance.staged import Carry, Date, Draft
+from omnigraph.storage.lance.tables import Staged, TableHandle
 
 
 def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> Staged | None:

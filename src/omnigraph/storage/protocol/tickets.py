@@ -25,8 +25,10 @@ from omnigraph.storage.base.lease import Heartbeat, Lease, fresh_lease
 from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
-from omnigraph.storage.protocol import private_branches, recovery, sidecar
-from omnigraph.storage.protocol.sidecar import Sidecar
+from omnigraph.storage.branches import private_branches
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.protocol import recovery
 
 TableAddress = tuple[str, str | None]
 

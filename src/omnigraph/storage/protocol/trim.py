@@ -17,6 +17,7 @@ from bisect import bisect_left
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclaim_versions
 from omnigraph.storage.lance.tables import Landed, TableHandle
@@ -24,7 +25,6 @@ from omnigraph.storage.lance.version_files import LONG_COMMIT_SECONDS, version_m
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.trimmed import schema_boundaries
-from omnigraph.storage.protocol import sidecar
 
 # A commit that takes half of it looks again whether it was published (`tables.merge_rows`).
 _AT_WORK_SECONDS = 2 * LONG_COMMIT_SECONDS

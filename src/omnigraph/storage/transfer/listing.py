@@ -22,9 +22,9 @@ from omnigraph.storage.base.layout import (
     SCHEMA_LOCK_REF,
 )
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import list_branches
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded
-from omnigraph.storage.protocol.branches import list_branches
 
 CLONE_RECORD = "__clone.json"
 _SKIPPED = (f"{RECOVERY_DIR}/", f"{LOADS_DIR}/", f"{DERIVED_DIR}/")

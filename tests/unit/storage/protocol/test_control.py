@@ -11,11 +11,11 @@ import pytest
 from omnigraph.errors import ReadSetChanged
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import create_branch, list_branches
+from omnigraph.storage.branches.retire import is_sealed, seal
+from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance.tables import Landed
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol.branches import create_branch, list_branches
-from omnigraph.storage.protocol.control import Control, hold_control
-from omnigraph.storage.protocol.retire import is_sealed, seal
 from omnigraph.testing.tiny import create_tiny
 
 

@@ -10,7 +10,7 @@ from omnigraph.cli.input.consent import echo
 from omnigraph.cli.terminal import output
 
 if TYPE_CHECKING:
-    from omnigraph.storage.protocol.tags import Tag
+    from omnigraph.storage.branches.tags import Tag
 
 
 def create(call: Call) -> None:

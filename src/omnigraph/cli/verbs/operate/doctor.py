@@ -110,7 +110,7 @@ def _graph_findings(call: Call) -> Iterator[Finding]:
 
 def _storage_findings(target: Target, graph: Graph) -> Iterator[Finding]:
     from omnigraph.storage.base.store import store_for
-    from omnigraph.storage.protocol import sidecar
+    from omnigraph.storage.intent import sidecar
 
     store = store_for(target.uri)
     unresolved = 0

@@ -35,9 +35,7 @@ def frame_leaf(run: Run, frame: Frame) -> Leaf:
             case ir.Score():
                 return pa.array(frame.score, pa.float64())
             case ir.TextMatch():
-                from omnigraph.engine.read.search.text_predicates import (
-                    text_matches,  # a traversal is answered without the search code
-                )
+                from omnigraph.engine.read.search.text_predicates import text_matches
 
                 return _piecewise(run, frame, expr, lambda part: text_matches(run, part, expr), pa.scalar(value=False))
             case ir.Nearest():

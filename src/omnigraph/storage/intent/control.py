@@ -13,11 +13,11 @@ from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
+from omnigraph.storage.intent.capture import control_is_held
 from omnigraph.storage.lance.tables import Landed, Refused, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded
 from omnigraph.storage.manifest.rows import ControlHolder, ControlKind, ControlRow
-from omnigraph.storage.protocol.capture import control_is_held
 
 _SAFE_MARGIN_MS = 60_000
 

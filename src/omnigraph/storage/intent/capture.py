@@ -10,12 +10,12 @@ from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.lease import Lease, held
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
+from omnigraph.storage.intent.sidecar import Token
 from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
 from omnigraph.storage.manifest.rows import BranchRow, ControlHolder
 from omnigraph.storage.manifest.snapshot import Snapshot
-from omnigraph.storage.protocol.sidecar import Token
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, ref_file
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.forks import owned_refs
+from omnigraph.storage.intent.capture import branch_row_of
+from omnigraph.storage.intent.control import Control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import Identifier
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
 from omnigraph.storage.manifest.rows import HeadRow, ManifestRow, Seal
-from omnigraph.storage.protocol.capture import branch_row_of
-from omnigraph.storage.protocol.control import Control
-from omnigraph.storage.protocol.forks import owned_refs
 
 _ATTEMPTS = 32
 

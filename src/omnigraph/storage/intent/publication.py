@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.storage.intent.sidecar import Token
+from omnigraph.storage.intent.writeset import ManifestDelta
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.storage.protocol.sidecar import Token
-from omnigraph.storage.protocol.writeset import ManifestDelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from omnigraph.errors import Corrupt, ReadSetChanged, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.sidecar import TablePlan
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.lance.tables import Ref, TableHandle
-from omnigraph.storage.protocol.sidecar import TablePlan
 
 _MAX_SUFFIX = 10_000
 

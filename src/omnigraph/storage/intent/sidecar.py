@@ -16,11 +16,11 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import RECOVERY_DIR
 from omnigraph.storage.base.lease import Lease, held, is_own
 from omnigraph.storage.base.objects import Objects
+from omnigraph.storage.intent.writeset import ManifestDelta, Rename, WriterKind
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.refs import Identifier
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
 from omnigraph.storage.manifest.snapshot import TableIdentity
-from omnigraph.storage.protocol.writeset import ManifestDelta, Rename, WriterKind
 
 SCHEMA_VERSION = 10
 

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from omnigraph.errors import Conflict, Corrupt, NotFound
 from omnigraph.storage.base.layout import TAGS_DIR
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol.control import hold_control
 
 _NAME = re.compile(r"[A-Za-z0-9._/-]+")
 

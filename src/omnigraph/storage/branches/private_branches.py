@@ -20,12 +20,12 @@ from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, PRIVATE_PREFIX, RECOVERY_DIR, ref_file
 from omnigraph.storage.base.lease import Heartbeat, Lease, fresh_lease
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import capture
+from omnigraph.storage.intent.control import await_cleanup
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.protocol import sidecar
-from omnigraph.storage.protocol.capture import capture
-from omnigraph.storage.protocol.control import await_cleanup
 
 SUFFIX = ".transaction"
 

@@ -9,19 +9,19 @@ from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, PRIVATE_PREFIX, SCHEMA_LOCK_REF, is_public
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.forks import owned_refs
+from omnigraph.storage.branches.names import branch_name, new_name
+from omnigraph.storage.branches.retire import forget_refs, is_sealed, keep, reclaim, seal
+from omnigraph.storage.branches.tags import find_tag, list_tags
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.capture import control_is_held
+from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import Identifier, Ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded
 from omnigraph.storage.manifest.rows import BranchRow
-from omnigraph.storage.protocol import sidecar
-from omnigraph.storage.protocol.capture import control_is_held
-from omnigraph.storage.protocol.control import Control, hold_control
-from omnigraph.storage.protocol.forks import owned_refs
-from omnigraph.storage.protocol.names import branch_name, new_name
-from omnigraph.storage.protocol.retire import forget_refs, is_sealed, keep, reclaim, seal
-from omnigraph.storage.protocol.tags import find_tag, list_tags
 
 _REGISTER_ATTEMPTS = 8
 
