@@ -115,11 +115,11 @@ class Generator:
 
     def _plain(self, scope: Scope) -> Clause:
         choice = self.rng.random()
-        if choice < 0.45 and scope.cost < 5 and scope.nodes():
+        if choice < 0.5 and scope.cost < 5 and scope.nodes():
             return self._step(scope, anchored=True)
-        if choice < 0.55 and scope.cost < 3:
+        if choice < 0.65 and scope.cost < 3:
             return self._bind(scope)
-        if choice < 0.62 and scope.nodes():
+        if choice < 0.7 and scope.nodes():
             name = self.rng.choice(scope.nodes())
             what = scope.variables[name]
             return Bind(name, Var("node", what.types, what.interface), self._inline(what), new=False)

@@ -260,19 +260,15 @@ def _whole_and_fraction(op: str, whole: str, fraction: str) -> str:
     """An integer and a double without rounding either: the integer meets the floor or the ceiling."""
     number, double = f"CAST({whole} AS HUGEINT)", f"CAST({fraction} AS DOUBLE)"
     floor, ceiling = f"CAST(floor({double}) AS HUGEINT)", f"CAST(ceil({double}) AS HUGEINT)"
-    match op:
-        case "=":
-            return f"({number} = {floor} AND {double} = floor({double}))"
-        case "!=":
-            return f"({number} <> {floor} OR {double} <> floor({double}))"
-        case "<":
-            return f"({number} < {ceiling})"
-        case ">=":
-            return f"({number} >= {ceiling})"
-        case "<=":
-            return f"({number} <= {floor})"
-        case _:
-            return f"({number} > {floor})"
+    tests = {
+        "=": f"{number} = {floor} AND {double} = floor({double})",
+        "!=": f"{number} <> {floor} OR {double} <> floor({double})",
+        "<": f"{number} < {ceiling}",
+        ">=": f"{number} >= {ceiling}",
+        "<=": f"{number} <= {floor}",
+        ">": f"{number} > {floor}",
+    }
+    return f"CASE WHEN {whole} IS NULL OR {fraction} IS NULL THEN NULL ELSE {tests[op]} END"
 
 
 def _kind(value: Value) -> str:

@@ -111,7 +111,7 @@ def _rows(rng: Random) -> dict[str, list[dict[str, Any]]]:
         rows[kind] = [{"id": name, "k": name, **_values(rng, kind)} for name in names[kind]]
         rng.shuffle(rows[kind])
     for kind, (source, target) in EDGES.items():
-        count = rng.randint(0, 9) if names[source] and names[target] else 0
+        count = rng.choice([0, 3, 6, 9, 12]) if names[source] and names[target] else 0
         rows[kind] = [
             {"id": f"{kind[0]}{rng.randint(0, 9)}{at}", "src": rng.choice(names[source]), "dst": rng.choice(names[target]),
              **_values(rng, kind)}
