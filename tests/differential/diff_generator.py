@@ -106,11 +106,12 @@ class Generator:
     def _optional(self, scope: Scope, depth: int) -> Block | None:
         inner = scope.inner()
         clauses = self._list(inner, depth - 1, top=False)
-        binds = dict(inner.own.items())
+        binds = dict(inner.own)
         if not binds:
             return None
         for name, what in binds.items():
-            scope.variables[name] = Var(what.kind, what.types, what.interface, optional=True)
+            # What a block inside the block binds is bound by both.
+            scope.variables[name] = scope.own[name] = Var(what.kind, what.types, what.interface, optional=True)
         return Block("optional", clauses, binds)
 
     def _plain(self, scope: Scope) -> Clause:
