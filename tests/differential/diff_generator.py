@@ -170,14 +170,22 @@ class Generator:
         hops = self._hops() if rng.random() < 0.35 else None
         undirected = edges == ["Knows"] and rng.random() < 0.25
         types = [None if name is None else scope.variables[name].types for name in (left, right)]
-        chained = len(edges) > 1 and hops not in (None, (1, 1))
+        path = rng.random() < 0.15
+        chained = len(edges) > 1 and (path if hops is None else hops != (1, 1))
         ways = _oriented(edges, types[0], types[1], chained=chained)
         if ways is None:
             return None
-        return self._finished(scope, (left, right), ways, hops, undirected=undirected)
+        return self._finished(scope, (left, right), ways, hops, undirected=undirected, path=path)
 
     def _finished(
-        self, scope: Scope, ends: tuple[str | None, str | None], ways: tuple[Way, ...], hops: Any, *, undirected: bool
+        self,
+        scope: Scope,
+        ends: tuple[str | None, str | None],
+        ways: tuple[Way, ...],
+        hops: Any,
+        *,
+        undirected: bool,
+        path: bool,
     ) -> Step:
         rng = self.rng
         introduces, named = [], []
@@ -185,7 +193,8 @@ class Generator:
             if end is None:
                 what = Var("node", tuple(sorted(reached)))
                 hidden = (
-                    rng.random() < 0.15
+                    not path
+                    and rng.random() < 0.15
                     and (ends != (None, None) or bool(named))
                     and not any(name.startswith("hidden") for name in named)
                 )
@@ -194,11 +203,12 @@ class Generator:
                 introduces.append(end)
             named.append(end)
         edge_var = path_var = None
-        if hops in (None, (1, 1)) and rng.random() < 0.3 and scope.cost < 5:
+        named_ends = not any(name.startswith("hidden") for name in named)
+        if path and named_ends:
+            path_var = scope.bind(scope.names.pop(), Var("path"))
+        elif hops in (None, (1, 1)) and rng.random() < 0.3 and scope.cost < 5:
             edge_var = scope.bind(scope.names.pop(), Var("edge", tuple(sorted(way.edge for way in ways))))
             hops = None
-        elif rng.random() < 0.2 and not any(name.startswith("hidden") for name in named):
-            path_var = scope.bind(scope.names.pop(), Var("path"))
         return Step(named[0], named[1], ways, undirected, hops, edge_var, path_var, tuple(introduces))
 
     def _hops(self) -> tuple[int, int | None]:
@@ -334,6 +344,8 @@ def _alone(edge: str, left: Any, right: Any) -> Way | None:
 
 def _chained(edge: str, left: Any, right: Any) -> Way:
     """As it would be alone, from the ends that are bound; one that touches neither keeps its own direction."""
+    if left is not None and right is not None and (alone := _alone(edge, left, right)) is not None:
+        return alone
     source, target = EDGES[edge]
     forward, against = Way(edge, source, target, False), Way(edge, target, source, True)
     for types, fits, turned in ((left, source, target), (right, target, source)):

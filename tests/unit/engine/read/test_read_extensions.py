@@ -411,6 +411,16 @@ def test_a_union_behaves_like_one_type(places: og.Graph, body: str, expected: li
     assert rows(places, body) == expected
 
 
+@pytest.mark.parametrize("hops", ["", "{1,2}", "{1,}"])
+def test_an_alternative_between_bound_ends_goes_where_it_would_go_alone(places: og.Graph, hops: str) -> None:
+    def pairs(edge: str) -> list[tuple[Any, ...]]:
+        return rows(places, f"match {{ $x: Place $p: Peak $x {edge}{hops} $p }} return {{ $x.id, $x.height, $p.name }}")
+
+    # Peaks see lakes: with a peak on the right it is walked against its direction, also beside another edge.
+    assert sorted(pairs("sees|feeds"), key=str) == sorted([*pairs("sees"), *pairs("feeds")], key=str)
+    assert ("l", 1500, "a") in pairs("sees|feeds")
+
+
 @pytest.mark.parametrize("direction", ["", " desc"])
 def test_groups_of_a_union_break_ties_by_the_node_then_by_its_type(places: og.Graph, direction: str) -> None:
     returned = f"{{ $x as place, $x.height as height, count(*) as n }} order {{ n{direction} }} limit 4"

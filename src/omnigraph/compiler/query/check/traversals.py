@@ -146,6 +146,11 @@ def _orient(step: ast.Traversal, edges: tuple[EdgeType, ...], scope: Scope, *, c
 
 def _chained_way(edge: EdgeType, left: tuple[str, ...] | None, right: tuple[str, ...] | None) -> Way:
     forward, against = Way(edge.name, edge.from_type, edge.to_type), Way(edge.name, edge.to_type, edge.from_type, True)
+    # Alone, an edge between two bound ends takes the direction that fits both of them.
+    if left is not None and right is not None:
+        for way in (forward, against):
+            if way.from_type in left and way.to_type in right:
+                return way
     for types, fits, fits_turned in ((left, edge.from_type, edge.to_type), (right, edge.to_type, edge.from_type)):
         if types is not None and fits in types:
             return forward
