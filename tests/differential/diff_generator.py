@@ -87,7 +87,7 @@ class Generator:
                 blocks.append(Block("not", clauses, dict(inner.own)))
             elif (block := self._optional(scope, depth)) is not None:
                 blocks.append(block)
-                if self.rng.random() < 0.5:
+                if self.rng.random() < 0.35:
                     late.append(Where(self.condition(scope, only=set(block.binds))))
         return self._interleaved(plain, blocks, late)
 
@@ -116,11 +116,11 @@ class Generator:
 
     def _plain(self, scope: Scope) -> Clause:
         choice = self.rng.random()
-        if choice < 0.5 and scope.cost < 5 and scope.nodes():
+        if choice < 0.52 and scope.cost < 5 and scope.nodes():
             return self._step(scope, anchored=True)
         if choice < 0.65 and scope.cost < 3:
             return self._bind(scope)
-        if choice < 0.7 and scope.nodes():
+        if choice < 0.75 and scope.nodes():
             name = self.rng.choice(scope.nodes())
             what = scope.variables[name]
             return Bind(name, Var("node", what.types, what.interface), self._inline(what), new=False)
@@ -141,7 +141,7 @@ class Generator:
         return Bind(scope.bind(scope.names.pop(), what), what, self._inline(what))
 
     def _inline(self, what: Var) -> tuple[tuple[str, Lit, str], ...]:
-        if self.rng.random() < 0.7:
+        if self.rng.random() < 0.85:
             return ()
         options = {
             name: family

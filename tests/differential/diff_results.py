@@ -29,9 +29,9 @@ class Results:
         if rank is not None:
             # A distance takes no name beside it, and both kinds take further keys.
             order = [Key(rank), *(key for key in order[:1] if not isinstance(key.expr, str))]
-            limit = rng.choice([0, 1, 2, 3, 5, 8])
+            limit = rng.choice([0, 1, 2, 3, 3, 5, 8, 8, 13])
         elif rng.random() < 0.35:
-            limit = rng.choice([0, 1, 2, 3, 5, 8])
+            limit = rng.choice([0, 1, 2, 3, 3, 5, 8, 8, 13])
         offset = rng.randint(0, 3) if limit is not None and rng.random() < 0.4 else None
         having = self._having(columns)
         distinct = not grouped and rng.random() < 0.25
@@ -83,7 +83,7 @@ class Results:
         return Aggregate("count", None) if arg is None else Aggregate(function, arg, distinct)
 
     def _having(self, columns: list[Column]) -> tuple[Having, ...]:
-        if self.rng.random() > 0.2:
+        if self.rng.random() > 0.14:
             return ()
         column = self.rng.choice(columns)
         counts = isinstance(column.expr, Aggregate) and column.expr.function == "count"

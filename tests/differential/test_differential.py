@@ -54,9 +54,9 @@ def test_every_query_gives_the_rows_that_duckdb_gives(batch: int, tmp_path: Path
         world.db.close()
         world.graph.close()
         graphs += 1
-    # A generator that makes little sense would compare nothing.
+    # A generator that makes little sense would compare nothing; a handful of queries says nothing about it.
     assert refused < compared
-    assert nonempty > compared / 4
+    assert nonempty > compared / 4 or compared < 100
 
 
 def answer(world: World, query: Query, sql: str) -> list[dict[str, Any]]:
