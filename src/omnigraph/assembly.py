@@ -26,13 +26,13 @@ def init(
     settings: Settings = DEFAULTS,
     external_blobs: Sequence[str] | ExternalBlobPolicy = (),
 ) -> Graph:
-    """Create a graph at a path or a URI (`s3://`, `az://`, `gs://`) and open it; an existing graph is refused.
+    """Create a graph at a path or a URI (`s3://`, `az://`, `gs://`) and open it; a place that is not empty is refused.
 
     `schema` is schema text or the path of a `.pg` file. `force` accepts schema files that an interrupted
     initialization left behind. `external_blobs` is that of `open`.
     """
     policy_of(external_blobs)  # before anything is created
-    create_graph(uri, schema, force=force, settings=settings)
+    create_graph(uri, schema, force=force, settings=settings, actor=actor)
     return open(uri, actor=actor, settings=settings, external_blobs=external_blobs)
 
 

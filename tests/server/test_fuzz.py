@@ -19,7 +19,10 @@ from server_process import ServerProcess, serving
 
 pytestmark = pytest.mark.xdist_group("http-fuzz")
 
-SCHEMA = schemathesis.openapi.from_dict(without_security(document()))
+# A stream has no end to wait for, and messages of agents are a protocol of their own.
+SCHEMA = schemathesis.openapi.from_dict(without_security(document())).exclude(
+    operation_id=["cluster_streamChanges", "cluster_agent"]
+)
 CHECKS = (not_a_server_error, status_code_conformance, response_schema_conformance)
 
 

@@ -13,9 +13,6 @@ from server_process import ServerProcess
 
 pytestmark = pytest.mark.xdist_group("http")
 
-# Not part of the contract: the document itself, operations for operators, and the pushed form of the feed.
-BESIDE = {"openapi", "metrics", "cluster_streamChanges", "cluster_agent"}
-
 
 def operations(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["operationId"]: each for path in found["paths"].values() for each in path.values()}
@@ -31,9 +28,40 @@ def test_every_route_is_documented_and_nothing_else() -> None:
         for path, methods in document()["paths"].items()
         for method, each in methods.items()
     }
-    routed = {(route.method, route.path, route.name) for route in ROUTES if route.name not in BESIDE}
+    routed = {(route.method, route.path, route.name) for route in ROUTES}
     assert documented == routed
     assert len({name for _, _, name in documented}) == len(documented)
+
+
+def test_routes_that_ask_for_no_token_are_documented_so() -> None:
+    """Routes compared with the document, so that neither can change alone (issue 13, 13)."""
+    free = {route.name for route in ROUTES if not route.authenticated}
+    documented = operations(document())
+    assert {name for name, each in documented.items() if each.get("security") != [{"bearer_token": []}]} == free
+
+
+def test_every_integer_has_a_format() -> None:
+    def integers(shape: Any) -> list[Any]:
+        if isinstance(shape, list):
+            return [found for each in shape for found in integers(each)]
+        if not isinstance(shape, dict):
+            return []
+        kind = shape.get("type")
+        own = [shape] if kind == "integer" or (isinstance(kind, list) and "integer" in kind) else []
+        return own + [found for each in shape.values() for found in integers(each)]
+
+    found = integers(document())
+    assert len(found) > 20
+    assert [each for each in found if each.get("format") not in ("int32", "int64")] == []
+
+
+def test_liveness_sends_what_the_document_declares(open_server: ServerProcess) -> None:
+    declared = document()["components"]["schemas"]["HealthOutput"]
+    with open_server.client() as client:
+        sent = client.get("/healthz").json()
+    assert sent.keys() == declared["properties"].keys() == set(declared["required"])
+    kinds = {"string": str, "integer": int}
+    assert all(type(sent[name]) is kinds[shape["type"]] for name, shape in declared["properties"].items())
 
 
 def test_every_reference_leads_somewhere() -> None:
@@ -55,7 +83,7 @@ def test_the_document_asks_for_tokens_exactly_where_the_server_does(
     guarded = guarded_server.get("/openapi.json").json()
     assert guarded["components"]["securitySchemes"] == {"bearer_token": {"type": "http", "scheme": "bearer"}}
     asking = {name for name, each in operations(guarded).items() if each.get("security") == [{"bearer_token": []}]}
-    assert asking == operations(guarded).keys() - {"health", "ready"}
+    assert asking == operations(guarded).keys() - {"health", "ready", "openapi"}
     assert operations(guarded)["ready"]["security"] == [{"bearer_token": []}, {}]
     assert guarded["openapi"] == "3.1.0"
     assert guarded == document()

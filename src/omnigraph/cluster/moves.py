@@ -73,7 +73,7 @@ class Moves:
             return
         try:
             self._require_vacant(graph_id)
-            create_graph(sidecar.graph_uri, data.decode())
+            create_graph(sidecar.graph_uri, data.decode(), actor=self.actor)
             live = look_at(sidecar.graph_uri, desired)
         except OmnigraphError as error:
             self.session.found.error("graph_create_failed", change.resource, error.message)

@@ -100,7 +100,10 @@ def a_listing_shows_direct_files_only(objects: Objects) -> None:
         objects.write(name, "x")
     assert sorted(objects.list_dir("d")) == ["1.json", "2.json"]
     assert sorted(objects.list_tree("d")) == ["d/1.json", "d/2.json", "d/sub/3.json"]
+    assert sorted(objects.list_entries("d")) == ["1.json", "2.json", "sub"]
+    assert {"d", "e"} <= set(objects.list_entries(""))
     assert objects.list_dir("missing") == []
+    assert objects.list_entries("missing") == []
     assert objects.list_tree("missing") == []
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from omnigraph.errors import HistoricalVersionReclaimed, StorageError
+from omnigraph.errors import Conflict, HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.layout import Root, normalize_root
 from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.base.store import store_for
@@ -45,6 +45,15 @@ def test_a_graph_lives_in_a_bucket(s3_root: Root) -> None:
     publish(s3_root, [forked], branch="review/x")
     assert entry_of(s3_root, PERSON, "review/x").row_count == 3
     assert open_read_only(store, HASHES).loaded.state.snapshot.entry(PERSON).row_count == 2
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "folder/notes.txt", "nodes/people.csv"])
+def test_a_prefix_with_something_in_it_is_refused_and_left_as_it_is(s3_root: Root, name: str) -> None:
+    objects = open_objects(s3_root)
+    objects.write(name, "mine")
+    with pytest.raises(Conflict, match="is not empty"):
+        create_graph(s3_root)
+    assert objects.list_tree("") == [name]
 
 
 def test_manifest_compaction_keeps_the_lineage(s3_root: Root) -> None:

@@ -12,6 +12,7 @@ DIRECT = (
         Capability.DIRECT,
         "Create a graph from a schema",
         "data.load.init",
+        frozenset({"--as"}),
         arguments=(Argument("URI", "where to create it: a path, file://, s3://, az:// or gs://", required=True),),
         options=(
             shared.SCHEMA_FILE,

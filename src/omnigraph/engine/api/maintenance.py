@@ -35,7 +35,7 @@ class Upkeep(BranchReader):
         self._core.require_admin(self.actor)
         from omnigraph.engine.maintenance.indexes import ensure_indices
 
-        return ensure_indices(self._core, self._named(branch), runner=runner)
+        return ensure_indices(self._core, self._named(branch), runner=runner, actor=self.actor)
 
     def optimize(
         self, *, progress: Callable[[int, int], None] | None = None, runner: Runner = "auto"
@@ -49,7 +49,7 @@ class Upkeep(BranchReader):
         from omnigraph.engine.maintenance.optimize import optimize, require_main
 
         require_main(self._branch, "optimize")
-        return optimize(self._core, progress, runner)
+        return optimize(self._core, progress, runner, self.actor)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
         """Look at table versions of main that were not published; `confirm` publishes verified ones, `force` all."""

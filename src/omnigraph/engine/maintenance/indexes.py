@@ -206,6 +206,7 @@ def ensure_indices(
     extend: bool = False,
     runner: str = "auto",
     spark: SparkPlace = None,
+    actor: str | None = None,
 ) -> list[PendingIndex]:
     """Build the declared indexes that are missing, all in one commit, and say which cannot be built yet.
 
@@ -234,7 +235,7 @@ def ensure_indices(
                 # What has still to be forked is another dataset than the one that tasks would see.
                 specs = build(info, table, specs) if owned else specs
                 writes.append(TableWrite(info.table_key, (BuildIndexes(tuple(specs)),)))
-        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes))
+        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), actor_id=actor)
 
     commit(core.store, branch, prepare)
     keep_corpora(core.view(branch), only)
@@ -251,7 +252,7 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace = None) -> None:
     if not large or done.commit is None:
         return
     try:
-        ensure_indices(core, None, only=large, extend=True, spark=spark)
+        ensure_indices(core, None, only=large, extend=True, spark=spark, actor=done.actor_id)
     except OmnigraphError as error:
         _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
 

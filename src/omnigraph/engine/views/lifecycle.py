@@ -33,7 +33,9 @@ Text = str | os.PathLike[str] | Source
 """A schema or a query: its text, the path of a file, or a text that is never taken for a path."""
 
 
-def create_graph(uri: StrPath, schema: Text, *, force: bool = False, settings: Settings = DEFAULTS) -> str:
+def create_graph(
+    uri: StrPath, schema: Text, *, force: bool = False, settings: Settings = DEFAULTS, actor: str | None = None
+) -> str:
     """Create a graph with a schema (text, or the path of a file) and return the id of its first commit."""
     from omnigraph.storage.manifest.initialize import initialize  # a graph is created once and opened often
 
@@ -43,7 +45,7 @@ def create_graph(uri: StrPath, schema: Text, *, force: bool = False, settings: S
     if store.root.is_local:
         _require_directory(store.root.uri)
     with store.gates.schema.exclusive():
-        return initialize(store.root, store.objects, new_graph(accepted), force=force)
+        return initialize(store.root, store.objects, new_graph(accepted), force=force, actor_id=actor)
 
 
 def _require_directory(path: str) -> None:

@@ -213,6 +213,9 @@ _LOADED = {
 }
 
 ANSWERS: dict[str, Shape] = {
+    "AgentErrorOutput": {"anyOf": [ref("ErrorOutput"), ref("AgentMessage")]},
+    "AgentMessage": {**ANY_OBJECT, "description": "A message of the Model Context Protocol, which is JSON-RPC."},
+    "ApiDocument": {**ANY_OBJECT, "description": "An OpenAPI document."},
     "BranchCreateOutput": record("A new branch.", uri=TEXT, from_=TEXT, name=TEXT, actor_id=_NULL_TEXT),
     "BranchDeleteOutput": record("A branch that is gone.", uri=TEXT, name=TEXT, actor_id=_NULL_TEXT),
     "BranchListOutput": record("Branches by name.", branches=listed(TEXT)),
@@ -298,9 +301,7 @@ ANSWERS: dict[str, Shape] = {
     "GraphBatchLoadOutput": record("What a batch did.", (), **_LOADED),
     "GraphInfo": record("A served graph.", graph_id=TEXT, uri=TEXT),
     "GraphListResponse": record("The served graphs.", graphs=listed(ref("GraphInfo"))),
-    "HealthOutput": record(
-        "Alive.", ("source_version",), status=TEXT, version=TEXT, internal_schema_version=COUNT, source_version=TEXT
-    ),
+    "HealthOutput": record("Alive.", status=TEXT, version=TEXT, internal_schema_version=COUNT),
     "ReadyGraphs": record("How many graphs are served, and how many are left out.", served=COUNT, quarantined=COUNT),
     "ReadyOutput": record(
         "Ready for requests; the rest is for those who may list graphs.",

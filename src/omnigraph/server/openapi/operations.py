@@ -11,10 +11,13 @@ from omnigraph.server.openapi.shapes import TEXT, Shape, listed, one_of, ref
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
+EVENTS = "text/event-stream"
+PLAIN = "text/plain"
 BINARY: Shape = {"type": "string", "format": "binary"}
 
 _SENTENCES = {
     200: "Success",
+    202: "Taken note of",
     206: "A part of the value",
     302: "The value lies elsewhere",
     304: "The client has this value",
@@ -23,6 +26,7 @@ _SENTENCES = {
     403: "Policy says no",
     404: "Not found",
     405: "The method is not allowed here",
+    406: "The client accepts no form that there is",
     409: "Two things cannot both hold",
     410: "History that is needed was reclaimed",
     412: "A precondition does not hold",
@@ -55,6 +59,7 @@ class Operation:
     media: tuple[str, ...] = (JSON,)
     error: str = "ErrorOutput"
     open: bool = False  # a token is looked at and not asked for
+    public: bool = False  # a token is not even looked at
 
     def document(self) -> dict[str, Any]:
         """The operation object."""
@@ -65,7 +70,7 @@ class Operation:
         if self.body is not None:
             found["requestBody"] = _request_body(self.body)
         found["responses"] = {str(status): self._response(status) for status in (200, *sorted(self.statuses))}
-        if self.name != "health":
+        if not self.public:
             # Every route can refuse what no table lists: a malformed graph id, a body that arrives too slowly.
             found["responses"]["default"] = {"description": "Any other refusal", **self._envelope()}
             found["security"] = [{"bearer_token": []}, *([{}] if self.open else [])]
@@ -78,7 +83,7 @@ class Operation:
         said: dict[str, Any] = {"description": _SENTENCES[status]}
         if status >= 400:
             return {**said, **self._envelope()}
-        if status in (302, 304) or self.method == "head" or self.answer is None:
+        if status in (202, 302, 304) or self.method == "head" or self.answer is None:
             return said
         return {**said, "content": {kind: {"schema": _content(kind, self.answer)} for kind in self.media}}
 
@@ -116,7 +121,7 @@ def _header(name: str, *, required: bool = False) -> Shape:
 
 _BRANCH = _query("branch")
 _FILTERS = (
-    _query("limit", {"type": "integer", "minimum": 1, "maximum": 8192}),
+    _query("limit", {"type": "integer", "format": "int32", "minimum": 1, "maximum": 8192}),
     _query("kind", listed(ref("EntityKindOutput"))),
     _query("type", listed(TEXT)),
     _query("op", listed(ref("ChangeOpOutput"))),
@@ -139,8 +144,11 @@ _G = "/graphs/{graph_id}"
 
 # fmt: off
 OPERATIONS = (
-    Operation("get", "/healthz", "health", "health", "Liveness", (), "HealthOutput"),
+    Operation("get", "/healthz", "health", "health", "Liveness", (), "HealthOutput", public=True),
     Operation("get", "/readyz", "ready", "health", "Readiness", (503,), "ReadyOutput", open=True),
+    Operation("get", "/openapi.json", "openapi", "management", "This document", (), "ApiDocument", public=True),
+    Operation("get", "/metrics", "metrics", "management", "Counters for Prometheus", (401, 404), "text",
+              media=(PLAIN,)),
     Operation("get", "/graphs", "listGraphs", "management", "List served graphs", (401, 403, 405), "GraphListResponse"),
     Operation("get", f"{_G}/snapshot", "cluster_getSnapshot", "snapshots", "Show published datasets", _READS,
               "SnapshotOutput", query=(_BRANCH,)),
@@ -193,8 +201,15 @@ OPERATIONS = (
               (400, 401, 403, 404, 409, 410, 413, 500, 503), "ChangeFeedOutput",
               query=(_BRANCH, _query("cursor"), _query("start"), _query("page_token"), *_FILTERS),
               error="ChangeErrorOutput"),
+    Operation("get", f"{_G}/changes/stream", "cluster_streamChanges", "changes", "Follow the change feed",
+              (400, 401, 403, 404, 409, 410, 413, 429, 500, 503), "events",
+              query=(_BRANCH, _query("cursor"), _query("start"), _query("page_token"), *_FILTERS),
+              headers=(_header("Last-Event-ID"),), media=(EVENTS,), error="ChangeErrorOutput"),
     Operation("post", f"{_G}/changes/baseline", "cluster_captureChangeBaseline", "changes",
               "Everything a branch holds, and where its changes continue", (400, 401, 403, 404, 413, 500, 503),
               "lines", "ChangeBaselineRequest", media=(NDJSON,), error="ChangeErrorOutput"),
+    Operation("post", f"{_G}/mcp", "cluster_agent", "agents", "Speak the Model Context Protocol",
+              (202, 400, 401, 403, 404, 406, 413, 415), "AgentMessage", "AgentMessage", query=(_BRANCH,),
+              error="AgentErrorOutput"),
 )
 # fmt: on

@@ -8,7 +8,7 @@ Shape = dict[str, Any]
 
 TEXT: Shape = {"type": "string"}
 FLAG: Shape = {"type": "boolean"}
-COUNT: Shape = {"type": "integer", "minimum": 0}
+COUNT: Shape = {"type": "integer", "format": "int64", "minimum": 0}
 U64: Shape = {"type": "integer", "format": "int64", "minimum": 0}
 I64: Shape = {"type": "integer", "format": "int64"}
 ANY_OBJECT: Shape = {"type": "object", "additionalProperties": True}

@@ -27,6 +27,7 @@ SCHEMA_LOCK_REF = "__schema_apply_lock__"
 PRIVATE_PREFIX = "__transaction__"  # of the branches of transactions, which no listing shows
 
 _TABLE_DIRS = {"node": "nodes", "edge": "edges"}
+TABLE_DIRS = frozenset(_TABLE_DIRS.values())
 _LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
 
 

@@ -73,6 +73,10 @@ class Objects(Protocol):
         """Names (not paths) of the files directly inside a directory, unordered; missing directory is empty."""
         ...
 
+    def list_entries(self, name: str) -> list[str]:
+        """Names of the files and directories directly inside a directory, unordered; missing directory is empty."""
+        ...
+
     def list_tree(self, name: str) -> list[str]:
         """Root-relative names of every file below a directory, unordered; missing directory is empty."""
         ...

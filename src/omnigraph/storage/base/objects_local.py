@@ -96,10 +96,16 @@ class LocalObjects:
                     raise
 
     def list_dir(self, name: str) -> list[str]:
+        return [entry.name for entry in self._entries(name) if entry.is_file()]
+
+    def list_entries(self, name: str) -> list[str]:
+        return [entry.name for entry in self._entries(name)]
+
+    def _entries(self, name: str) -> list[os.DirEntry[str]]:
         with self._translated(name):
             try:
                 with os.scandir(self._path(name)) as entries:
-                    return [entry.name for entry in entries if entry.is_file() and not _is_temporary(entry.name)]
+                    return [entry for entry in entries if not _is_temporary(entry.name)]
             except OSError as error:
                 if error.errno in _ABSENT:
                     return []

@@ -114,11 +114,20 @@ class RemoteObjects:
                 return
 
     def list_dir(self, name: str) -> list[str]:
+        return self._listed(name)[0]
+
+    def list_entries(self, name: str) -> list[str]:
+        files, folders = self._listed(name)
+        return [*files, *folders]
+
+    def _listed(self, name: str) -> tuple[list[str], list[str]]:
+        """The names of the files and of the directories directly inside a directory."""
         with self._translated(name):
             listed = obstore.list_with_delimiter(self._store, name)
         # Some servers list an empty directory as an object of its own name; that is not a file inside it.
-        paths = (found["path"] for found in listed["objects"])
-        return [path.rpartition("/")[2] for path in paths if not name or path.startswith(f"{name}/")]
+        paths = [found["path"] for found in listed["objects"]]
+        files = [path.rpartition("/")[2] for path in paths if not name or path.startswith(f"{name}/")]
+        return files, [prefix.rstrip("/").rpartition("/")[2] for prefix in listed["common_prefixes"]]
 
     def list_tree(self, name: str) -> list[str]:
         with self._translated(name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,13 +20,13 @@ from omnigraph.errors import (
 )
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base.failpoints import hit
-from omnigraph.storage.base.layout import INIT_CLAIM, MANIFEST, Root, table_location
+from omnigraph.storage.base.layout import INIT_CLAIM, MANIFEST, TABLE_DIRS, Root, is_table_location, table_location
 from omnigraph.storage.base.objects import Objects, prove_create_if_absent
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.version_files import version_evidence
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow, VersionRow
-from omnigraph.storage.manifest.schema_files import FILES, SOURCE, state_text, verify_tables
+from omnigraph.storage.manifest.schema_files import FILES, SOURCE, STAGING, state_text, verify_tables
 from omnigraph.storage.manifest.snapshot import TableIdentity
 from omnigraph.storage.manifest.stamp import check_stamp
 
@@ -57,8 +57,14 @@ class NewGraph:
     tables: Sequence[NewTable]
 
 
-def initialize(root: Root, objects: Objects, graph: NewGraph, *, force: bool = False) -> str:
-    """Create the graph and return the id of its first commit; an existing graph is never touched.
+# What operating systems put into directories that are empty to their users.
+_EMPTY_ENOUGH = frozenset({"lost+found", ".DS_Store"})
+
+
+def initialize(
+    root: Root, objects: Objects, graph: NewGraph, *, force: bool = False, actor_id: str | None = None
+) -> str:
+    """Create the graph and return the id of its first commit; an existing graph, or anything else, is never touched.
 
     `force` accepts schema files that an earlier attempt left behind, but never an existing manifest.
     """
@@ -69,8 +75,9 @@ def initialize(root: Root, objects: Objects, graph: NewGraph, *, force: bool = F
         raise InitializationClaimed(root.uri)
     locations = _write_schema(root, objects, graph, force=force)
     genesis = new_ulid()
+    first = CommitRow(genesis, 1, None, now_micros(), actor_id=actor_id)
     try:
-        _create_datasets(root, objects, graph, locations, genesis)
+        _create_datasets(root, objects, graph, locations, first)
     except Exception as error:
         _require_ours(root, genesis, error)
     _finish(root, objects, graph)
@@ -81,6 +88,23 @@ def _preflight(root: Root, objects: Objects, *, force: bool) -> None:
     names = (MANIFEST,) if force else (MANIFEST, *FILES)
     if any(objects.exists(name) for name in names):
         raise AlreadyInitialized(root.uri)
+    foreign = sorted(_foreign(objects))
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise Conflict(
+            f"'{root.uri}' is not empty: it contains '{foreign[0]}'{more}, which no graph has; "
+            "create the graph in a new or empty directory"
+        )
+
+
+def _foreign(objects: Objects) -> Iterator[str]:
+    """What lies in the root and cannot be from an earlier attempt to create a graph there."""
+    for name in objects.list_entries(""):
+        if name in TABLE_DIRS:
+            places = (f"{name}/{inner}" for inner in objects.list_entries(name))
+            yield from (place for place in places if not is_table_location(place))
+        elif not (name.startswith("__") or name in _EMPTY_ENOUGH or name.removesuffix(STAGING) in FILES):
+            yield name
 
 
 def _write_schema(root: Root, objects: Objects, graph: NewGraph, *, force: bool) -> dict[str, str]:
@@ -127,7 +151,9 @@ def _free_locations(objects: Objects, new_tables: Sequence[NewTable]) -> dict[st
     return locations
 
 
-def _create_datasets(root: Root, objects: Objects, graph: NewGraph, locations: dict[str, str], genesis: str) -> None:
+def _create_datasets(
+    root: Root, objects: Objects, graph: NewGraph, locations: dict[str, str], first: CommitRow
+) -> None:
     rows: list[ManifestRow] = []
     for table in graph.tables:
         address = root.table(locations[table.table_key])
@@ -136,7 +162,7 @@ def _create_datasets(root: Root, objects: Objects, graph: NewGraph, locations: d
         evidence = version_evidence(objects, address, 1)
         rows.append(TableRow(table.table_key, address.location, table.identity))
         rows.append(VersionRow(table.table_key, 1, None, 0, evidence))
-    rows += [CommitRow(genesis, 1, None, now_micros()), HeadRow(None, genesis), graph.state, ControlRow()]
+    rows += [first, HeadRow(None, first.commit_id), graph.state, ControlRow()]
     _create(manifest.stage_genesis(root, rows))
     hit("init.manifest_create_ack_lost")
 

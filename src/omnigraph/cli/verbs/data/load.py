@@ -46,7 +46,8 @@ def init(call: Call) -> None:
     refuse_cluster_layout(uri)
     schema = source_file(call.value("--schema"))
     try:
-        og.init(uri, schema, force=call.given("--force")).close()
+        actor = call.text("--as") or call.config.actor
+        og.init(uri, schema, actor=actor, force=call.given("--force")).close()
     except AlreadyInitialized as error:
         if not call.given("--force"):
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.cli.address.target import read_target
+from omnigraph.cli.address.target import read_target, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.consent import echo, require_consent
 from omnigraph.cli.terminal import output
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from omnigraph.engine.maintenance.optimize import DatasetStats
     from omnigraph.engine.maintenance.repair import DatasetRepair, RepairReport
 
-# Maintenance takes no actor, so its target is resolved like a reader's.
+# Repair signs for itself and cleanup makes no commit, so their target is resolved like a reader's.
 
 
 def optimize(call: Call) -> None:
     """Compact, index, publish."""
-    target = read_target(call)
+    target = write_target(call)
     echo(call, target)
     with target.storage_writer() as graph, counting(call, "optimize", "datasets") as progress:
         stats = graph.optimize(progress=progress)

@@ -153,7 +153,7 @@ def _opened(into: str | os.PathLike[str], schema: str, actor: str | None) -> Gra
     try:
         return open_graph(into, actor=actor)
     except NotFound:
-        create_graph(into, schema)
+        create_graph(into, schema, actor=actor)
         return open_graph(into, actor=actor)
 
 
