@@ -99,8 +99,8 @@ def test_one_resolver_answers_every_verb(graph: og.Graph) -> None:
     [
         lambda graph, name: graph.branches.merge(name),
         lambda graph, name: graph.branches.merge("main", into=name, preview=True),
-        lambda graph, name: graph.commits.cherry_pick("HEAD", onto=name),
-        lambda graph, name: graph.commits.revert("HEAD", onto=name, preview=True),
+        lambda graph, name: graph.commits.cherry_pick("HEAD", branch=name),
+        lambda graph, name: graph.commits.revert("HEAD", branch=name, preview=True),
     ],
     ids=["merge", "merge-into", "cherry-pick", "revert"],
 )

@@ -160,7 +160,7 @@ def test_a_contradiction_with_the_target_is_left_for_a_person(
         ({"branch": None}, r"nightly\.checks: needs a branch"),
         ({"branch": "main"}, r"cannot be merged into itself"),
         ({"mode": "replace"}, r"nightly\.mode: unknown load mode"),
-        ({"schedule": "every night"}, r"no cron expression"),
+        ({"schedule": "every night"}, r"not a cron expression"),
         ({"runner": "dask"}, r"nightly\.runner: unknown value 'dask'"),
         ({"max_errors": -1}, r"whole number"),
         ({"notify": "me"}, r"nightly\.notify: unknown member"),

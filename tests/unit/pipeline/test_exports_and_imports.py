@@ -230,7 +230,7 @@ def test_triples_become_types_properties_and_edges(tmp_path: Path) -> None:
     assert ada == {"id": "http://x/a", "name": 'Ada "L" é', "age": 36, "nick": ["one", "two"]}
     assert {"type": "Resource", "data": {"id": "_:p"}} in found
     (tmp_path / "bad.nt").write_text("<a> <b>\n")
-    with pytest.raises(BadRequest, match="no triple: <a> <b>"):
+    with pytest.raises(BadRequest, match="not a triple: <a> <b>"):
         importers.entry.read_from("ntriples", tmp_path / "bad.nt")
 
 
