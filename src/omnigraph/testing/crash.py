@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -88,7 +88,7 @@ def _act_overtaken(store: Store) -> None:
 
 
 def _act_contradicted(store: Store) -> None:
-    """The very row is written between preparing and the turn: the write is prepared again."""
+    """The same row is written between preparing and the turn: the write is prepared again."""
     commit(store, None, _overtaking(store, VICTIM))
 
 
@@ -158,7 +158,7 @@ _WRITE_POINTS: tuple[tuple[str, Outcome], ...] = (
     ("table_commit.pre=kill@1", "absent"),
     ("table_commit.ack_lost=kill@1", "absent"),
     ("mutation.post_table_commit=kill@1", "absent"),
-    ("mutation.post_table_commit=sleep:0.9@1;lease.heartbeat=kill", "absent"),
+    ("mutation.post_table_commit=sleep:30@1;lease.heartbeat=kill", "absent"),
     ("mutation.post_table_commit=raise@1;fence.settle_pre_commit=kill", "absent"),
     ("table_commit.pre=kill@2", "absent"),
     ("table_commit.ack_lost=kill@2", "published"),
@@ -303,7 +303,10 @@ def _run_child(child: Child, directory: Path, acknowledged: Path) -> int | None:
 def _child_main(child: Child, directory: str, acknowledged: str) -> None:
     # A raised failpoint is part of some scenarios; what counts is where the process is killed.
     with failpoints.armed(child.failpoints), suppress(Exception):
-        ACTIONS[child.action](open_tiny(directory, SETTINGS))
+        # A claim of ten minutes is not renewed within a test.
+        renewed = "lease.heartbeat" in child.failpoints
+        settings = replace(SETTINGS, lease_ttl_ms=1_500) if renewed else SETTINGS
+        ACTIONS[child.action](open_tiny(directory, settings))
         Path(acknowledged).touch()
 
 
