@@ -172,7 +172,8 @@ class GraphMachine(RuleBasedStateMachine):
         try:
             past = self.graph.branch(branch).at(commit.id)
             assert past.commit_id == commit.id
-            assert image_of(past.view()) == self._projected(commit.image)
+            # The past has the schema of its time (decision 14 of the contract).
+            assert image_of(past.view()) == project(commit.image, past.view().catalog)
         except HistoricalVersionReclaimed:
             assert commit.id in self.gone
 

@@ -42,7 +42,7 @@ def test_a_graph_on_s3_changes_its_schema_and_is_maintained(place: str) -> None:
     assert all(each.coverage == 1 for each in graph.indexes() if each.rows)
     assert not any(each.committed for each in graph.optimize())
     assert first is not None
-    assert graph.get("Human", "Alice", at=first) is not None
+    assert graph.get("Person", "Alice", at=first) is not None
     report = graph.cleanup(keep=1, confirm=True)
     assert sum(each.old_versions_removed for each in report.datasets) > 0
     assert [each.error for each in report.datasets] == [None] * 3
