@@ -48,15 +48,16 @@ class ServerProcess:
         return httpx.get(f"{self.url}{path}", **{"timeout": PATIENCE, **options})
 
     def exchange(self, request: bytes) -> bytes:
-        """Send bytes on a connection of their own, and give what comes back until the server closes it."""
+        """Send bytes on a connection of their own; what comes back until the server closes it, or says no more."""
         host, _, port = self.address.rpartition(":")
         answer = b""
         with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.sendall(request)
-            with suppress(ConnectionResetError):
+            with suppress(ConnectionResetError, TimeoutError):
                 while piece := connection.recv(65536):
                     answer += piece
+                    connection.settimeout(1)  # a request without an end is answered on a connection that stays open
         return answer
 
     def stop(self) -> int:
