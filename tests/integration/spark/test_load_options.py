@@ -18,7 +18,7 @@ from outcomes import inline
 import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.errors import BadRequest, KeyConflict, NotFound, ReadSetChanged, ValueViolation
+from omnigraph.errors import BadRequest, KeyConflict, NotFound, ValueViolation
 from omnigraph.pipeline.tasks.jobs import LocalTasks, Progress, SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
@@ -172,13 +172,19 @@ def test_a_clash_that_appears_in_between_is_found(graph: og.Graph) -> None:
     assert left_behind(graph) == []
 
 
-def test_an_overwrite_refuses_when_the_branch_moves(graph: og.Graph) -> None:
-    with (
-        failpoints.armed({"load.post_checks": lambda: graph.load(lines(person("x")), "merge", runner="inline")}),
-        pytest.raises(ReadSetChanged),
-    ):
-        run(access(graph), request(MANY, "overwrite"))
-    assert exported(graph).count("\n") == 1
+def test_an_overwrite_is_prepared_again_when_the_branch_moves(graph: og.Graph) -> None:
+    """Decision 12 of the contract: it lands as if it had run after the other writer, whose row it replaces."""
+    others = [lines(person("x"))]
+
+    def write_once() -> None:
+        if others:
+            graph.load(others.pop(), "merge", runner="inline")
+
+    with failpoints.armed({"load.post_checks": write_once}):
+        done = run(access(graph), request(MANY, "overwrite"))
+    assert done.total_entities == len(MANY.splitlines())
+    assert exported(graph).count("\n") == len(MANY.splitlines())
+    assert '"x"' not in exported(graph)
     assert (left_behind(graph), stray_files(graph)) == ([], [])
 
 
