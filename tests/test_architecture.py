@@ -237,3 +237,8 @@ def test_a_reach_into_another_package_is_noticed(offence: str) -> None:
     root = REPOSITORY / "src" / "omnigraph"
     engine = "class Graph:\n    def __init__(self):\n        self._core = 1\n        self._branch_of_mine = 2"
     assert foreign_private_uses({root / "engine" / "a.py": engine, root / "pipeline" / "b.py": offence}) != []
+
+
+def test_decisions_are_numbered_without_holes() -> None:
+    numbers = [int(path.name[:4]) for path in sorted((REPOSITORY / "docs" / "decisions").glob("*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
