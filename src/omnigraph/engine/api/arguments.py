@@ -80,7 +80,7 @@ class _Expected:
         self._is_closed = not any(parameter.kind in _OPEN_ENDED for _, parameter in parameters)
         self._kinds = {name: _kind(function, parameter) for name, parameter in parameters}
         self._sure = {name: None if kind is Any else _sure(kind) for name, kind in self._kinds.items()}
-        self._texts = frozenset(name for name, kind in self._kinds.items() if str in (kind, *get_args(kind)))
+        self._texts = frozenset(name for name, kind in self._kinds.items() if str in _options(kind))
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise BadRequest unless each argument is what it should be; missing and unknown ones are left to Python."""
@@ -136,10 +136,15 @@ def accepts(kind: Kind, value: object) -> bool:
     return isinstance(value, kind) if isinstance(kind, type) and not _is_protocol(kind) else True
 
 
+def _options(kind: Kind) -> tuple[Any, ...]:
+    """The members of a union, or the kind itself."""
+    whole: Any = get_origin(kind)
+    return get_args(kind) if whole in (typing.Union, types.UnionType) else (kind,)
+
+
 def _sure(kind: Kind) -> frozenset[type]:
     """Types whose every value is of an annotated kind; it spares most arguments of a query a closer look."""
-    whole: Any = get_origin(kind)
-    options: tuple[Any, ...] = get_args(kind) if whole in (typing.Union, types.UnionType) else (kind,)
+    options = _options(kind)
     found = {_SURE[origin] for option in options if (origin := get_origin(option) or option) in _SURE}
     is_path = any(get_origin(option) is os.PathLike for option in options)
     return frozenset(found | ({str} if is_path and str in options else set()))

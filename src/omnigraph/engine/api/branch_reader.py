@@ -65,6 +65,7 @@ class BranchReader(Reader):
         time: str | datetime | None = None,
     ) -> Past:
         """The graph as it was at a commit (its id or a tag), at a manifest version of this branch, or at an instant."""
+        self._core.require_open()
         if sum(given is not None for given in (commit, version, time)) != 1:
             raise BadRequest("name one moment: a commit, version=… or time=…")
         if version is not None:
