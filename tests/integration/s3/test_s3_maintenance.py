@@ -52,6 +52,6 @@ def test_a_graph_on_s3_changes_its_schema_and_is_maintained(place: str) -> None:
         {"id": "p1", "age": 1, "name": "p1", "photo": None, "rank": 1},
     ]
     with pytest.raises(HistoricalVersionReclaimed):
-        reopened.get("Human", "Alice", at=first)
+        reopened.get("Person", "Alice", at=first)
     reopened.load([{"type": "Human", "data": {"name": "later"}}])
     assert violations(reopened._core.store) == []
