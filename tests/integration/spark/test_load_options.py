@@ -419,3 +419,22 @@ def test_a_spark_frame_loads_and_its_rows_are_numbered_through(graph: og.Graph, 
     assert (refused.value.line, refused.value.file) == (17, None)
     empty = spark.createDataFrame([], "name string")
     assert graph.load(empty, type="Person").total_entities == 0
+
+
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+def test_files_that_tasks_have_written_have_checksums(graph: og.Graph, mode: str) -> None:
+    graph.load(PEOPLE)
+    more = lines(*(person(f"later{number}", age=number) for number in range(40)), person("later3b", age=1))
+    run(access(graph), request(PEOPLE + b"\n" + more if mode == "overwrite" else more, mode))
+    report = graph.check()
+    assert report.findings == ()
+    assert (report.counts.unverified_files, report.counts.rows > 40) == (0, True)
+
+
+def test_files_that_executors_have_written_have_checksums(graph: og.Graph, spark: Any, tmp_path: Path) -> None:
+    source = tmp_path / "people.jsonl"
+    source.write_bytes(MANY)
+    assert graph.load(source, runner="spark", spark=spark).runner == "spark"
+    report = graph.check()
+    assert report.findings == ()
+    assert (report.counts.unverified_files, report.counts.verified_files > 1) == (0, True)

@@ -45,7 +45,6 @@ FORMER_COMMANDS = {
     "read": "query",
     "change": "mutate",
     "ingest": "load",
-    "check": "lint",
     "config": "profile",
 }
 # What other tools call it → what it is called here.

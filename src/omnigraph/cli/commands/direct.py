@@ -42,6 +42,21 @@ DIRECT = (
         (shared.PROGRESS, JSON),
     ),
     Command(
+        ("check",),
+        Capability.DIRECT,
+        "Verify files, checksums, rows, indexes and every commit of a graph",
+        "operate.maintenance.check",
+        DIRECT_SCOPE,
+        (URI,),
+        (
+            Option("--branch", "only what this branch knows; by default every branch and tag", "BRANCH"),
+            Option("--quick", "only look whether the files of heads and tags are there and have their sizes"),
+            shared.PROGRESS,
+            JSON,
+        ),
+        notes="Changes nothing. Ends with exit code 1 when something is wrong.",
+    ),
+    Command(
         ("repair",),
         Capability.DIRECT,
         "Show dataset versions that were not published, or publish them",

@@ -11,6 +11,7 @@ from omnigraph.engine.api.branch_reader import BranchReader
 from omnigraph.engine.views.table_tasks import Runner
 
 if TYPE_CHECKING:
+    from omnigraph.engine.maintenance.checks.report import CheckReport
     from omnigraph.engine.maintenance.cleanup import CleanupReport
     from omnigraph.engine.maintenance.indexes import IndexReport, PendingIndex
     from omnigraph.engine.maintenance.optimize import DatasetStats
@@ -50,6 +51,26 @@ class Upkeep(BranchReader):
 
         require_main(self._branch, "optimize")
         return optimize(self._core, progress, runner, self.actor)
+
+    def check(
+        self,
+        *,
+        branch: str | None = None,
+        quick: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> CheckReport:
+        """Verify the graph from end to end, or what one branch knows of it; changes nothing, finds what is damaged.
+
+        Every file that a branch, a tag or a commit needs is there and has the checksum it was written with, every
+        commit can be read, ids are unique and agree with keys, edges have both ends, indexes and derived state agree
+        with the tables. `quick` looks only whether the files of heads and tags are there and have their sizes.
+        """
+        self._core.require_open()
+        self._core.require_everything_visible("a check")
+        from omnigraph.engine.maintenance.checks.check import check
+
+        named = None if branch is None else self._named(branch) or "main"
+        return check(self._core, named, quick=quick, progress=progress)
 
     def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
         """Look at table versions of main that were not published; `confirm` publishes verified ones, `force` all."""

@@ -21,6 +21,7 @@ from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
+from omnigraph.storage.maintenance.checksum_ledger import remove_versions
 from omnigraph.storage.maintenance.load_claims import discard_abandoned
 from omnigraph.storage.maintenance.orphans import reclaim_orphans
 from omnigraph.storage.maintenance.retention import Needs, needs_of, unneeded_schemas
@@ -197,7 +198,9 @@ class _Table:
                 doomed = self._doomed(newest, policy, needs) - forked
                 if confirm:
                     control.require()
-                gone += reclaim_versions(newest, sorted(doomed), preview=not confirm)
+                    gone += remove_versions(self.core.store, newest, sorted(doomed))
+                else:
+                    gone += reclaim_versions(newest, sorted(doomed), preview=True)
         except OmnigraphError as error:
             return DatasetCleanup(self.key, gone.bytes, gone.versions, error=str(error))
         return DatasetCleanup(self.key, gone.bytes, gone.versions)

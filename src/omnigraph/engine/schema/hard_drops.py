@@ -12,9 +12,10 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.reclaim import existing_versions, reclaim_versions
+from omnigraph.storage.lance.reclaim import existing_versions
 from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.storage.lance.transaction_log import BRANCH, EFFECT, MAINTAIN, OPERATION_ID
+from omnigraph.storage.maintenance.checksum_ledger import remove_versions
 from omnigraph.storage.maintenance.retention import Needs, needs_of
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.protocol.commit import Committed
@@ -35,10 +36,10 @@ def reclaim_dropped(core: Core, plan: Plan, done: Committed) -> None:
         with hold_control(core.store, "cleanup") as control:
             needs = needs_of(core.store)
             for address in _emptied(core, (key for key, step in hard.items() if isinstance(step, DropType)), done):
-                _reclaim(address, needs, control)
+                _reclaim(core, address, needs, control)
             for key, step in hard.items():
                 if isinstance(step, DropProperty):
-                    _reclaim(_address(core, done.state, key), needs, control)
+                    _reclaim(core, _address(core, done.state, key), needs, control)
     except OmnigraphError as error:
         _log.warning("data dropped by commit %s is still on disk: %s", done.commit.graph_commit_id, error)
     core.tables.clear()
@@ -65,10 +66,10 @@ def _emptied(core: Core, keys: Iterable[str], done: Committed) -> Iterable[Addre
             yield newest.address
 
 
-def _reclaim(address: Address, needs: Needs, control: Control) -> None:
+def _reclaim(core: Core, address: Address, needs: Needs, control: Control) -> None:
     newest = tables.open_table(address, control=True)
     control.require()
-    reclaim_versions(newest, _removable(newest, needs))
+    remove_versions(core.store, newest, _removable(newest, needs))
 
 
 def _removable(newest: TableHandle, needs: Needs) -> list[int]:

@@ -23,6 +23,7 @@ PROBE_PREFIX = "__create_if_absent_probe_"
 TAGS_DIR = "__tags"
 RESERVE = "__reserve"
 SCHEMAS_DIR = "__schemas"
+CHECKSUMS_DIR = "__checksums"
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
 PRIVATE_PREFIX = "__transaction__"  # of the branches of transactions, which no listing shows
 

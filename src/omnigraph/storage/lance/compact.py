@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from omnigraph.errors import ReadSetChanged
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.checksums import Checksums, checksums_of
 from omnigraph.storage.lance.tables import IndexSpec, Landed, TableHandle
 from omnigraph.storage.lance.transaction_log import EFFECT, MAINTAIN
 
@@ -27,7 +28,7 @@ def tidy(handle: TableHandle, missing: Missing) -> TableHandle:
     for _ in range(_ROUNDS):
         compacted = tables.compact(handle) if tables.can_compact(handle) else handle
         if compacted.version != handle.version:
-            compacted = mark(compacted)  # at once, because indexes may take long
+            compacted = mark(compacted, since=handle)  # at once, because indexes may take long
         specs = missing(compacted)
         if specs:
             compacted = mark(compacted, specs)
@@ -37,12 +38,23 @@ def tidy(handle: TableHandle, missing: Missing) -> TableHandle:
     return handle
 
 
-def mark(handle: TableHandle, specs: Sequence[IndexSpec] = ()) -> TableHandle:
-    """Commit indexes, or nothing at all, as a version that this software answers for."""
+def mark(handle: TableHandle, specs: Sequence[IndexSpec] = (), *, since: TableHandle | None = None) -> TableHandle:
+    """Commit indexes, or nothing at all, as a version that this software answers for.
+
+    With `since`, it also keeps the checksums of the files that a compaction has made of that version.
+    """
     staged = tables.stage_index(handle, specs)
     staged.properties = {EFFECT: MAINTAIN}
+    if since is not None:
+        staged.checksums = _rewritten(since, handle)
     outcome = tables.commit(staged)
     if isinstance(outcome, Landed) and outcome.exact:
         return outcome.handle
     # A mark without indexes lands wherever it can and answers for what is below; its caller has to look again.
     raise ReadSetChanged(f"table:{handle.address.path}", expected=staged.slot, actual="another writer was faster")
+
+
+def _rewritten(before: TableHandle, after: TableHandle) -> Checksums:
+    known = {file.path for fragment in before.dataset.get_fragments() for file in fragment.metadata.files}
+    made = (fragment.metadata for fragment in after.dataset.get_fragments())
+    return checksums_of(after.address, [each for each in made if not all(file.path in known for file in each.files)])

@@ -75,7 +75,7 @@ class TableHandle:
     @property
     def schema(self) -> pa.Schema:
         if self._schema is None:
-            with self._translated():
+            with self.translated():
                 self._schema = self.dataset.schema
         return self._schema
 
@@ -83,7 +83,7 @@ class TableHandle:
     def stamp(self) -> str:
         """Identifies the content of this version across a deleted and re-created dataset of the same path."""
         if self._stamp is None:
-            with self._translated():
+            with self.translated():
                 self._stamp = str(self.dataset.get_version()["timestamp"])
         return self._stamp
 
@@ -95,12 +95,12 @@ class TableHandle:
 
     def fragment_rows(self) -> dict[int, int]:
         """How many rows each fragment holds, deleted ones included, by fragment id."""
-        with self._translated():
+        with self.translated():
             return {found.fragment_id: int(found.physical_rows) for found in self.dataset.get_fragments()}
 
     def count_rows(self, filter: Filter | None = None, *, fragments: Collection[int] | None = None) -> int:
         """How many rows there are, or are in some fragments."""
-        with self._translated():
+        with self.translated():
             if fragments is None:
                 return int(self.dataset.count_rows(filter=filter))
             return sum(self.dataset.get_fragment(number).count_rows(filter) for number in fragments)
@@ -119,13 +119,13 @@ class TableHandle:
     ) -> pa.Table:
         """Rows as one table, in storage order unless `options` (passed to the lance scanner) say otherwise."""
         if blobs == "cells" and (held := self._blobs_among(columns)):
-            with self._translated():
+            with self.translated():
                 wanted = [*self._named(columns), _ROW_ADDRESS]
                 rows = self._scanner(wanted, filter, limit=limit, offset=offset, **options).to_table()
                 parts = [self._with_cells(batch, held) for batch in rows.to_batches()]
                 return pa.Table.from_batches(parts, self._cell_schema(rows.schema, held))
         handling = blobs if blobs != "cells" else None
-        with self._translated():
+        with self.translated():
             scanner = self._scanner(columns, filter, limit=limit, offset=offset, blob_handling=handling, **options)
             return scanner.to_table()
 
@@ -141,7 +141,7 @@ class TableHandle:
         **options: Any,
     ) -> Iterator[pa.RecordBatch]:
         """Rows as a stream of batches in storage order, of some fragments or all; the batch size bounds the memory."""
-        with self._translated():
+        with self.translated():
             if fragments is not None:
                 options["fragments"] = [self.dataset.get_fragment(number) for number in fragments]
             options |= {"batch_size": batch_size, "limit": limit, "scan_in_order": True}
@@ -165,14 +165,14 @@ class TableHandle:
     def take_rows(self, row_ids: Sequence[int] | pa.Array, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with these stable row ids, in the order asked; ids that no longer exist are left out."""
         wanted = row_ids.to_pylist() if isinstance(row_ids, pa.Array) else list(row_ids)
-        with self._translated():
+        with self.translated():
             if not wanted:
                 return self._scanner(columns, None, limit=0).to_table()
             return self.dataset._take_rows(wanted, columns=list(columns) if columns is not None else None)
 
     def take_positions(self, positions: pa.Array, columns: Sequence[str]) -> pa.Table:
         """The rows at these places of an unfiltered scan."""
-        with self._translated():
+        with self.translated():
             return self.dataset.take(positions, columns=list(columns))
 
     def nearest(self, column: str, wanted: NearestRows, filter: Filter | None = None) -> pa.Table:
@@ -188,18 +188,18 @@ class TableHandle:
             "nprobes": wanted.probes,
             "refine_factor": wanted.refine,
         }
-        with self._translated():
+        with self.translated():
             names = ["_rowid", "_distance"] if wanted.refine is None else [column, "_rowid", "_distance"]
             return self._scanner(names, filter, nearest=search, prefilter=True).to_table()
 
     def read_blobs(self, column: str, row_ids: pa.Array, descriptors: pa.Array) -> pa.Array:
         """The cells of a blob column (`BLOB_CELL`) whose descriptors and row ids are known already."""
-        with self._translated():
+        with self.translated():
             return read_cells(self.dataset, column, descriptors, ids=row_ids)
 
     def read_blob_range(self, column: str, row_id: int, offset: int, length: int) -> bytes:
         """Some bytes of one stored blob."""
-        with self._translated():
+        with self.translated():
             (blob,) = self.dataset.take_blobs(column, ids=[row_id])
             with blob:
                 return bytes(blob.read_range(offset, length))
@@ -208,7 +208,7 @@ class TableHandle:
 
     def latest_version(self) -> int:
         """The newest version of this lineage right now; one cheap probe, never cached."""
-        with self._translated():
+        with self.translated():
             known = newest_local_version(self.address) if self.address.root.is_local else None
             return int(self.dataset.latest_version) if known is None else known
 
@@ -242,7 +242,7 @@ class TableHandle:
 
     def indices(self) -> list[IndexInfo]:
         """Every index of this version."""
-        with self._translated():
+        with self.translated():
             return [
                 IndexInfo(
                     name=found.name,
@@ -258,7 +258,7 @@ class TableHandle:
 
     def unindexed_rows(self, name: str) -> int:
         """How many rows of this version an index does not cover."""
-        with self._translated():
+        with self.translated():
             return int(self.dataset.stats.index_stats(name)["num_unindexed_rows"])
 
     def _scan_ids(self, ids: Any, columns: Sequence[str], key: str) -> pa.Table:
@@ -299,7 +299,7 @@ class TableHandle:
             columns = list(columns)
         return self.dataset.scanner(columns=columns, filter=filter, **options)
 
-    def _translated(self) -> Any:
+    def translated(self) -> Any:
         return translated(self.address.uri, missing=self.missing)
 
 

@@ -17,6 +17,7 @@ from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base.layout import LOADS_DIR, Root
 from omnigraph.storage.base.objects import Objects, open_objects
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.checksums import described_again, from_property
 from omnigraph.storage.lance.tables import Landed, TableHandle
 
 _UNASSIGNED = {"row_id_meta": None, "created_at_version_meta": None, "last_updated_at_version_meta": None}
@@ -55,9 +56,12 @@ def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True)
     for location in locations:
         part = open_part(root, location)
         numbers = _renumbering(part, base) if renumber else None
+        written = part.transaction()
+        known = {} if written is None else from_property(written.properties)
         for name in objects.list_tree(f"{location}/data"):
             objects.copy(name, f"{base.address.path}/{name.removeprefix(f'{location}/')}")
-        found += [_described(fragment.metadata.to_json(), numbers) for fragment in part.dataset.get_fragments()]
+        fragments = (fragment.metadata.to_json() for fragment in part.dataset.get_fragments())
+        found += [_described(described_again(fragment, known), numbers) for fragment in fragments]
     return found
 
 

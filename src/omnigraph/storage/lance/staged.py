@@ -11,6 +11,7 @@ import numpy as np
 from omnigraph.errors import OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address
+from omnigraph.storage.lance.checksums import Checksums
 from omnigraph.storage.lance.handle import TableHandle
 
 
@@ -46,6 +47,7 @@ class Staged:
     created: np.ndarray | None = field(default=None, repr=False)  # when the rows were created that first ones replace
     uuid: str = field(default_factory=lambda: f"omnigraph-{new_ulid()}")
     properties: dict[str, str] = field(default_factory=dict)
+    checksums: Checksums = field(default_factory=dict, repr=False)  # of the files that it adds
 
     @property
     def slot(self) -> int:

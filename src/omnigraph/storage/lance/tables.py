@@ -8,7 +8,6 @@ planned uuid.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -38,6 +37,7 @@ from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.lance import index_segments
 from omnigraph.storage.lance.bases import misplaced, relocated
+from omnigraph.storage.lance.checksums import as_property, checksums_of, deletions_of, described, in_descriptions
 from omnigraph.storage.lance.columns import PRIMARY_KEY, key_field
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
@@ -163,7 +163,9 @@ def stage_create(address: Address, schema: pa.Schema, rows: pa.Table | None = No
         if rows is not None and rows.num_rows:
             fragments = write_data(rows, schema, address, mode="create")
         transaction = Transaction(read_version=0, operation=LanceOperation.Overwrite(schema, fragments))
-    return Staged(address, 0, transaction, address.uri, inserted=0 if rows is None else rows.num_rows)
+        known = checksums_of(address, fragments)
+    count = 0 if rows is None else rows.num_rows
+    return Staged(address, 0, transaction, address.uri, inserted=count, checksums=known)
 
 
 def stage_overwrite(
@@ -174,12 +176,15 @@ def stage_overwrite(
     fragments: Iterable[str] = (),
 ) -> Staged:
     """Replace the whole content and schema by rows, or by fragments written elsewhere; neither means truncate."""
+    texts = list(fragments)
     with translated(base.address.uri):
-        written = parse_fragments(fragments)
+        written, known = parse_fragments(texts), in_descriptions(texts)
         if rows is not None:
             written = write_data(rows, schema, base.address, mode="overwrite")
+            known = checksums_of(base.address, written)
         transaction = Transaction(read_version=base.version, operation=LanceOperation.Overwrite(schema, written))
-    return Staged(base.address, base.version, transaction, base.dataset, inserted=row_total(written))
+    count = row_total(written)
+    return Staged(base.address, base.version, transaction, base.dataset, inserted=count, checksums=known)
 
 
 def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | None = None) -> Staged:
@@ -192,12 +197,14 @@ def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | Non
 
 def stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
     """Add fragments, the first `replaced` rows of which succeed rows of `over`; all rows of `over` are withdrawn."""
+    texts = list(fragments)
     with translated(base.address.uri):
-        created = parse_fragments(fragments)
+        created = parse_fragments(texts)
         shrunk, emptied = ([], []) if over is None else over.withdrawn()
+        known = in_descriptions(texts) | deletions_of(base.address, shrunk)
     counts = row_total(created) - replaced, replaced, 0 if over is None else len(over.ids) - replaced
     transaction = change_rows(base, shrunk, emptied, created)
-    return Staged(base.address, base.version, transaction, base.dataset, *counts)
+    return Staged(base.address, base.version, transaction, base.dataset, *counts, checksums=known)
 
 
 def stage_carried(base: TableHandle, fragments: Iterable[FragmentMetadata]) -> Staged:
@@ -258,7 +265,8 @@ def write_fragments(
     An open table as the target spares lance from looking for its newest version, which means listing them all.
     """
     with translated(address_of(target).uri):
-        return [json.dumps(fragment.to_json()) for fragment in write_data(rows, schema, target, mode=mode)]
+        written = write_data(rows, schema, target, mode=mode)
+        return described(written, checksums_of(address_of(target), written))
 
 
 # --- committing --------------------------------------------------------------------------------------
@@ -267,7 +275,7 @@ def write_fragments(
 def commit(staged: Staged) -> CommitOutcome:
     """Commit one staged transaction exactly once; never repeat a call, lance would apply it again."""
     staged.transaction.uuid = staged.uuid
-    staged.transaction.transaction_properties = dict(staged.properties)
+    staged.transaction.transaction_properties = {**staged.properties, **as_property(staged.checksums)}
     hit("table_commit.pre")
     started = time.monotonic()
     try:

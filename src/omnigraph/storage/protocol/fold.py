@@ -43,4 +43,4 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
 def _compact_table(handle: TableHandle) -> None:
     compacted = tables.compact(handle, tiered=True)
     if compacted.version != handle.version:
-        mark(compacted)
+        mark(compacted, since=handle)

@@ -1,4 +1,4 @@
-"""`optimize`, `repair`, `cleanup` and `indexes`: upkeep of the storage below a graph."""
+"""`optimize`, `check`, `repair`, `cleanup` and `indexes`: upkeep of the storage below a graph."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from omnigraph.cli.terminal.progress import counting
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
+    from omnigraph.engine.maintenance.checks.report import CheckReport
     from omnigraph.engine.maintenance.cleanup import CleanupReport
     from omnigraph.engine.maintenance.indexes import IndexReport
     from omnigraph.engine.maintenance.optimize import DatasetStats
@@ -44,6 +45,31 @@ def _optimized(stats: DatasetStats) -> str:
     if stats.committed:
         return f"frags {stats.fragments_removed} → {stats.fragments_added} ✓"
     return "no-op"
+
+
+def check(call: Call) -> int:
+    """Verify everything, and say what is wrong."""
+    target = read_target(call)
+    with target.storage_reader() as graph, counting(call, "check", "steps") as progress:
+        report = graph.check(branch=call.text("--branch"), quick=call.given("--quick"), progress=progress)
+    if call.json:
+        output.document({"uri": target.uri, **report.to_json()})
+    else:
+        output.write("".join(f"{finding}\n" for finding in report.findings))
+        output.line(_checked(target.uri, report))
+    return 0 if report.ok else 1
+
+
+def _checked(uri: str, report: CheckReport) -> str:
+    counts = report.counts
+    seen = f"{counts.branches} branches, {counts.tags} tags, {counts.versions} versions, {counts.files} files"
+    if not report.quick:
+        seen += (
+            f", {counts.commits} commits ({counts.reclaimed_commits} reclaimed), {counts.rows} rows, "
+            f"{counts.verified_files} checksums ({counts.unverified_files} files have none)"
+        )
+    found = "no damage found" if report.ok else f"{output.counted(len(report.findings), 'problem')} found"
+    return f"check {uri} — {seen}: {found}"
 
 
 def repair(call: Call) -> int:

@@ -83,14 +83,25 @@ def corpus_of(column: TextColumn) -> Corpus:
     return corpus_at_hand(column) or artifact.cache.get_or_build(artifact.key, lambda: _built(column))
 
 
-def _built(column: TextColumn) -> Corpus:
+def kept_corpus(column: TextColumn) -> Corpus | None:
+    """The corpus of these exact texts that lies beside the graph, whatever is in memory."""
+    kept = column.artifact.place.load() if column.is_large else None
+    return None if kept is None else _decoded(kept)
+
+
+def fresh_corpus(column: TextColumn) -> Corpus:
+    """The corpus of these exact texts, made from the table and kept nowhere."""
     held = column.table.whole(column.name)
     texts, rows = held.values, held.index.rows
     pieces: list[Part] = []
     for begin in range(0, max(len(rows), 1), _PIECE):
         column.check()
         pieces.append(Part(analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE], column.table.memory)))
-    made = Corpus(pieces).folded(0)
+    return Corpus(pieces).folded(0)
+
+
+def _built(column: TextColumn) -> Corpus:
+    made = fresh_corpus(column)
     if column.is_large:
         _save(column, made)
         column.artifact.remember()

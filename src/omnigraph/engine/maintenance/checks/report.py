@@ -1,0 +1,101 @@
+"""What a check finds, and how far it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+FindingKind = Literal[
+    "manifest", "schema", "commit", "version", "file", "checksum", "unreadable", "row_count", "duplicate_id",
+    "key", "orphan_edge", "index", "derived",
+]  # fmt: skip
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong: where, and what; `file` is relative to the graph, `branch` one that is affected."""
+
+    kind: FindingKind
+    message: str
+    type_key: str | None = None
+    branch: str | None = None
+    version: int | None = None
+    file: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field that says something."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        where = "" if self.type_key is None else f"{self.type_key}: "
+        shown = "" if self.branch is None else f" (branch '{self.branch}')"
+        return f"{self.kind}: {where}{self.message}{shown}"
+
+
+@dataclass(slots=True)
+class Counts:
+    """How much was looked at."""
+
+    branches: int = 0
+    tags: int = 0
+    commits: int = 0
+    reclaimed_commits: int = 0
+    versions: int = 0
+    files: int = 0
+    bytes_verified: int = 0
+    verified_files: int = 0
+    unverified_files: int = 0
+    rows: int = 0
+    indexes: int = 0
+    derived: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check looked at and what it found; `ok` when nothing is wrong."""
+
+    quick: bool
+    counts: Counts
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """`{ok, quick, counts, findings}`."""
+        found = [each.to_json() for each in self.findings]
+        return {"ok": self.ok, "quick": self.quick, "counts": asdict(self.counts), "findings": found}
+
+
+@dataclass(slots=True)
+class Checking:
+    """A check under way: what it has counted and found, and whom to tell how far it is."""
+
+    progress: Progress | None = None
+    counts: Counts = field(default_factory=Counts)
+    findings: list[Finding] = field(default_factory=list)
+    _done: int = 0
+    _total: int = 0
+
+    def found(self, kind: FindingKind, message: str, **where: Any) -> None:
+        """Note something that is wrong, once."""
+        finding = Finding(kind, message, **where)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    def expect(self, units: int) -> None:
+        """So many more pieces of work will come."""
+        self._total += units
+        self._tell()
+
+    def done(self) -> None:
+        """One of them is done."""
+        self._done += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(self._done, self._total)
