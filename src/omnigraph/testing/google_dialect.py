@@ -27,6 +27,7 @@ class GoogleDialect:
         found = forward(request)
         if found.status == 304 and request.method == "PUT":
             found.status = 412
+        found.headers = [(name.lower().replace("x-amz-meta-", "x-goog-meta-"), value) for name, value in found.headers]
         tag = next((value for name, value in found.headers if name.lower() == "etag"), None)
         if tag is not None:
             found.headers.append((_GENERATION, str(self._generation(tag))))

@@ -26,6 +26,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
             "chosen per step",
             "`indexed` looks edges up, `csr` uses neighbour lists",
         ),
+        "OMNIGRAPH_STORE_RETRY_SECONDS": ("15", "for how long a failing request to an object store is repeated"),
         "OMNIGRAPH_CACHE_DIR": ("`~/.cache/omnigraph`", "where neighbour lists of graphs on S3 are kept"),
         "OMNIGRAPH_CACHE_BYTES": ("17179869184", "how large that directory may grow"),
     },

@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 from omnigraph.errors import BadRequest
 
 ALLOW_HTTP = "allow_http"
+RETRY_SECONDS = "OMNIGRAPH_STORE_RETRY_SECONDS"
+RETRY_OPTION = "client_retry_timeout"
+DEFAULT_RETRY_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +100,18 @@ def cloud_options(scheme: str, env: Mapping[str, str]) -> tuple[tuple[str, str],
         options[ALLOW_HTTP] = "true"
     elif named is not None and urlsplit(env[named]).scheme.lower() == "http":
         raise BadRequest(f"{named} names a server without TLS (http://); set {cloud.allow_http}=true to allow that")
+    if env.get(RETRY_SECONDS):
+        options[RETRY_OPTION] = _seconds(env[RETRY_SECONDS])
     if scheme == "s3" and (named is not None or _is_true(env, "AWS_S3_FORCE_PATH_STYLE")):
         # Without an endpoint the default of AWS (virtual-hosted) is right unless path style is forced.
         options["aws_virtual_hosted_style_request"] = "false"
     return tuple(sorted(options.items()))
+
+
+def _seconds(text: str) -> str:
+    if not text.strip().isdecimal():
+        raise BadRequest(f"{RETRY_SECONDS} must be a whole number of seconds, not '{text}'")
+    return str(int(text))
 
 
 def _is_true(env: Mapping[str, str], name: str) -> bool:

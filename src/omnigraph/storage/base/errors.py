@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
@@ -24,6 +25,7 @@ _KIND_BY_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("NotFound", ("was not found", "not found", "no such file")),
     ("Transient", ("timed out", "connection", "connect error", "dns error", "reset by peer", "slow down")),
     ("Transient", ("error sending request", "internal server error", "service unavailable", "temporarily")),
+    ("Transient", ("too many requests", "bad gateway", "gateway timeout", "serverbusy", "request timeout")),
 )
 _FULL_WORDS = ("no space left", "disk quota", "storage full")
 # What lance says about a file that is too short, or whose content makes no sense.
@@ -41,6 +43,11 @@ _DAMAGE_WORDS = (
     "magic",
 )
 _INTERRUPT_WORD = "KeyboardInterrupt"
+# What the client of every object store says about a request that failed.
+_STORE_FAILURE = re.compile(
+    r"Error performing (?P<method>[A-Z]+) (?P<url>[^ ?]+)\S* in (?P<time>[0-9.]+[a-zµ]+)"
+    r"(?:, after (?P<retries>\d+) retries, max_retries: \d+, retry_timeout: \S+)?\s+- (?P<reason>.*)"
+)
 _PANIC = "PanicException"  # a BaseException of a module that cannot be imported
 _KIND_BY_CLASS: tuple[tuple[type[BaseException], Kind], ...] = (
     (FileNotFoundError, "NotFound"),
@@ -147,4 +154,11 @@ def brief(error: BaseException) -> str:
     """What an exception says, in one line."""
     # Lance appends its Rust source positions after ", /home/runner/"; they do not help the reader.
     text = str(error).strip().split(", /home/runner/", 1)[0].split(", /rustc/", 1)[0]
-    return text.splitlines()[0] if text else type(error).__name__
+    if not text:
+        return type(error).__name__
+    line = text.splitlines()[0]
+    found = _STORE_FAILURE.search(line)
+    if found is None:
+        return line
+    tries = "" if found["retries"] is None else f" after {found['retries']} retries in {found['time']}"
+    return f"{found['method']} {found['url']} failed{tries}: {found['reason']}"

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from omnigraph.errors import BadRequest
 from omnigraph.ids import fnv1a64
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget, worker_budget
-from omnigraph.storage.base.clouds import CLOUDS, cloud_options, cloud_uri
+from omnigraph.storage.base.clouds import CLOUDS, DEFAULT_RETRY_SECONDS, RETRY_OPTION, cloud_options, cloud_uri
 
 MANIFEST = "__manifest"
 RECOVERY_DIR = "__recovery"
@@ -27,6 +27,10 @@ CHECKSUMS_DIR = "__checksums"
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
 PRIVATE_PREFIX = "__transaction__"  # of the branches of transactions, which no listing shows
 
+_RETRIES = "1000"  # more than fit into the time
+# Lance repeats what failed after all retries of its client up to ten times more, and a commit has several such steps:
+# measured with a store that goes away in the middle of one, forty times the limit of one request.
+_LANCE_SHARE = 5
 _TABLE_DIRS = {"node": "nodes", "edge": "edges"}
 TABLE_DIRS = frozenset(_TABLE_DIRS.values())
 _LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
@@ -69,6 +73,15 @@ class Root:
     def storage_options(self) -> dict[str, str] | None:
         """The options in the form that lance and the object store adapter both take."""
         return dict(self.options) or None
+
+    @property
+    def lance_options(self) -> dict[str, str] | None:
+        """The options with which lance repeats requests that failed: for a time, not a number of times."""
+        if self.is_local:
+            return None
+        options = dict(self.options)
+        limit = int(options.pop(RETRY_OPTION, DEFAULT_RETRY_SECONDS))
+        return {**options, "client_max_retries": _RETRIES, RETRY_OPTION: str(max(limit // _LANCE_SHARE, 1))}
 
     @property
     def canonical(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, Literal
@@ -14,8 +14,9 @@ from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from omnigraph.errors import Corrupt, OmnigraphError, StorageError
-from omnigraph.storage.base.clouds import ALLOW_HTTP
-from omnigraph.storage.base.errors import Kind, kind_of
+from omnigraph.ids import new_ulid
+from omnigraph.storage.base.clouds import ALLOW_HTTP, DEFAULT_RETRY_SECONDS, RETRY_OPTION
+from omnigraph.storage.base.errors import Kind, brief, kind_of
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects import ObjectInfo
 
@@ -30,7 +31,9 @@ _KINDS: tuple[tuple[type[Exception], Kind], ...] = (
 )
 
 _PIECE_BYTES = 8 << 20
+_TOKEN = "omnigraphtoken"  # Azure takes letters, digits and underscores only
 _SPOOLED_BYTES = 32 << 20
+_RETRIES = 1_000  # more than fit into the time
 _STORES: dict[str, Any] = {"s3": S3Store, "az": AzureStore, "gs": GCSStore}
 # What names one version of an object in a conditional put. Google compares generations, the others entity tags.
 _GUARDS: dict[str, Literal["e_tag", "version"]] = {"gs": "version"}
@@ -62,12 +65,7 @@ class RemoteObjects:
             obstore.put(self._store, name, text.encode(), use_multipart=False)
 
     def write_if_absent(self, name: str, text: str, *, durable: bool = True) -> bool:
-        with self._translated(name):
-            try:
-                obstore.put(self._store, name, text.encode(), mode="create", use_multipart=False)
-            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
-                return False
-            return True
+        return self._put_once(name, text, "create")
 
     def read_tagged(self, name: str) -> tuple[str, str] | None:
         with self._translated(name):
@@ -84,13 +82,7 @@ class RemoteObjects:
     def write_if_match(self, name: str, text: str, tag: str) -> bool:
         if self._guard == "version" and not tag.isdecimal():
             return False  # the store would refuse the request: generations are numbers
-        with self._translated(name):
-            try:
-                expected: Any = {self._guard: tag}
-                obstore.put(self._store, name, text.encode(), mode=expected, use_multipart=False)
-            except (exceptions.PreconditionError, exceptions.NotFoundError, FileNotFoundError):
-                return False
-            return True
+        return self._put_once(name, text, {self._guard: tag})
 
     def exists(self, name: str) -> bool:
         if self.stat(name) is not None:
@@ -188,6 +180,33 @@ class RemoteObjects:
             listed = obstore.list(self._store, name, chunk_size=1000)
             return [(found["path"], found["last_modified"]) for batch in listed for found in batch]
 
+    def _put_once(self, name: str, text: str, mode: Any) -> bool:
+        """A conditional put; False when the condition did not hold.
+
+        The client repeats a put whose answer was lost, and the store refuses the second because of the first. So every
+        put carries a token of its own: whoever is refused looks whether the object has it.
+        """
+        token = new_ulid()
+        with self._translated(name):
+            try:
+                obstore.put(
+                    self._store, name, text.encode(), mode=mode, attributes={_TOKEN: token}, use_multipart=False
+                )
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+                return self._token_of(name) == token
+            except (exceptions.NotFoundError, FileNotFoundError):
+                if mode == "create":
+                    raise  # there is no such bucket
+                return False
+            return True
+
+    def _token_of(self, name: str) -> str | None:
+        try:
+            found = obstore.get(self._store, name).attributes.get(_TOKEN)
+        except (exceptions.NotFoundError, FileNotFoundError):
+            return None
+        return None if found is None else str(found)
+
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:
         try:
@@ -196,14 +215,17 @@ class RemoteObjects:
             raise
         except Exception as error:
             kind = next((kind for cls, kind in _KINDS if isinstance(error, cls)), None) or kind_of(error)
-            text = str(error).strip().splitlines()
-            raise StorageError(f"{self._uri}/{name}: {text[0] if text else type(error).__name__}", kind=kind) from error
+            raise StorageError(f"{self._uri}/{name}: {brief(error)}", kind=kind) from error
 
 
 def _open_store(root: Root) -> Any:
     options: Any = dict(root.options)
     client: Any = {ALLOW_HTTP: options.pop(ALLOW_HTTP, "false") == "true"}
-    return _STORES[root.scheme](root.container, prefix=root.prefix or None, config=options, client_options=client)
+    limit = timedelta(seconds=int(options.pop(RETRY_OPTION, DEFAULT_RETRY_SECONDS)))
+    retry: Any = {"max_retries": _RETRIES, "retry_timeout": limit}
+    return _STORES[root.scheme](
+        root.container, prefix=root.prefix or None, config=options, client_options=client, retry_config=retry
+    )
 
 
 def _text(name: str, data: bytes) -> str:

@@ -149,7 +149,7 @@ def clone(source: TableHandle, address: Address) -> TableHandle:
     """A new dataset at `address` with the content and the version number of `source`, by reference."""
     place = (source.address.ref, source.version)
     with translated(address.uri):
-        copied = source.dataset.shallow_clone(address.uri, place, storage_options=address.root.storage_options)
+        copied = source.dataset.shallow_clone(address.uri, place, storage_options=address.root.lance_options)
     return _landed(address, copied)
 
 
@@ -282,7 +282,7 @@ def commit(staged: Staged) -> CommitOutcome:
         dataset = LanceDataset.commit(
             staged.target,
             staged.transaction,
-            storage_options=staged.address.root.storage_options,
+            storage_options=staged.address.root.lance_options,
             enable_stable_row_ids=True if staged.base_version == 0 else None,
             max_retries=0,
         )
@@ -389,7 +389,7 @@ def _opened(address: Address, version: int | None, *, shared: bool) -> TableHand
 def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
     # Rows all over a large file are read in fewer and larger pieces than lance would by itself: a third less work.
     block = _BLOCK_BYTES if address.root.is_local else None
-    options = address.root.storage_options
+    options = address.root.lance_options
     opened = lance.dataset(address.uri, version, block_size=block, storage_options=options, session=session)
     return _below_root(address, opened)
 
@@ -409,7 +409,7 @@ def _below_root(address: Address, dataset: LanceDataset) -> LanceDataset:
         address.uri,
         block_size=_BLOCK_BYTES if address.root.is_local else None,
         serialized_manifest=relocated(dataset._ds.serialized_manifest(), moved),
-        storage_options=address.root.storage_options,
+        storage_options=address.root.lance_options,
         session=dataset.session(),
     )
 

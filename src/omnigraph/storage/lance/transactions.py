@@ -54,7 +54,7 @@ def write_data(rows: Any, schema: pa.Schema, target: Address | TableHandle, *, m
         mode=mode,
         data_storage_version=STORAGE_VERSION,
         enable_stable_row_ids=True,
-        storage_options=address_of(target).root.storage_options,
+        storage_options=address_of(target).root.lance_options,
         allow_external_blob_outside_bases=True,  # what may come in was decided before; storing it opens nothing
     )
 
