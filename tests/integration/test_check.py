@@ -315,13 +315,14 @@ def test_the_command_prints_what_it_found_and_ends_with_a_code(place: Path, desk
     assert sound.json["counts"]["branches"] == 2
     quick = desk.run("check", str(place), "--quick")
     assert quick.code == 0
-    assert "2 branches, 1 tags" in quick.stdout
+    assert "2 branches, 1 tag" in quick.stdout
     assert "no damage found" in quick.stdout
     file = head_files(place)[0]
     flip(file, random.Random(1))
     found = desk.run("check", str(place))
     assert found.code == 1
     assert "checksum: node:Person: the content was changed" in found.stdout
+    assert ".lance)" in found.stdout  # the damaged file is named
     assert "1 problem found" in found.stdout or "problems found" in found.stdout
     (damaged,) = [
         each for each in desk.run("check", str(place), "--json").json["findings"] if each["kind"] == "checksum"

@@ -61,15 +61,17 @@ def check(call: Call) -> int:
 
 
 def _checked(uri: str, report: CheckReport) -> str:
-    counts = report.counts
-    seen = f"{counts.branches} branches, {counts.tags} tags, {counts.versions} versions, {counts.files} files"
+    counts, counted = report.counts, output.counted
+    seen = [counted(counts.branches, "branch"), counted(counts.tags, "tag"), counted(counts.versions, "version")]
+    seen.append(counted(counts.files, "file"))
     if not report.quick:
-        seen += (
-            f", {counts.commits} commits ({counts.reclaimed_commits} reclaimed), {counts.rows} rows, "
-            f"{counts.verified_files} checksums ({counts.unverified_files} files have none)"
+        seen.append(f"{counted(counts.commits, 'commit')} ({counts.reclaimed_commits} reclaimed)")
+        seen.append(counted(counts.rows, "row"))
+        seen.append(
+            f"{counted(counts.verified_files, 'checksum')} ({counted(counts.unverified_files, 'file')} without one)"
         )
     found = "no damage found" if report.ok else f"{output.counted(len(report.findings), 'problem')} found"
-    return f"check {uri} — {seen}: {found}"
+    return f"check {uri} — {', '.join(seen)}: {found}"
 
 
 def repair(call: Call) -> int:

@@ -30,8 +30,11 @@ class Finding:
 
     def __str__(self) -> str:
         where = "" if self.type_key is None else f"{self.type_key}: "
-        shown = "" if self.branch is None else f" (branch '{self.branch}')"
-        return f"{self.kind}: {where}{self.message}{shown}"
+        shown = [f"branch '{self.branch}'"] if self.branch is not None else []
+        # Many messages name the file themselves.
+        if self.file is not None and self.file not in self.message:
+            shown.append(f"file {self.file}")
+        return f"{self.kind}: {where}{self.message}" + (f" ({', '.join(shown)})" if shown else "")
 
 
 @dataclass(slots=True)
