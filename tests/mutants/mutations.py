@@ -32,10 +32,10 @@ FILES = {
     "history": "src/omnigraph/engine/views/time_travel.py",
 }
 TESTS = {
-    "publish": "tests/unit/storage/test_publish.py",
-    "fence": "tests/unit/storage/test_fence.py",
-    "control": "tests/unit/storage/protocol/test_control.py",
-    "recovery": "tests/unit/storage/test_recovery.py",
+    "publish": "tests/unit/storage/protocol/test_publish.py",
+    "fence": "tests/unit/storage/protocol/test_fence.py",
+    "control": "tests/unit/storage/intent/test_control.py",
+    "recovery": "tests/unit/storage/protocol/test_recovery.py",
     "writes": "tests/conformance/test_write_cases.py",
     "branches": "tests/conformance/test_branch_cases.py",
     "maintenance": "tests/conformance/test_maintenance_cases.py",
@@ -46,8 +46,8 @@ TESTS = {
     "merges": "tests/conformance/test_merge_cases.py",
     "truth": "tests/merge/test_truth_tables.py",
     "validate": "tests/unit/engine/write/test_validate.py",
-    "typecheck": "tests/unit/compiler/test_typecheck_extensions.py",
-    "codes": "tests/unit/compiler/test_typecheck_codes.py",
+    "typecheck": "tests/unit/compiler/query/test_typecheck_extensions.py",
+    "codes": "tests/unit/compiler/query/test_typecheck_codes.py",
     "history": "tests/conformance/test_history_cases.py",
 }
 

@@ -17,7 +17,7 @@ from omnigraph.testing.hostile import damaged, outcome, shapes, token_soup
 
 FILES = {
     path.stem: path.read_bytes().decode()
-    for path in sorted((Path(__file__).parents[2] / "golden/schemas").glob("*.pg"))
+    for path in sorted((Path(__file__).parents[3] / "golden/schemas").glob("*.pg"))
 }
 PIECES = (
     *(

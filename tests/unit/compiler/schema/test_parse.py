@@ -15,7 +15,7 @@ from omnigraph.compiler.schema.parse import parse_schema
 from omnigraph.compiler.types import PropType
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-SCHEMAS = sorted((Path(__file__).parents[2] / "golden" / "schemas").glob("*.pg"))
+SCHEMAS = sorted((Path(__file__).parents[3] / "golden" / "schemas").glob("*.pg"))
 
 
 def prop(text: str):

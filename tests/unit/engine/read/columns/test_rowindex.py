@@ -1,0 +1,39 @@
+"""Row sets: what they contain and where, whether listed or spanned."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct
+
+ROWS = st.lists(st.integers(0, 12) | st.integers(1 << 40, (1 << 40) + 3), max_size=20)
+
+
+@given(ROWS)
+def test_distinct_rows_are_ascending_and_point_back(rows: list[int]) -> None:
+    found, inverse = distinct(np.array(rows, np.int64))
+    assert found.tolist() == sorted(set(rows))
+    assert found[inverse].tolist() == rows
+
+
+@given(ROWS, ROWS)
+def test_a_row_index_knows_what_it_holds_and_where(held: list[int], asked: list[int]) -> None:
+    index = RowIndex(np.unique(np.array(held, np.int64)))
+    wanted = np.array(asked, np.int64)
+    assert index.contains(wanted).tolist() == [row in held for row in asked]
+    assert index.covers(wanted) == set(asked).issubset(held)
+    present = np.array([row for row in asked if row in held], np.int64)
+    assert index.rows[index.positions(present)].tolist() == present.tolist()
+
+
+@given(st.integers(0, 5), st.integers(1, 8), st.lists(st.integers(0, 14), max_size=9))
+def test_a_span_of_rows_is_like_an_index_of_them(first: int, count: int, asked: list[int]) -> None:
+    span, index = RowSpan(first, first + count), RowIndex(np.arange(first, first + count))
+    for wanted in (np.array(asked, np.int64), index.rows, index.rows[::-1]):
+        assert len(span) == len(index)
+        assert span.covers(wanted) == index.covers(wanted)
+        assert span.equals(wanted) == index.equals(wanted)
+        assert span.contains(wanted).tolist() == index.contains(wanted).tolist()
+        assert span.positions(wanted).tolist() == (wanted - first).tolist()
