@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.errors import BadRequest, Conflict, ReadSetChanged
+from omnigraph.errors import BadRequest, Conflict, ReadSetChanged, ValueViolation
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
@@ -427,7 +427,7 @@ def test_an_empty_plan_changes_nothing(graph: og.Graph) -> None:
 
 
 def test_an_unsupported_plan_is_refused_with_its_reason(graph: og.Graph) -> None:
-    wanted = SCHEMA.replace("age: I32?", "age: I64?")
+    wanted = SCHEMA.replace("age: I32?", "age: String?")
     plan = graph.schema.plan(wanted)
     assert not plan.supported
     assert str(plan).splitlines()[0] == "supported: no"
@@ -583,6 +583,47 @@ def test_a_required_property_can_become_nullable(tmp_path: Path) -> None:
     )
     with pytest.raises(BadRequest, match="OG-MF-106"):
         graph.schema.apply("node Hut { code: String @key  alt: I32 }")
+
+
+NARROW = """
+node Gauge {
+  code: I32 @key  small: I32  unsigned: U32? @unique  real: F32?  day: Date? @index  many: [I32]?  days: [Date]?
+  pic: Blob?
+}
+"""
+WIDE = """
+node Gauge {
+  code: I64 @key  small: F64?  unsigned: I64? @unique  real: F64?  day: DateTime? @index  many: [I64]?
+  days: [DateTime]?  pic: Blob?
+}
+"""
+
+
+def test_widening_keeps_every_value_in_one_commit_and_the_past_as_it_was(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", NARROW, settings=SETTINGS)
+    most = {"code": -5, "small": -(2**31), "unsigned": 2**32 - 1, "real": 0.1, "day": "2024-02-29"}
+    graph.load([{"type": "Gauge", "data": {**most, "many": [1, 2], "days": ["1969-12-31"], "pic": "base64:SGVsbG8="}}])
+    graph.load([{"type": "Gauge", "data": {"code": 7, "small": 1}}])
+    narrow, commits = graph.get("Gauge", "-5"), len(graph.commits.list())
+    assert narrow is not None
+    graph.tags.create("narrow")
+    assert {step["kind"] for step in graph.schema.apply(WIDE).to_json()["steps"]} == {"widen_property"}
+    assert len(graph.commits.list()) == commits + 1
+    wide = {**narrow, "day": "2024-02-29T00:00:00.000Z", "days": ["1969-12-31T00:00:00.000Z"]}
+    assert graph.get("Gauge", "-5") == wide
+    assert graph.at("narrow").get("Gauge", "-5") == narrow
+    assert graph.diff("narrow", "main").changes == []
+    assert graph.commits.blame("Gauge", "-5")["small"].commit == graph.commits.show("narrow~1")
+    graph.mutate("query q() { update Gauge set { unsigned: 4294967296 } where code = 7 }")
+    graph.load([{"type": "Gauge", "data": {"code": 2**40, "small": 0.5, "unsigned": -1, "real": 0.1}}])
+    found = graph.query("query q() { match { $g: Gauge  $g.unsigned > 4294967295 } return { $g.code } }").rows()
+    assert [row["g.code"] for row in found] == [7]
+    with pytest.raises(ValueViolation, match="unique"):
+        graph.load([{"type": "Gauge", "data": {"code": 8, "small": 1, "unsigned": 4294967295}}])
+    assert [row.id for row in graph.diff("narrow", "main").changes] == ["1099511627776", "7"]
+    graph.optimize()
+    assert graph.get("Gauge", "-5") == wide
+    assert_at_rest(graph)
 
 
 # --- hard and soft drops ----------------------------------------------------------------------------------

@@ -27,6 +27,13 @@ _ELSEWHERE = {
     **dict.fromkeys(("bytes", "binary", "bytea"), "Blob"),
     **dict.fromkeys(("list", "array", "set"), "[T], such as [String]"),
 }
+# What a type can become without losing a value: every value of the first is exactly one of the second.
+_WIDER: dict[str, frozenset[str]] = {
+    "I32": frozenset({"I64", "F64"}),
+    "U32": frozenset({"U64", "I64", "F64"}),
+    "F32": frozenset({"F64"}),
+    "Date": frozenset({"DateTime"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,14 @@ def compatible(left: PropType, right: PropType) -> bool:
     if left.list != right.list or left.dim != right.dim:
         return False
     return left.scalar == right.scalar or (left.scalar in NUMERIC and right.scalar in NUMERIC)
+
+
+def widens(before: PropType, after: PropType) -> bool:
+    """Whether every value of one type is a value of another, wider one; what may be null may still be null."""
+    if before.list != after.list or (before.nullable and not after.nullable):
+        return False
+    plain = all(kind.enum is None and kind.dim is None for kind in (before, after))
+    return plain and after.scalar in _WIDER.get(before.scalar, frozenset())
 
 
 def union_name(names: Iterable[str]) -> str:

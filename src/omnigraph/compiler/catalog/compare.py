@@ -38,7 +38,9 @@ from omnigraph.compiler.catalog.steps import (
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
+    WidenProperty,
 )
+from omnigraph.compiler.types import INTEGER, PropType, widens
 
 _METADATA = ("description", "instruction")
 _PROPERTY_METADATA = (*_METADATA, DEFAULT)  # a default concerns future writes only
@@ -96,7 +98,7 @@ class Comparison:
                 continue
             if before.name != each.name:
                 yield RenameProperty(kind, new.name, before.name, each.name)
-            yield from _retyped(kind, new.name, before, each)
+            yield from _retyped(kind, new, before, each)
             if kind == "node":
                 yield from self._suppliers(old.name, before, new.name, each)
             yield from _property_annotations(kind, new.name, before, each, names)
@@ -179,8 +181,8 @@ def _added(kind: Kind, owner: str, prop: PropertyShape) -> Step:
     return UnsupportedChange(f"{kind}:{owner}.{prop.name}", reason, "OG-MF-103")
 
 
-def _retyped(kind: Kind, owner: str, old: PropertyShape, new: PropertyShape) -> Iterator[Step]:
-    before, after = old.type, new.type
+def _retyped(kind: Kind, shape: TypeShape, old: PropertyShape, new: PropertyShape) -> Iterator[Step]:
+    owner, before, after = shape.name, old.type, new.type
     if before == after:
         return
     widened = before.enum is not None and after.enum is not None and set(before.enum) < set(after.enum)
@@ -189,9 +191,17 @@ def _retyped(kind: Kind, owner: str, old: PropertyShape, new: PropertyShape) -> 
         yield ExtendEnum(kind, owner, new.name, values)
     elif before.with_nullable(True) == after:
         yield RelaxProperty(kind, owner, new.name, after)
+    elif widens(before, after) and _keeps_ids(shape, new.name, before, after):
+        yield WidenProperty(kind, owner, new.name, before, after)
     else:
         reason = f"the type of '{owner}.{new.name}' changes from {before} to {after}"
         yield UnsupportedChange(f"{kind}:{owner}.{new.name}", reason, "OG-MF-106")
+
+
+def _keeps_ids(shape: TypeShape, name: str, before: PropType, after: PropType) -> bool:
+    """Whether the ids of existing rows are still the text of their keys: only integers read the same when wider."""
+    keyed = any(isinstance(each, Key) and name in each.columns for each in _constraints_of(shape))
+    return not keyed or {before.scalar, after.scalar} <= INTEGER
 
 
 # --- constraints ---

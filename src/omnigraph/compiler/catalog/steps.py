@@ -65,6 +65,17 @@ class RelaxProperty:
 
 
 @dataclass(frozen=True, slots=True)
+class WidenProperty:
+    """A property of a wider type that holds every value it has; `before` and `property_type` are its types."""
+
+    type_kind: Kind
+    type_name: str
+    property_name: str
+    before: PropType
+    property_type: PropType
+
+
+@dataclass(frozen=True, slots=True)
 class AddConstraint:
     """A new @index."""
 
@@ -141,6 +152,7 @@ Step = (
     | AddProperty
     | RenameProperty
     | RelaxProperty
+    | WidenProperty
     | AddConstraint
     | ExtendEnum
     | UpdateTypeMetadata
@@ -163,6 +175,9 @@ def step_json(step: Step) -> dict[str, Any]:
             return {**_owner("add_property", step), "property_name": name, "property_type": type_json(added), **filled}
         case RelaxProperty(_, _, name, relaxed):
             return {**_owner("relax_property", step), "property_name": name, "property_type": type_json(relaxed)}
+        case WidenProperty(_, _, name, before, after):
+            types = {"from": type_json(before), "to": type_json(after)}
+            return {**_owner("widen_property", step), "property_name": name, **types}
         case RenameProperty(_, _, old, new):
             return {**_owner("rename_property", step), "from": old, "to": new}
         case AddConstraint(_, _, constraint):
@@ -196,6 +211,8 @@ def step_text(step: Step) -> str:
             return f"add property '{owner}.{name}' ({type_text(added)}) on {kind} '{owner}'{filled}"
         case RelaxProperty(kind, owner, name, relaxed):
             return f"relax property '{owner}.{name}' to {type_text(relaxed)} on {kind} '{owner}'"
+        case WidenProperty(kind, owner, name, before, after):
+            return f"widen property '{owner}.{name}' from {type_text(before)} to {type_text(after)} on {kind} '{owner}'"
         case RenameProperty(kind, owner, old, new):
             return f"rename property '{owner}.{old}' -> '{owner}.{new}' on {kind} '{owner}'"
         case AddConstraint(kind, owner, constraint):
@@ -270,6 +287,7 @@ def _owner(
     step: AddProperty
     | RenameProperty
     | RelaxProperty
+    | WidenProperty
     | AddConstraint
     | ExtendEnum
     | UpdatePropertyMetadata

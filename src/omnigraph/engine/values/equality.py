@@ -21,7 +21,8 @@ def differing_values(left: pa.Array | pa.ChunkedArray, right: pa.Array | pa.Chun
     """Whether value i of one column differs from value i of the other; null equals only null."""
     one, other = _array(left), _array(right)
     if not one.type.equals(other.type):
-        other = other.cast(one.type)
+        kind = _wider(one.type, other.type)
+        one, other = one.cast(kind), other.cast(kind)
     here, there = _mask(one.is_valid()), _mask(other.is_valid())
     differs: np.ndarray = here != there
     both = np.flatnonzero(here & there)
@@ -62,6 +63,15 @@ def _bits(values: pa.Array) -> np.ndarray:
     numbers = values.to_numpy(zero_copy_only=False)
     canonical = np.where(np.isnan(numbers), np.array(np.nan, numbers.dtype), numbers)
     return canonical.view(f"u{canonical.dtype.itemsize}")
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type that holds the values of both; a property may have been widened between two versions of its table."""
+    sides = [pa.schema([("value", kind)]) for kind in (one, other)]
+    try:
+        return pa.unify_schemas(sides, promote_options="permissive").field(0).type
+    except pa.ArrowTypeError:
+        return one
 
 
 def _array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -20,7 +20,7 @@ from omnigraph.compiler.catalog.steps import (
     step_text,
     type_text,
 )
-from omnigraph.compiler.types import PropType
+from omnigraph.compiler.types import BASE_SCALARS, PropType
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 EDGE = "node A {} node B {} edge P: A -> B"
@@ -83,6 +83,22 @@ STEPS = [
             owned("update_property_metadata", property_name="a", annotations=[]),
         ],
         ["relax property 'T.a' to I32? on node 'T'", "update metadata on property 'T.a' of node 'T' ()"],
+    ),
+    (
+        "widen",
+        "node T { a: I32 }",
+        "node T { a: I64? }",
+        [
+            owned(
+                "widen_property",
+                property_name="a",
+                **{
+                    "from": {"scalar": "I32", "nullable": False, "list": False, "enum_values": None},
+                    "to": {"scalar": "I64", "nullable": True, "list": False, "enum_values": None},
+                },
+            )
+        ],
+        ["widen property 'T.a' from I32 to I64? on node 'T'"],
     ),
     ("add-node", "", "node T {}", [{"kind": "add_type", "type_kind": "node", "name": "T"}], ["add node type 'T'"]),
     (
@@ -252,6 +268,7 @@ def test_every_supported_step_kind_has_a_case():
             "add_property",
             "rename_property",
             "relax_property",
+            "widen_property",
             "add_constraint",
             "extend_enum",
         ),
@@ -259,11 +276,41 @@ def test_every_supported_step_kind_has_a_case():
     }
 
 
+WIDER = {
+    *(("I32", "I64"), ("I32", "F64"), ("U32", "U64"), ("U32", "I64"), ("U32", "F64")),
+    *(("F32", "F64"), ("Date", "DateTime")),
+}
+
+
+@pytest.mark.parametrize("form", ["{}", "{}?", "[{}]", "[{}]?"])
+def test_exactly_the_types_that_lose_no_value_widen(form):
+    scalars = [name for name in BASE_SCALARS if name != "Blob" or "[" not in form]
+    changes = [(one, other) for one in scalars for other in scalars if one != other]
+    found = {pair for pair in changes if _widens(*(form.format(name) for name in pair))}
+    assert found == WIDER
+
+
+def _widens(before, after):
+    steps = plan(f"node T {{ a: {before} }}", f"node T {{ a: {after} }}").steps
+    return [type(step).__name__ for step in steps] == ["WidenProperty"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("I32?", "I64"), ("[I32]", "I64"), ("I32", "[I64]"), ("I32", "Vector(2)")]
+)
+def test_a_widening_neither_tightens_nor_changes_the_form(before, after):
+    assert not _widens(before, after)
+
+
+def test_an_integer_key_widens_to_a_wider_integer():
+    assert plan("node T { a: I32 @key }", "node T { a: I64 @key }").supported
+
+
 # (id, accepted, desired, code, entity)
 REFUSED = [
     ("required", "node T {}", "node T { a: I32 }", "OG-MF-103", "node:T.a"),
     ("required-interface", "interface I {}", "interface I { a: I32 }", "OG-MF-103", "interface:I.a"),
-    ("width", "node T { a: I32 }", "node T { a: I64 }", "OG-MF-106", "node:T.a"),
+    ("width", "node T { a: I64 }", "node T { a: I32 }", "OG-MF-106", "node:T.a"),
     ("list", "node T { a: I32 }", "node T { a: [I32] }", "OG-MF-106", "node:T.a"),
     ("tighten", "node T { a: I32? }", "node T { a: I32 }", "OG-MF-106", "node:T.a"),
     ("dimension", "node T { a: Vector(2) }", "node T { a: Vector(3) }", "OG-MF-106", "node:T.a"),
@@ -272,7 +319,9 @@ REFUSED = [
     ("enum-string", "node T { a: enum(x) }", "node T { a: String }", "OG-MF-106", "node:T.a"),
     ("string-enum", "node T { a: String }", "node T { a: enum(x) }", "OG-MF-106", "node:T.a"),
     ("enum-null", "node T { a: enum(x) }", "node T { a: enum(x, y)? }", "OG-MF-106", "node:T.a"),
-    ("renamed-type", "node T { a: I32? }", "node T { b: I64? @rename_from(a) }", "OG-MF-106", "node:T.b"),
+    ("renamed-type", "node T { a: I64? }", "node T { b: I32? @rename_from(a) }", "OG-MF-106", "node:T.b"),
+    ("key-id", "node T { a: I32 @key }", "node T { a: F64 @key }", "OG-MF-106", "node:T.a"),
+    ("key-day", "node T { a: Date @key }", "node T { a: DateTime @key }", "OG-MF-106", "node:T.a"),
     ("less-key", "node T { a: I32 @key }", "node T { a: I32 }", "OG-CD-101", "node:T"),
     ("less-unique", "node T { a: I32 @unique }", "node T { a: I32 }", "OG-CD-101", "node:T"),
     ("less-index", "node T { a: I32 @index }", "node T { a: I32 }", "OG-CD-101", "node:T"),
