@@ -1,71 +1,64 @@
-"""Importing and using the library leaves the process of the program as it was."""
+"""The host: ids, waits and claims follow the clock, the chance and the name of whatever host the code runs on."""
 
 from __future__ import annotations
 
-import ast
-import subprocess
-import sys
-from pathlib import Path
+import random
+from itertools import islice
 
-import pytest
-
-import omnigraph
-
-SOURCE = Path(omnigraph.__file__).parent
-USES = """
-import sys
-before, names = list(sys.meta_path), set(sys.path_hooks)
-import tempfile, omnigraph
-graph = omnigraph.init(tempfile.mkdtemp() + "/g.omni", "node A { k: String @key }")
-graph.load(['{"type":"A","data":{"k":"a"}}'])
-assert graph.query("query q() { match { $a: A } return { $a.k } }").rows() == [{"a.k": "a"}]
-graph.close()
-assert (list(sys.meta_path), set(sys.path_hooks)) == (before, names), sys.meta_path
-"""
-HIDDEN = """
-import sys
-from omnigraph.cli.startup import defer_pandas
-defer_pandas()
-import pyarrow
-table = pyarrow.table({"a": [1.0, None]})
-assert "pandas" not in sys.modules
-"""
-FOUND = (
-    HIDDEN
-    + """
-import types
-sys.modules["pyspark"] = types.ModuleType("pyspark")  # from now on somebody uses it
-import pandas
-assert pyarrow.array(pandas.Series([1.0, float("nan")]), from_pandas=True).null_count == 1
-assert pyarrow.array(pandas.Series([1, 2])).to_pylist() == [1, 2]
-assert table.to_pandas()["a"].count() == 1
-assert not any(type(finder).__module__ == "omnigraph.cli.startup" for finder in sys.meta_path)
-"""
-)
+from omnigraph import host
+from omnigraph.ids import new_ulid, new_ulids, now_micros
+from omnigraph.storage.base import lease
+from omnigraph.storage.base.waiting import looks
 
 
-@pytest.mark.parametrize("program", [USES, HIDDEN, FOUND], ids=["the library", "a command", "a command with Spark"])
-def test_what_a_process_finds_to_import(program: str) -> None:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+class StoppedHost(host.Host):
+    """A host whose clock moves only when something sleeps, with chance of its own."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.now = 1_000.0
+        self.chance = random.Random(seed)
+
+    def time_ns(self) -> int:
+        return int(self.now * 1e9)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def random_bytes(self, count: int) -> bytes:
+        return self.chance.randbytes(count)
+
+    def owner(self) -> str:
+        return "elsewhere/1/x"
 
 
-def test_only_the_command_line_changes_how_modules_are_found() -> None:
-    users = [path for path in SOURCE.rglob("*.py") if "sys.meta_path" in path.read_text(encoding="utf-8")]
-    assert [str(path.relative_to(SOURCE)) for path in users] == ["cli/startup.py"]
+def test_a_host_decides_the_time_and_the_ids_of_its_thread_only() -> None:
+    with host.running_on(StoppedHost(7)):
+        first = [now_micros(), new_ulid(), *new_ulids(2)]
+    with host.running_on(StoppedHost(7)):
+        again = [now_micros(), new_ulid(), *new_ulids(2)]
+    assert first == again
+    assert first[0] == 1_000_000_000
+    assert first[1] < first[2] < first[3]
+    assert now_micros() > first[0]
+    assert new_ulid() > first[3]
 
 
-def test_no_private_attribute_of_arrow_is_used() -> None:
-    found = []
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
-                owner = ast.unparse(node.value).split(".")[0]
-                if owner in ("pa", "pc", "pq", "pyarrow"):
-                    found.append(f"{path.relative_to(SOURCE)}: {ast.unparse(node)}")
-    assert found == []
+def test_waiting_takes_no_real_time_on_a_host_of_its_own() -> None:
+    stopped = StoppedHost(1)
+    with host.running_on(stopped):
+        assert list(islice(looks(3_600.0, (1_200.0, 1_200.0)), 5)) == [True, True, True, False, False]
+    assert stopped.now == 1_000.0 + 4 * 1_200.0
 
 
-def test_no_limit_is_worked_out_at_import_and_sysconf_is_asked_in_one_place() -> None:
-    users = [path for path in SOURCE.rglob("*.py") if "sysconf" in path.read_text(encoding="utf-8")]
-    assert [str(path.relative_to(SOURCE)) for path in users] == ["memory/allowance.py"]
+def test_claims_belong_to_the_process_of_the_host() -> None:
+    with host.running_on(StoppedHost(1)):
+        claim = lease.fresh_lease(30_000)
+        with lease.active("op"):
+            assert lease.held(claim, "op", skew_ms=0)
+        assert not lease.held(claim, "op", skew_ms=0)
+        assert lease.is_own(claim)
+    assert not lease.is_own(claim)

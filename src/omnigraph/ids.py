@@ -2,59 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NewType
+
+from omnigraph import host
 
 CommitId = NewType("CommitId", str)
 OperationId = NewType("OperationId", str)
 TableKey = NewType("TableKey", str)
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_RANDOM_BITS = 80
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 
 
-class UlidMinter:
-    """Mints ULIDs that never go backwards within one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._last = 0
-
-    def __call__(self, count: int = 1) -> list[str]:
-        """`count` fresh ULIDs in ascending order."""
-        first = self.reserve(count)
-        return [_encode_ulid(first + step) for step in range(count)]
-
-    def reserve(self, count: int) -> int:
-        """The first of `count` consecutive 128-bit ULID values that no other caller in this process gets."""
-        milliseconds = time.time_ns() // 1_000_000
-        with self._lock:
-            fresh = (milliseconds << _RANDOM_BITS) | int.from_bytes(os.urandom(10), "big")
-            first = max(fresh, self._last + 1)
-            self._last = first + count - 1
-        return first
-
-
-_minter = UlidMinter()
 _planned: ContextVar[list[int] | None] = ContextVar("planned_ulids", default=None)
 
 
 def new_ulid() -> str:
     """One fresh 26-character ULID."""
-    return _minter()[0]
+    return _encode_ulid(host.current().reserve_ulids(1))
 
 
 def new_ulids(count: int) -> list[str]:
     """`count` fresh ULIDs in ascending order."""
-    return _minter(count)
+    first = host.current().reserve_ulids(count)
+    return [_encode_ulid(first + step) for step in range(count)]
 
 
 def ulid_after(text: str) -> str:
@@ -62,14 +38,14 @@ def ulid_after(text: str) -> str:
     value = 0
     for character in text:
         value = value << 5 | _CROCKFORD.index(character)
-    return _encode_ulid(value + 1 + int.from_bytes(os.urandom(5), "big"))
+    return _encode_ulid(value + 1 + host.random_number(5))
 
 
 def reserve_ulids(count: int) -> int:
     """The first of `count` consecutive 128-bit ULID values; for callers that spell them by the column."""
     planned = _planned.get()
     if planned is None:
-        return _minter.reserve(count)
+        return host.current().reserve_ulids(count)
     first, planned[0] = planned[0], planned[0] + count
     return first
 
@@ -96,7 +72,7 @@ def may_begin_ulid(text: str) -> bool:
 
 def now_micros() -> int:
     """Microseconds since the Unix epoch, UTC."""
-    return time.time_ns() // 1_000
+    return host.time_ns() // 1_000
 
 
 def fnv1a64(text: str) -> int:

@@ -12,6 +12,7 @@ import lance
 import pyarrow as pa
 import pytest
 
+from omnigraph import host
 from omnigraph.errors import (
     Conflict,
     Corrupt,
@@ -26,7 +27,7 @@ from omnigraph.errors import (
 )
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
-from omnigraph.storage.base import failpoints, lease
+from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import create_branch, delete_branch
 from omnigraph.storage.intent import sidecar
@@ -665,7 +666,7 @@ def test_a_publication_by_a_writer_that_slept_is_looked_up_again(store: Store) -
 
     def sleep_and_lose() -> None:
         operations.append(only_pending(store).operation_id)
-        for heartbeat in lease._renewer._beats:
+        for heartbeat in host.current()._renewer._beats:
             heartbeat.renewed_at -= 3_600
         versions = Path(store.root.manifest().uri, "_versions")
         min(versions.glob("*.manifest")).unlink()  # the newest: lance counts the names down

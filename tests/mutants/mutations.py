@@ -137,7 +137,7 @@ MUTATIONS = (
     _mutation(
         "lease: the claim of a thread that has ended is waited for",
         "lease",
-        "        return operation_id in _active\n",
+        "        return operation_id in host.current().active\n",
         "        return True\n",
         "writes::test_a_writer_that_was_aborted_before_publishing_tries_again_and_lands_once",
     ),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from omnigraph.errors import BadRequest
@@ -36,16 +37,31 @@ TABLE_DIRS = frozenset(_TABLE_DIRS.values())
 _LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
 
 
+class Backing(Protocol):
+    """What keeps a graph instead of the disk or object store that its URI would name."""
+
+    @property
+    def library(self) -> Any:
+        """What takes the place of lance (`storage.lance.library.Library`)."""
+        ...
+
+    def open_objects(self, root: Root) -> Any:
+        """The adapter for small objects (`storage.base.objects.Objects`)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Root:
     """A normalized graph root; `options` are the storage options of an object store, sorted pairs.
 
     `memory` is that of the graph opened here; it says nothing about where the graph is, and stays in this process.
+    So does `backing`, which keeps the graph in something else than files.
     """
 
     uri: str
     options: tuple[tuple[str, str], ...] = ()
     memory: MemoryBudget = field(default=NOTHING_KEPT, compare=False, repr=False)
+    backing: Backing | None = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _received, (self.uri, self.options)

@@ -108,6 +108,9 @@ class Objects(Protocol):
 
 def open_objects(root: Root) -> Objects:
     """The adapter for a root; does no I/O."""
+    if root.backing is not None:
+        adapter: Objects = root.backing.open_objects(root)
+        return adapter
     if root.is_local:
         from omnigraph.storage.base.objects_local import LocalObjects
 

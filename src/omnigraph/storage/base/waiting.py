@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Iterator
+
+from omnigraph import host
 
 Seconds = tuple[float, float]
 """From how long to how long a pause is; random, so that those who wait for the same thing do not look all at once."""
@@ -17,8 +17,8 @@ def looks(
     apart: Seconds = BETWEEN_LOOKS,
     *,
     longest: float | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = host.monotonic,
+    sleep: Callable[[float], None] = host.sleep,
 ) -> Iterator[bool]:
     """One item for each look, which pauses come between: whether there is time for another one. There is always one.
 
@@ -35,6 +35,6 @@ def looks(
             apart = (min(apart[0] * 1.5, longest), min(apart[1] * 1.5, longest))
 
 
-def pause(apart: Seconds, *, sleep: Callable[[float], None] = time.sleep) -> None:
+def pause(apart: Seconds, *, sleep: Callable[[float], None] = host.sleep) -> None:
     """Wait a random while, after a race that was lost or before something is looked at again."""
-    sleep(random.uniform(*apart))
+    sleep(host.between(*apart))

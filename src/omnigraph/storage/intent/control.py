@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from omnigraph import host
 from omnigraph.errors import Conflict, HistoricalVersionReclaimed, OmnigraphError, ReadSetChanged, StorageError
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
@@ -36,7 +36,7 @@ class Control:
     def save(self) -> None:
         """Store `retired` now, still holding control, from here on for another full lease."""
         while True:
-            started = time.monotonic()
+            started = host.monotonic()
             loaded = manifest.load(self.store.root)
             current = self._own_row(loaded)
             assert current.holder is not None
@@ -59,7 +59,7 @@ class Control:
             raise ReadSetChanged("graph_control", expected=self.operation_id, actual="lease about to expire")
 
     def _left_ms(self) -> float:
-        return self.ttl_ms - (time.monotonic() - self.acquired) * 1_000
+        return self.ttl_ms - (host.monotonic() - self.acquired) * 1_000
 
     def _own_row(self, loaded: Loaded) -> ControlRow:
         current = loaded.state.control or ControlRow()
@@ -135,7 +135,7 @@ def _live_cleanup(store: Store) -> ControlHolder | None:
 
 def _take(store: Store, kind: ControlKind, target: str | None, operation_id: str) -> Control:
     for more in looks(store.settings.writer_wait_ms / 1_000):
-        started = time.monotonic()
+        started = host.monotonic()
         loaded = manifest.load(store.root)
         current = loaded.state.control or ControlRow()
         holder = current.holder

@@ -8,7 +8,6 @@ planned uuid.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -21,6 +20,7 @@ from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata
 from lance.optimize import Compaction
 
+from omnigraph import host
 from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, StorageError
 from omnigraph.memory.budget import Library, MemoryBudget
 from omnigraph.storage.base.errors import (
@@ -49,6 +49,7 @@ from omnigraph.storage.lance.transaction_log import BARRIER, BRANCH, EFFECT, NEU
 from omnigraph.storage.lance.transactions import (
     address_of,
     change_rows,
+    library_of,
     parse_fragments,
     repeat,
     segments_named,
@@ -277,9 +278,9 @@ def commit(staged: Staged) -> CommitOutcome:
     staged.transaction.uuid = staged.uuid
     staged.transaction.transaction_properties = {**staged.properties, **as_property(staged.checksums)}
     hit("table_commit.pre")
-    started = time.monotonic()
+    started = host.monotonic()
     try:
-        dataset = LanceDataset.commit(
+        dataset = library_of(staged.address.root).commit(
             staged.target,
             staged.transaction,
             storage_options=staged.address.root.lance_options,
@@ -308,7 +309,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
     carries the primary-key annotation and no index; never for graph tables. A commit that took so long that versions
     since its base may have been removed is Unknown: it can have landed among them, where it is never read.
     """
-    started = time.monotonic()
+    started = host.monotonic()
     try:
         # A private dataset object: lance moves it to the committed version in place.
         dataset = _reopen(base)
@@ -390,7 +391,8 @@ def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
     # Rows all over a large file are read in fewer and larger pieces than lance would by itself: a third less work.
     block = _BLOCK_BYTES if address.root.is_local else None
     options = address.root.lance_options
-    opened = lance.dataset(address.uri, version, block_size=block, storage_options=options, session=session)
+    dataset = library_of(address.root).dataset
+    opened = dataset(address.uri, version, block_size=block, storage_options=options, session=session)
     return _below_root(address, opened)
 
 

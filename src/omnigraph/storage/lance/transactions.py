@@ -9,16 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import lance
 import pyarrow as pa
 from lance import Index, LanceDataset, LanceOperation, Transaction
 from lance.fragment import FragmentMetadata
 from lance.fragment import write_fragments as lance_write_fragments
 
-from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.lance.fragments import smallest_fragment
 from omnigraph.storage.lance.handle import TableHandle
+from omnigraph.storage.lance.library import Library
 
 STORAGE_VERSION = "2.2"
+_PYLANCE = Library(lance.dataset, LanceDataset.commit, lance_write_fragments)
+
+
+def library_of(root: Root) -> Library:
+    """What opens, commits and writes the datasets of a graph: lance, unless something else keeps the graph."""
+    return _PYLANCE if root.backing is None else root.backing.library
 
 
 def change_rows(
@@ -47,7 +55,7 @@ def repeat(base: TableHandle) -> Transaction:
 
 def write_data(rows: Any, schema: pa.Schema, target: Address | TableHandle, *, mode: str) -> list[FragmentMetadata]:
     """New data files with these rows; nothing refers to them yet."""
-    return lance_write_fragments(
+    written: list[FragmentMetadata] = library_of(address_of(target).root).write_fragments(
         rows,
         target.dataset if isinstance(target, TableHandle) else target.uri,
         schema=schema,
@@ -57,6 +65,7 @@ def write_data(rows: Any, schema: pa.Schema, target: Address | TableHandle, *, m
         storage_options=address_of(target).root.lance_options,
         allow_external_blob_outside_bases=True,  # what may come in was decided before; storing it opens nothing
     )
+    return written
 
 
 def parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from omnigraph import host
 from omnigraph.errors import Corrupt, StorageError
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
@@ -129,7 +129,7 @@ def hinted_version(directory: str) -> int | None:
 
 def slept(address: Address, started: float) -> bool:
     """Whether a commit took so long that others may have gone far ahead; the hint it has left is then taken away."""
-    if time.monotonic() - started < LONG_COMMIT_SECONDS:
+    if host.monotonic() - started < LONG_COMMIT_SECONDS:
         return False
     if address.root.is_local:
         with suppress(OSError):

@@ -7,11 +7,11 @@ not answer) released for others to resolve.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
+from omnigraph import host
 from omnigraph.errors import BranchNotFound, OmnigraphError, OperationAborted, ReadSetChanged, RecoveryRequired
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
@@ -128,7 +128,7 @@ class Attempt:
             self.store.recent.record(commit.graph_commit_id, commit.parent_commit_id, changes)
 
     def _describe(self, planned: list[PlannedTable]) -> Sidecar:
-        self._leased_at = time.monotonic()
+        self._leased_at = host.monotonic()
         return Sidecar(
             operation_id=self.operation_id,
             branch=self.txn.branch,

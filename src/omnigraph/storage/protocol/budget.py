@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
+from omnigraph import host
 from omnigraph.errors import BadRequest
 from omnigraph.settings import Settings
 
@@ -25,7 +25,7 @@ class Budget:
 
     def begin(self) -> Spending:
         """Start the clock."""
-        return Spending(self, time.monotonic())
+        return Spending(self, host.monotonic())
 
 
 @dataclass(slots=True)
@@ -44,12 +44,12 @@ class Spending:
     @property
     def elapsed(self) -> float:
         """The seconds since the beginning."""
-        return time.monotonic() - self.began
+        return host.monotonic() - self.began
 
     @property
     def left(self) -> float:
         """The seconds that are left, at least 0."""
-        return max(self.deadline - time.monotonic(), 0.0)
+        return max(self.deadline - host.monotonic(), 0.0)
 
     @property
     def may_compute(self) -> bool:

@@ -10,11 +10,11 @@ moved is computed again on the new head, unless what it read and writes proves t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
+from omnigraph import host
 from omnigraph.errors import (
     BranchBusy,
     HistoricalVersionReclaimed,
@@ -144,7 +144,7 @@ class _Write:
         if self.spent.attempts:
             hit("commit.pre_reprepare")
         self.spent.attempts += 1
-        started = time.monotonic()
+        started = host.monotonic()
         txn = self._capture()
         try:
             write = self.prepare(txn)
@@ -152,7 +152,7 @@ class _Write:
         except (HistoricalVersionReclaimed, StorageError) as error:
             self.failure = self._overtaken(txn, error)
             return None
-        return _Prepared(txn, write, drafts, time.monotonic() - started)
+        return _Prepared(txn, write, drafts, host.monotonic() - started)
 
     def _capture(self) -> Txn:
         own = self.hooks.operation_id

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from omnigraph import host
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
 from omnigraph.storage.base.lease import Heartbeat
@@ -25,7 +25,7 @@ def paused_writers(store: Store) -> Iterator[Callable[[], None]]:
     One that began earlier may still arm itself within the block, which is given a way to wait for it. Nothing depends
     on the pause: a writer that does not see the intent, or takes it for dead, is as safe as without it.
     """
-    since, intent = time.monotonic(), _intent(store)
+    since, intent = host.monotonic(), _intent(store)
     with store.gates.branches([None]), lease.active(intent.operation_id):
         sidecar.arm(store.objects, intent)
         ttl = store.settings.lease_ttl_ms
@@ -62,6 +62,6 @@ def _renew(store: Store, intent: Sidecar) -> None:
 
 
 def _wait_for_older(store: Store, intent: Sidecar) -> None:
-    deadline = time.monotonic() + store.settings.writer_wait_ms / 1_000
+    deadline = host.monotonic() + store.settings.writer_wait_ms / 1_000
     while (older := tickets.older(store, intent, withdraws=False)) is not None:
         tickets.watch(store, older, deadline, intent.branch)

@@ -10,12 +10,12 @@ deleted.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
+from omnigraph import host
 from omnigraph.errors import BranchBusy, OmnigraphError, RecoveryRequired, Retry
 from omnigraph.ids import new_ulid, ulid_after
 from omnigraph.storage.base import lease
@@ -93,7 +93,7 @@ class Place:
 @contextmanager
 def queued(store: Store, interest: Interest) -> Iterator[Place]:
     """Hold a place in the queue of a branch for the block."""
-    since, ticket = time.monotonic(), _join(store, interest.branch)
+    since, ticket = host.monotonic(), _join(store, interest.branch)
     place = Place(store, interest, ticket)
     with lease.active(ticket.ticket_id):
         heartbeat = Heartbeat(lambda: _renew(store, place), ttl_ms=store.settings.lease_ttl_ms, since=since).start()
@@ -157,13 +157,13 @@ def older(store: Store, mine: Sidecar, key: str | None = None, *, withdraws: boo
 def watch(store: Store, ahead: Ahead, deadline: float, branch: str | None) -> None:
     """Return when the one ahead is gone or its lease is over as last seen; raises past the deadline."""
     shortest, longest = _LOCAL_LOOK if store.root.is_local else _REMOTE_LOOK
-    until = min(ahead.expires_at, time.time() + store.settings.lease_ttl_ms / 3_000)  # by then it has been renewed
-    for more in looks(deadline - time.monotonic(), (shortest, shortest), longest=longest):
+    until = min(ahead.expires_at, host.wall_time() + store.settings.lease_ttl_ms / 3_000)  # by then it has been renewed
+    for more in looks(deadline - host.monotonic(), (shortest, shortest), longest=longest):
         if store.objects.stat(ahead.path) is None or lease.is_dead(ahead.owner):
             return
         if not more:
             raise spent(ahead, branch)
-        if time.time() >= until:
+        if host.wall_time() >= until:
             return
 
 

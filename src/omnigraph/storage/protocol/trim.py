@@ -11,9 +11,9 @@ work, versions of the last seconds stay: a commit that has chosen its number may
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 
+from omnigraph import host
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects import Objects, open_objects
@@ -83,7 +83,7 @@ def _settled(newest: TableHandle, versions: list[int], own: str | None) -> list[
     others = [operation for operation in sidecar.pending(objects) if operation != own]
     if not others and (control is None or control.holder is None):
         return versions
-    limit = time.time() - _AT_WORK_SECONDS
+    limit = host.wall_time() - _AT_WORK_SECONDS
     return versions[: bisect_left(versions, True, key=lambda version: _changed_since(objects, newest, version, limit))]
 
 
