@@ -131,16 +131,3 @@ def build_template(place: Path) -> Path:
     with og.init(place, SCHEMA) as graph:
         graph.load(lines(RECORDS).encode(), mode="overwrite")
     return place
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_template(tmp_path_factory.mktemp("cli") / "template")
-
-
-@pytest.fixture
-def desk(tmp_path: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    found = Desk(tmp_path, template, monkeypatch)
-    found.write("F.pg", SCHEMA)
-    found.write("F.jsonl", lines(RECORDS))
-    return found

@@ -1,4 +1,4 @@
-"""What every test may use: the golden-file fixture and its update flag."""
+"""What every test may use: golden files and their update flag, a desk for commands, and two small graphs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import omnigraph as og
+from omnigraph.storage.base.store import Store
+from omnigraph.testing import huts as huts_data
+from omnigraph.testing.tiny import LONG_LEASES, create_tiny, inserting, write
+from tests.cli_runner import RECORDS, SCHEMA, Desk, build_template, lines
 
 # A shared machine stalls now and then; how long one example takes proves nothing.
 settings.register_profile("omnigraph", deadline=None)
@@ -35,3 +41,34 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert actual == path.read_bytes().decode("utf-8"), f"{path} differs; review, then run with --update-goldens"
 
     return check
+
+
+@pytest.fixture(scope="session")
+def cli_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph that every desk copies."""
+    return build_template(tmp_path_factory.mktemp("cli") / "template")
+
+
+@pytest.fixture
+def desk(tmp_path: Path, cli_template: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A directory to run commands in, with a schema and records to load."""
+    found = Desk(tmp_path, cli_template, monkeypatch)
+    found.write("F.pg", SCHEMA)
+    found.write("F.jsonl", lines(RECORDS))
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Storage of hand-made tables, after one commit."""
+    made = create_tiny(tmp_path / "graph", LONG_LEASES)
+    write(made, inserting(["seed"]))
+    return made
+
+
+@pytest.fixture(scope="session")
+def huts(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    """The graph that most examples of queries are about; nobody writes to it."""
+    graph = og.init(tmp_path_factory.mktemp("huts") / "graph.omni", schema=huts_data.SCHEMA)
+    graph.load(huts_data.RECORDS.strip().splitlines())
+    return graph

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from cluster_desk import CONFIG, TWO_GRAPHS, Desk
 
-from cli_runner import Desk as Shell
 from omnigraph.cluster.state.lock import new_lock, take_lock
 from omnigraph.cluster.state.stored import open_stored
+from tests.cli_runner import Desk as Shell
 
 P1 = """
 version: 1

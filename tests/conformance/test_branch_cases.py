@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged, StorageError
-from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import MANIFEST
 from omnigraph.storage.base.store import Store, store_for
@@ -27,11 +26,11 @@ from omnigraph.storage.protocol import recovery
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
 from omnigraph.testing.tiny import (
+    LONG_LEASES,
     A,
     B,
     K,
     contents,
-    create_tiny,
     deleting,
     end_control,
     end_lease,
@@ -40,19 +39,10 @@ from omnigraph.testing.tiny import (
     write,
 )  # fmt: skip
 
-SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
-
 
 def case(*numbers: str) -> pytest.MarkDecorator:
     """Puts the number of a specification case into the id of its test."""
     return pytest.mark.parametrize("case", [pytest.param(number, id=number) for number in numbers])
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = create_tiny(tmp_path / "graph", SETTINGS)
-    write(made, inserting(["seed"]))
-    return made
 
 
 def entry(store: Store, key: str, branch: str | None) -> TableEntry:
@@ -117,7 +107,7 @@ def test_names_that_would_nest_on_disk_cannot_both_live(store: Store, case: str)
 
 def _create(root: str, results: str) -> None:
     try:
-        create_branch(store_for(root, SETTINGS), "contended")
+        create_branch(store_for(root, LONG_LEASES), "contended")
         answer = "created"
     except Conflict:
         answer = "conflict"
@@ -201,7 +191,7 @@ def test_a_deleted_name_is_retired_until_the_grace_is_over(store: Store, case: s
     delete_branch(store, "feature")
     with pytest.raises(Conflict, match="retired"):
         create_branch(store, "feature")
-    patient = replace(store, settings=replace(SETTINGS, retire_grace_ms=0))
+    patient = replace(store, settings=replace(LONG_LEASES, retire_grace_ms=0))
     create_branch(patient, "feature")
     write(store, inserting(["new"], A), "feature")
     assert set(contents(store, A, "feature")) == {"seed", "new"}
@@ -210,7 +200,7 @@ def test_a_deleted_name_is_retired_until_the_grace_is_over(store: Store, case: s
 
 @case("V13")
 def test_a_single_process_may_reuse_a_deleted_name_at_once(store: Store, case: str) -> None:
-    alone = replace(store, settings=replace(SETTINGS, topology="single_process"))
+    alone = replace(store, settings=replace(LONG_LEASES, topology="single_process"))
     create_branch(alone, "feature")
     write(alone, inserting(["old"], A), "feature")
     delete_branch(alone, "feature")
@@ -226,10 +216,12 @@ def test_a_writer_suspended_across_the_delete_cannot_publish(store: Store, case:
     hook, _, count = point.partition("@")
     create_branch(store, "feature")
     write(store, inserting(["f"], A, B), "feature")
-    parked = WritingChild(Path(store.root.uri), SETTINGS, f"{hook}=stop@{count}", ("late",), (A, B), branch="feature")
+    parked = WritingChild(
+        Path(store.root.uri), LONG_LEASES, f"{hook}=stop@{count}", ("late",), (A, B), branch="feature"
+    )
     parked.wait_stopped()
     delete_branch(store, "feature")
-    patient = replace(store, settings=replace(SETTINGS, retire_grace_ms=0))
+    patient = replace(store, settings=replace(LONG_LEASES, retire_grace_ms=0))
     with pytest.raises(Conflict, match="retired"):
         create_branch(store, "feature")
     assert parked.resume().error == "BranchNotFound"
@@ -244,7 +236,7 @@ def test_the_first_writer_of_a_branch_suspended_across_the_delete_cannot_publish
     """No head row exists yet, so the row of the branch is all that its publication and the seal have in common."""
     create_branch(store, "feature")
     parked = WritingChild(
-        Path(store.root.uri), SETTINGS, "publish.pre_commit=stop@1", ("late",), (A,), branch="feature"
+        Path(store.root.uri), LONG_LEASES, "publish.pre_commit=stop@1", ("late",), (A,), branch="feature"
     )
     parked.wait_stopped()
     delete_branch(store, "feature")
@@ -258,10 +250,10 @@ def test_an_intent_for_a_deleted_branch_does_not_concern_its_namesake(store: Sto
     create_branch(store, "feature")
     write(store, inserting(["f"], A), "feature")
     spec = "table_commit.ack_lost=kill@1"
-    dead = WritingChild(Path(store.root.uri), SETTINGS, spec, ("late",), (A, B), branch="feature").finish()
+    dead = WritingChild(Path(store.root.uri), LONG_LEASES, spec, ("late",), (A, B), branch="feature").finish()
     assert dead.exit_code == -signal.SIGKILL
     delete_branch(store, "feature")
-    create_branch(replace(store, settings=replace(SETTINGS, retire_grace_ms=0)), "feature")
+    create_branch(replace(store, settings=replace(LONG_LEASES, retire_grace_ms=0)), "feature")
     (recovered,) = recovery.sweep(store)
     assert recovered.kind == "OrphanedBranchDiscarded"
     write(store, inserting(["new"], A, B), "feature")
@@ -298,7 +290,7 @@ def test_a_delete_forks_only_tables_with_matching_rows(store: Store, case: str) 
 def test_two_first_writers_of_a_branch_table_share_one_fork(store: Store, case: str) -> None:
     create_branch(store, "feature")
     parked = WritingChild(
-        Path(store.root.uri), SETTINGS, "fork.post_create_pre_open=stop", ("late",), (A,), branch="feature"
+        Path(store.root.uri), LONG_LEASES, "fork.post_create_pre_open=stop", ("late",), (A,), branch="feature"
     )
     parked.wait_stopped()
     end_lease(store)
@@ -325,7 +317,7 @@ def test_a_stale_ref_with_another_parent_is_left_alone(store: Store, case: str) 
 def test_an_untouched_fork_of_a_dead_writer_is_reused(store: Store) -> None:
     create_branch(store, "feature")
     dead = WritingChild(
-        Path(store.root.uri), SETTINGS, "mutation.post_table_commit=kill@1", ("late",), (A, B), branch="feature"
+        Path(store.root.uri), LONG_LEASES, "mutation.post_table_commit=kill@1", ("late",), (A, B), branch="feature"
     )
     dead.finish()
     write(store, inserting(["mine"], A, B), "feature")
@@ -366,7 +358,7 @@ def test_a_branch_that_another_was_created_from_is_not_deleted(store: Store) -> 
 
 
 def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> None:
-    impatient = replace(store, settings=replace(SETTINGS, writer_wait_ms=50))
+    impatient = replace(store, settings=replace(LONG_LEASES, writer_wait_ms=50))
     with hold_control(store, "cleanup"), pytest.raises(Conflict, match="another cleanup"):
         create_branch(impatient, "feature")
     create_branch(impatient, "feature")
@@ -375,7 +367,7 @@ def test_control_held_elsewhere_is_waited_for_and_then_named(store: Store) -> No
 def _sleep_in(place: tuple[str, str, str]) -> None:
     """Create or delete a branch in a process that stops at a failpoint, so that its claim can be ended."""
     root, results, point = place
-    slept = store_for(root, SETTINGS)
+    slept = store_for(root, LONG_LEASES)
     try:
         with failpoints.armed(f"{point}=stop"):
             (create_branch if point.startswith("branch_create") else delete_branch)(slept, "feature")
@@ -422,7 +414,7 @@ def test_deletes_left_unfinished_keep_nobody_from_opening(store: Store, monkeypa
     create_branch(store, "feature")
     with failpoints.armed("branch_delete.post_seal=raise"), pytest.raises(StorageError):
         delete_branch(store, "feature")
-    impatient = replace(store, settings=replace(SETTINGS, writer_wait_ms=50))
+    impatient = replace(store, settings=replace(LONG_LEASES, writer_wait_ms=50))
     # Control is free at a first look and taken by somebody else before it can be taken.
     monkeypatch.setattr(branches, "control_is_held", lambda _store, _holder: False)
     with hold_control(store, "cleanup"):
@@ -433,7 +425,7 @@ def test_deletes_left_unfinished_keep_nobody_from_opening(store: Store, monkeypa
 
 
 def test_a_claim_is_renewed_while_there_is_much_to_do_and_not_when_it_was_lost(store: Store) -> None:
-    hasty = replace(store, settings=replace(SETTINGS, control_ttl_ms=0))
+    hasty = replace(store, settings=replace(LONG_LEASES, control_ttl_ms=0))
     with hold_control(store, "branch_delete") as control:
         control.acquired -= control.ttl_ms / 1_000
         control.require()
@@ -445,7 +437,7 @@ def test_a_claim_is_renewed_while_there_is_much_to_do_and_not_when_it_was_lost(s
 
 
 def test_a_schema_change_that_lasts_is_waited_for_and_then_refuses_writes(store: Store) -> None:
-    impatient = replace(store, settings=replace(SETTINGS, writer_wait_ms=50))
+    impatient = replace(store, settings=replace(LONG_LEASES, writer_wait_ms=50))
     with hold_control(store, "schema_apply"), failpoints.armed() as plan:
         with pytest.raises(Conflict, match="schema apply is in progress"):
             write(impatient, inserting(["x"], A))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from cli_runner import Desk
+from tests.cli_runner import Desk
 
 SCHEMA = "node Doc { name: String @key  content: Blob?  pages: I32? }\nedge Cites: Doc -> Doc { scan: Blob? }"
 RECORDS = [

@@ -8,9 +8,7 @@ from importlib.metadata import version
 
 import pytest
 
-from cli_runner import ADD_PERSON, GET_PERSON, SCHEMA, Desk, desk, template
-
-__all__ = ["desk", "template"]  # fixtures
+from tests.cli_runner import ADD_PERSON, GET_PERSON, SCHEMA, Desk
 
 VERSION = version("omnigraph")
 ALICE = ("-e", GET_PERSON, "--params", '{"name":"Alice"}')

@@ -11,9 +11,7 @@ from typing import Any
 import lance
 import pytest
 
-from cli_runner import ADD_PERSON, RECORDS, SCHEMA, Desk, desk, lines, template
-
-__all__ = ["desk", "template"]  # fixtures
+from tests.cli_runner import ADD_PERSON, RECORDS, SCHEMA, Desk, lines
 
 ALICE = '{"type":"Person","data":{"id":"Alice","age":30,"name":"Alice"}}'
 
@@ -528,7 +526,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(desk: Desk) -> None:
     import os
     import subprocess
 
-    from cli_runner import COMMAND
+    from tests.cli_runner import COMMAND
 
     text = lines([{"type": "Company", "data": {"name": f"c{number:06}"}} for number in range(20_000)])
     desk.graph()

@@ -15,7 +15,7 @@ from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.errors import ChangeSchemaBoundary, Corrupt, HistoricalVersionReclaimed, NotFound, OmnigraphError
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.base.failpoints import armed
-from tests.cli_runner import Desk, desk, template  # noqa: F401  fixtures
+from tests.cli_runner import Desk
 
 BEFORE = """
 node Person { name: String @key  age: I32?  nick: String? }
@@ -274,7 +274,7 @@ def test_blame_speaks_of_the_properties_of_then_and_follows_them_by_identity(gra
         graph.commits.blame("Pet", "rex")
 
 
-def test_commands_read_the_past_with_its_schema(graph: og.Graph, desk: Desk) -> None:  # noqa: F811
+def test_commands_read_the_past_with_its_schema(graph: og.Graph, desk: Desk) -> None:
     assert desk.run("schema", "show", graph.uri, "--at", "old").stdout.strip() == BEFORE.strip()
     assert desk.run("schema", "show", graph.uri, "--at", "HEAD", "--json").json == {"schema_source": AFTER}
     assert '"rex"' in desk.run("export", graph.uri, "--at", "old", "--type", "Pet").stdout

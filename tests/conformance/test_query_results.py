@@ -35,13 +35,6 @@ def graph(covered: og.Graph, request: pytest.FixtureRequest, monkeypatch: pytest
         yield covered
 
 
-@pytest.fixture(scope="module")
-def huts(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
-    graph = og.init(tmp_path_factory.mktemp("huts") / "graph.omni", schema=SCHEMA)
-    graph.load(RECORDS.strip().splitlines())
-    return graph
-
-
 def q(match: str, returns: str, tail: str = "", params: str = "") -> str:
     return f"query q({params}) {{ match {{ {match} }} return {{ {returns} }} {tail} }}"
 

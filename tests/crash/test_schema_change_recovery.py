@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from omnigraph.ids import new_ulid
-from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, table_location
 from omnigraph.storage.base.store import Store, store_for
@@ -26,23 +24,15 @@ from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.commit import commit
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import children
-from omnigraph.testing.tiny import NODE_SCHEMA, A, B, contents, create_tiny, inserting, write
+from omnigraph.testing.tiny import LONG_LEASES, NODE_SCHEMA, A, B, contents, inserting, write
 
-SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 NEW = "node:New"
 TARGET = SchemaRow("sha256:shape2", "sha256:ir2", "01ARZ3NDEKTSV4RRFFQ69G5FAV")
 WIDER = NODE_SCHEMA.append(pa.field("extra", pa.utf8()))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = create_tiny(tmp_path / "graph", SETTINGS)
-    write(made, inserting(["seed"]))
-    return made
-
-
 def _change(root: str, spec: str) -> None:
-    store, operation = store_for(root, SETTINGS), new_ulid()
+    store, operation = store_for(root, LONG_LEASES), new_ulid()
     with failpoints.armed(spec), control.hold_control(store, "schema_apply", operation_id=operation):
         tables.create_ref(tables.open_table(store.root.manifest()), SCHEMA_LOCK_REF, source=None, version=1)
 

@@ -21,7 +21,7 @@ from omnigraph.engine.read.topology import store as topology_store
 from omnigraph.storage.intent.writeset import AppendFragments, TableWrite, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.protocol.commit import commit
-from tests.cli_runner import Desk, desk, template  # noqa: F401  fixtures
+from tests.cli_runner import Desk
 
 SCHEMA = """
 node Person { name: String @key  age: I32? @index  bio: String? @index  face: Vector(4)? @index  photo: Blob? }
@@ -307,7 +307,7 @@ def test_derived_state_that_does_not_agree_is_found(place: Path, kind: str, monk
 # --- from the command line ---------------------------------------------------------------------------
 
 
-def test_the_command_prints_what_it_found_and_ends_with_a_code(place: Path, desk: Desk) -> None:  # noqa: F811
+def test_the_command_prints_what_it_found_and_ends_with_a_code(place: Path, desk: Desk) -> None:
     sound = desk.run("check", str(place), "--json")
     assert sound.code == 0
     assert sound.json["ok"] is True

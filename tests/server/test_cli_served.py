@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from served_people import STORED, copies
 
-from cli_runner import Desk
 from server_process import ServerProcess, serving
+from tests.cli_runner import Desk
 
 NAMES = "query names() { match { $p: Person } return { $p.name as name } order { name } }"
 LISTS = """

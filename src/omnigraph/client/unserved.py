@@ -13,6 +13,7 @@ UNSERVED = {
     "actor": "is decided by the server, from the token",
     "analytics": _STORAGE,
     "at": "is not served yet; query, get and blob take at=",
+    "check": _STORAGE,
     "cleanup": _STORAGE,
     "commits.blame": _YET,
     "commits.cherry_pick": _YET,

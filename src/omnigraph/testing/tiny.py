@@ -28,6 +28,8 @@ from omnigraph.storage.protocol.recovery import version_row
 A, B, K = "node:A", "node:B", "edge:K"
 TABLES = (A, B, K)
 NODE_SCHEMA = pa.schema([tables.key_field(), pa.field("op", pa.utf8()), pa.field("value", pa.int64())])
+# Processes in tests are killed and known to be dead, so no lease needs to run out, however slow the machine is.
+LONG_LEASES = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 
 
 def create_tiny(root: Root | str | os.PathLike[str], settings: Settings = DEFAULTS) -> Store:

@@ -27,3 +27,11 @@ def s3_server() -> Iterator[S3Server]:
 def s3_root(s3_server: S3Server) -> Root:
     """An unused root."""
     return s3_server.fresh_root()
+
+
+@pytest.fixture
+def place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an unused root, with the credentials for it in the environment."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3_server.fresh_root().uri

@@ -19,17 +19,9 @@ from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.testing.loads import export_text
-from omnigraph.testing.s3server import S3Server
 
 SCHEMA = "node Person { name: String @key  age: I32?  photo: Blob? }  edge Knows: Person -> Person"
 TINY = Tuning(split_bytes=300, bucket_rows=7)
-
-
-@pytest.fixture
-def place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    for name, value in s3_server.environment.items():
-        monkeypatch.setenv(name, value)
-    return s3_server.fresh_root().uri
 
 
 def put(path: str, data: bytes) -> None:

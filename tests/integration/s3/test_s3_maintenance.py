@@ -7,20 +7,12 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed
 from omnigraph.testing.invariants import violations
-from omnigraph.testing.s3server import S3Server
 
 SCHEMA = "node Person { name: String @key  age: I32?  photo: Blob? }  edge Knows: Person -> Person"
 RENAMED = """
 node Human @rename_from("Person") { name: String @key  age: I32? @index  photo: Blob?  rank: I32 @default(1) }
 edge Knows: Human -> Human
 """
-
-
-@pytest.fixture
-def place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    for name, value in s3_server.environment.items():
-        monkeypatch.setenv(name, value)
-    return s3_server.fresh_root().uri
 
 
 def test_a_graph_on_s3_changes_its_schema_and_is_maintained(place: str) -> None:

@@ -7,9 +7,7 @@ import sys
 
 import pytest
 
-from cli_runner import GET_PERSON, Desk, desk, template
-
-__all__ = ["desk", "template"]  # fixtures
+from tests.cli_runner import GET_PERSON, Desk
 
 
 def imported(desk: Desk, *args: str) -> set[str]:

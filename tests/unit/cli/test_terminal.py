@@ -17,11 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_runner import COMMAND, Desk, desk, template
 from omnigraph.cli.input.prompt import fragments
 from omnigraph.cli.verbs.data.shell import is_open
-
-__all__ = ["desk", "template"]  # fixtures
+from tests.cli_runner import COMMAND, Desk
 
 _PATIENCE = 60
 

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from tests.cli_runner import GET_PERSON, SCHEMA, Desk, desk, template  # noqa: F401  fixtures
+from tests.cli_runner import GET_PERSON, SCHEMA, Desk
 
 SET_AGE = "query q($name: String, $age: I32) { update Person set { age: $age } where name = $name }"
 
 
-def aged(desk: Desk, name: str, age: int, branch: str = "main") -> str:  # noqa: F811
+def aged(desk: Desk, name: str, age: int, branch: str = "main") -> str:
     done = desk.run(
         "mutate", "--store", "g", "--branch", branch, "-e", SET_AGE, "-p", f"name={name}", "-p", f"age={age}"
     )
@@ -22,7 +22,7 @@ def aged(desk: Desk, name: str, age: int, branch: str = "main") -> str:  # noqa:
 
 
 @pytest.fixture
-def forked(desk: Desk) -> Desk:  # noqa: F811
+def forked(desk: Desk) -> Desk:
     """`feature` and `main` disagree about Alice; `feature` also has Eve and lacks Diana."""
     desk.graph()
     desk.run("branch", "create", "feature", "--uri", "g")
@@ -49,7 +49,7 @@ def test_a_diff_shows_values(forked: Desk) -> None:
     assert set(change) == {"kind", "type_name", "id", "op", "published_dataset_version"}
 
 
-def test_a_value_in_a_diff_is_cut_to_a_line(desk: Desk) -> None:  # noqa: F811
+def test_a_value_in_a_diff_is_cut_to_a_line(desk: Desk) -> None:
     desk.graph()
     desk.write("bio.pg", SCHEMA.replace("age: I32?", "age: I32?\n  bio: String?"))
     assert desk.run("schema", "apply", "g", "--schema", "bio.pg").code == 0
@@ -83,7 +83,7 @@ def test_a_merge_says_which_commit_it_became(forked: Desk) -> None:
         ("mutate", "query q() { match { $p: Person } return { $p.nme } }", "query"),
     ],
 )
-def test_the_wrong_command_names_the_right_one(desk: Desk, command: str, text: str, other: str) -> None:  # noqa: F811
+def test_the_wrong_command_names_the_right_one(desk: Desk, command: str, text: str, other: str) -> None:
     desk.graph()
     done = desk.run(command, "--store", "g", "-e", text)
     assert (done.code, done.stdout) == (1, "")
@@ -91,7 +91,7 @@ def test_the_wrong_command_names_the_right_one(desk: Desk, command: str, text: s
     assert f"`omnigraph {other}`" in done.stderr
 
 
-def test_commits_have_short_names(desk: Desk) -> None:  # noqa: F811
+def test_commits_have_short_names(desk: Desk) -> None:
     desk.graph()
     first, second = aged(desk, "Bob", 1), aged(desk, "Bob", 2)
 
@@ -123,14 +123,14 @@ def test_commits_have_short_names(desk: Desk) -> None:  # noqa: F811
         ("", "commit '' not found"),
     ],
 )
-def test_what_names_no_commit_is_refused(desk: Desk, name: str, told: str) -> None:  # noqa: F811
+def test_what_names_no_commit_is_refused(desk: Desk, name: str, told: str) -> None:
     desk.graph()
     done = desk.run("commit", "show", name, "--uri", "g")
     assert (done.code, done.stdout) == (1, "")
     assert told in done.stderr
 
 
-def test_a_beginning_that_several_commits_share_lists_them(desk: Desk) -> None:  # noqa: F811
+def test_a_beginning_that_several_commits_share_lists_them(desk: Desk) -> None:
     desk.graph()
     older, newer = aged(desk, "Bob", 1), aged(desk, "Bob", 2)
     while older[:6] != newer[:6]:  # an id begins with its time, which may just have turned over
@@ -158,7 +158,7 @@ def test_head_is_the_head_of_the_named_branch(forked: Desk) -> None:
         ("String?", "7", "7"),
     ],
 )
-def test_a_parameter_declared_as_text_is_text(desk: Desk, kind: str, given: str, bound: str) -> None:  # noqa: F811
+def test_a_parameter_declared_as_text_is_text(desk: Desk, kind: str, given: str, bound: str) -> None:
     desk.graph()
     text = f"query q($n: {kind}) {{ match {{ $p: Company }} return {{ $n as n }} limit 1 }}"
     done = desk.run("query", "--store", "g", "-e", text, "-p", f"n={given}", "--json")
@@ -166,7 +166,7 @@ def test_a_parameter_declared_as_text_is_text(desk: Desk, kind: str, given: str,
     assert done.json["rows"] == [{"n": bound}]
 
 
-def test_a_missing_parameter_says_how_to_give_it(desk: Desk) -> None:  # noqa: F811
+def test_a_missing_parameter_says_how_to_give_it(desk: Desk) -> None:
     desk.graph()
     done = desk.run("query", "--store", "g", "-e", GET_PERSON)
     assert "param 'name':" in done.stderr
@@ -188,14 +188,14 @@ def test_a_missing_parameter_says_how_to_give_it(desk: Desk) -> None:  # noqa: F
         (("merge", "feature"), "try `omnigraph branch merge`"),
     ],
 )
-def test_a_word_in_the_wrong_place_gets_a_hint(desk: Desk, args: tuple[str, ...], told: str) -> None:  # noqa: F811
+def test_a_word_in_the_wrong_place_gets_a_hint(desk: Desk, args: tuple[str, ...], told: str) -> None:
     desk.graph()
     done = desk.run(*args)
     assert done.code in (1, 2)
     assert told in done.stderr
 
 
-def test_lint_shows_the_place(desk: Desk) -> None:  # noqa: F811
+def test_lint_shows_the_place(desk: Desk) -> None:
     desk.write("q.gq", "query q() { match { $p: Person } return { $p.nam } }\n")
     done = desk.run("lint", "--query", "q.gq", "--schema", "F.pg")
     assert done.code == 1
@@ -209,7 +209,7 @@ def test_lint_shows_the_place(desk: Desk) -> None:  # noqa: F811
     }
 
 
-def test_lines_of_a_csv_file_are_those_of_an_editor(desk: Desk) -> None:  # noqa: F811
+def test_lines_of_a_csv_file_are_those_of_an_editor(desk: Desk) -> None:
     desk.graph()
     desk.write("m.yaml", "sources: {p: {path: p.csv}}\nnodes: {Person: {from: p}}\n")
     desk.write("p.csv", '\n\nname,age\r\n"Ann\n\n\nB",3\r\n\r\n\nEve,x\n')
@@ -218,7 +218,7 @@ def test_lines_of_a_csv_file_are_those_of_an_editor(desk: Desk) -> None:  # noqa
     assert "(line 10)" in done.stderr
 
 
-def test_a_broken_record_has_one_line_and_one_column(desk: Desk) -> None:  # noqa: F811
+def test_a_broken_record_has_one_line_and_one_column(desk: Desk) -> None:
     desk.graph()
     desk.write("d.jsonl", '\n{"type":"Person","data":{"name":"Q",}}\n')
     done = desk.run("load", "--store", "g", "--data", "d.jsonl", "--mode", "append")
@@ -233,7 +233,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_cleanup_draws_the_one_bar(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_cleanup_draws_the_one_bar(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     from omnigraph.cli.main import main
 
     desk.graph()
@@ -247,7 +247,7 @@ def test_cleanup_draws_the_one_bar(desk: Desk, monkeypatch: pytest.MonkeyPatch) 
     assert screen.getvalue().endswith("\r\x1b[K")
 
 
-def test_a_baseline_leaves_no_residue(desk: Desk) -> None:  # noqa: F811
+def test_a_baseline_leaves_no_residue(desk: Desk) -> None:
     desk.graph()
     assert desk.run("changes", "baseline", "--uri", "g", "--out", "b.jsonl").code == 0
     before = (desk.place / "b.jsonl").read_bytes()
@@ -257,7 +257,7 @@ def test_a_baseline_leaves_no_residue(desk: Desk) -> None:  # noqa: F811
     assert sorted(path.name for path in desk.place.glob("*b.jsonl*")) == ["b.jsonl", "b.jsonl.lock"]
 
 
-def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None:  # noqa: F811
+def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None:
     desk.graph()
     found = desk.run("query", "--store", "g", "-e", "match { $p: Person } return { count($p) as n }", "--json")
     assert (found.json["query_name"], found.json["rows"]) == ("unnamed", [{"n": 4}])
@@ -312,7 +312,7 @@ def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None: 
         (["query", "--server", "localhost", "-e", "match { $p: Person } return { $p }"], "is given by its URL"),
     ],
 )
-def test_a_slip_is_answered_with_what_to_do(desk: Desk, words: list[str], told: str) -> None:  # noqa: F811
+def test_a_slip_is_answered_with_what_to_do(desk: Desk, words: list[str], told: str) -> None:
     desk.graph()
     desk.write("s.pg", SCHEMA)
     desk.write("people.csv", "name,age\nZoe,1\nBob,2\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_runner import Desk, desk, template  # noqa: F401  fixtures
+from tests.cli_runner import Desk
 
 CLUSTER = """\
 version: 1
@@ -18,7 +18,7 @@ pipelines:
 
 
 @pytest.fixture
-def cluster(desk: Desk) -> Desk:  # noqa: F811
+def cluster(desk: Desk) -> Desk:
     desk.write("cluster.yaml", CLUSTER)
     desk.write("people.yaml", "sources: {p: {path: p.csv}}\nnodes: {Person: {from: p}}\n")
     desk.write("p.csv", "name,age\nEve,44\n")
@@ -28,7 +28,7 @@ def cluster(desk: Desk) -> Desk:  # noqa: F811
     return desk
 
 
-def test_analyze_prints_the_largest_values(desk: Desk) -> None:  # noqa: F811
+def test_analyze_prints_the_largest_values(desk: Desk) -> None:
     desk.graph()
     done = desk.run("analyze", "degree", "g", "--edge", "Knows", "--top", "2", "--format", "csv")
     assert (done.code, done.stdout) == (0, "type,id,degree\nPerson,Alice,2\nPerson,Bob,2\n")
@@ -37,7 +37,7 @@ def test_analyze_prints_the_largest_values(desk: Desk) -> None:  # noqa: F811
     assert (far["node_count"], far["runner"]) == (4, "inline")
 
 
-def test_analyze_writes_values_as_a_commit(desk: Desk) -> None:  # noqa: F811
+def test_analyze_writes_values_as_a_commit(desk: Desk) -> None:
     desk.graph()
     done = desk.run(
         "analyze", "components", "g", "--edge", "Knows", "--write-to", "Person.age", "--as", "ann", "--json"
@@ -58,14 +58,14 @@ def test_analyze_writes_values_as_a_commit(desk: Desk) -> None:  # noqa: F811
         (("pagerank", "g", "--edge", "Likes"), "no edge type 'Likes'"),
     ],
 )
-def test_analyze_says_what_is_wrong(desk: Desk, args: tuple[str, ...], told: str) -> None:  # noqa: F811
+def test_analyze_says_what_is_wrong(desk: Desk, args: tuple[str, ...], told: str) -> None:
     desk.graph()
     done = desk.run("analyze", *args)
     assert done.code != 0
     assert told in done.stderr
 
 
-def test_infer_writes_what_init_and_load_take(desk: Desk) -> None:  # noqa: F811
+def test_infer_writes_what_init_and_load_take(desk: Desk) -> None:
     desk.write("raw/people.csv", "id,name,boss_id\n1,Ada,\n2,Bob,1\n")
     done = desk.run("infer", "raw/people.csv", "--out", "made")
     assert (done.code, done.stdout.splitlines()[0]) == (0, "wrote made/schema.pg and made/mapping.yaml")
@@ -90,7 +90,7 @@ def test_a_mapping_can_be_rehearsed_with_a_preview(cluster: Desk) -> None:
     assert (both.code, "cannot be used with" in both.stderr) == (2, True)
 
 
-def test_an_export_becomes_a_graph_again(desk: Desk) -> None:  # noqa: F811
+def test_an_export_becomes_a_graph_again(desk: Desk) -> None:
     desk.graph()
     assert desk.run("export", "g", "--format", "graphml", "--out", "g.graphml").code == 0
     needed = desk.run("import", "g.graphml", "--from", "graphml", "--schema-only")

@@ -32,13 +32,6 @@ from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.testing.huts import RECORDS, SCHEMA
 
 
-@pytest.fixture(scope="module")
-def huts(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
-    graph = og.init(tmp_path_factory.mktemp("huts") / "graph.omni", schema=SCHEMA)
-    graph.load(RECORDS.strip().splitlines())
-    return graph
-
-
 def ask(graph: og.Graph, match: str, returns: str, tail: str = "", params: str = "", **values: Any) -> list[Any]:
     """The rows; of one column only its values."""
     text = f"query q({params}) {{ match {{ {match} }} return {returns} {tail} }}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
-from omnigraph.testing.tiny import A, B, create_tiny, inserting, write
+from omnigraph.testing.tiny import A, B, inserting, write
 
 
 class CountingObjects:
@@ -31,13 +30,6 @@ class CountingObjects:
             return method(*arguments, **options)
 
         return counted
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = create_tiny(tmp_path / "graph")
-    write(made, inserting(["seed"]))
-    return made
 
 
 @pytest.mark.parametrize("keys", [(A,), (A, B)], ids=["one-table", "two-tables"])

@@ -20,16 +20,9 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.testing.processes import WritingChild
-from omnigraph.testing.tiny import A, B, contents, create_tiny, inserting, rows_of, write
+from omnigraph.testing.tiny import A, B, contents, inserting, rows_of, write
 
 ABORT = Abort("Mutation", "recovery", "test")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = create_tiny(tmp_path / "graph")
-    write(made, inserting(["seed"]))
-    return made
 
 
 def newest(store: Store) -> TableHandle:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,16 +21,9 @@ from omnigraph.storage.manifest.rows import SchemaRow, TombstoneRow, VersionRow
 from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.publish import publish
-from omnigraph.testing.tiny import A, B, create_tiny, inserting, write
+from omnigraph.testing.tiny import A, B
 
 EVIDENCE = VersionEvidence("somewhere")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = create_tiny(tmp_path / "graph")
-    write(made, inserting(["seed"]))
-    return made
 
 
 def state_of(store: Store) -> ManifestState:

@@ -26,21 +26,13 @@ from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
-from omnigraph.testing.tiny import A, B, contents, create_tiny, end_lease, inserting, rows_of, write
+from omnigraph.testing.tiny import LONG_LEASES, A, B, contents, end_lease, inserting, rows_of, write
 
-SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 # Where a writer has to stay alive by its heartbeats, a loaded machine must not be able to delay them past the lease.
 PATIENT = Settings(lease_ttl_ms=2_000, lease_skew_ms=0, writer_wait_ms=60_000)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    made = create_tiny(tmp_path / "graph", SETTINGS)
-    write(made, inserting(["seed"]))
-    return made
-
-
-def child(store: Store, spec: str, *, branch: str | None = None, settings: Settings = SETTINGS) -> WritingChild:
+def child(store: Store, spec: str, *, branch: str | None = None, settings: Settings = LONG_LEASES) -> WritingChild:
     return WritingChild(Path(store.root.uri), settings, spec, ("child",), (A, B), branch=branch)
 
 
@@ -66,7 +58,7 @@ def once(act: Callable[[], None]) -> Callable[[], None]:
 def _sweep(root: str) -> None:
     # Slow hooks make the recoverers overlap at every step.
     with failpoints.armed("*=sleep:0.02~0.5"):
-        recovery.sweep(store_for(root, SETTINGS))
+        recovery.sweep(store_for(root, LONG_LEASES))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +101,7 @@ def test_a_lasting_writer_keeps_its_lease_by_heartbeats_and_others_wait(store: S
 
 def _sweep_and_die(root: str) -> None:
     with failpoints.armed("recovery.record_audit=kill"):
-        recovery.sweep(store_for(root, SETTINGS))
+        recovery.sweep(store_for(root, LONG_LEASES))
 
 
 def test_a_writer_that_was_given_up_leaves_the_audit_to_recovery(store: Store) -> None:
