@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NewType
 
 from omnigraph import host
-
-CommitId = NewType("CommitId", str)
-OperationId = NewType("OperationId", str)
-TableKey = NewType("TableKey", str)
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _FNV_OFFSET = 0xCBF29CE484222325

@@ -46,10 +46,5 @@ class Settings:
         if self.memory is not None:
             parse_bytes(self.memory, name="memory")
 
-    @property
-    def heartbeat_seconds(self) -> float:
-        """How often a lasting attempt renews its lease."""
-        return self.lease_ttl_ms / 3_000
-
 
 DEFAULTS = Settings()

@@ -687,6 +687,21 @@ def test_lint_warns_about_properties_that_no_update_sets(desk: Desk, number: int
     assert done.json["schema_source"] == {"kind": "file", "path": "s.pg"}
 
 
+def test_lint_warns_about_what_has_no_effect_in_the_schema(desk: Desk) -> None:
+    schema = "node A { name: String @key  n: I32? @default(3) }"
+    desk.write("s.pg", schema)
+    desk.write("q.gq", "query all() { match { $a: A } return { $a.name } }")
+    done = desk.run("lint", "--query", "q.gq", "--schema", "s.pg", "--json")
+    assert (done.code, done.json["status"], done.json["warnings"]) == (0, "ok", 1)
+    assert [(found["severity"], found["code"]) for found in done.json["findings"]] == [("warning", "L102")]
+    desk.run("init", "--schema", "s.pg", "own")
+    words = desk.run("lint", "own", "--query", "q.gq")
+    assert words.code == 0
+    assert "WARN  schema: @default has no effect" in words.stdout
+    assert "| " + schema in words.stdout
+    assert desk.run("lint", "own", "--query", "q.gq", "--json").json["findings"] == done.json["findings"]
+
+
 @pytest.mark.parametrize("number", [pytest.param(57, id="cli-57")])
 def test_lint_reports_errors_and_exits_1(desk: Desk, number: int) -> None:
     desk.graph()

@@ -38,7 +38,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import INIT_CLAIM, MANIFEST, RECOVERY_DIR, Root, normalize_root, table_location
 from omnigraph.storage.base.objects import Objects, open_objects
 from omnigraph.storage.base.store import store_for
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.decode import decode_state
@@ -60,7 +60,7 @@ from omnigraph.storage.manifest.schema_files import FILES, IR, SOURCE, STAGING, 
 from omnigraph.storage.manifest.snapshot import TableIdentity
 from omnigraph.storage.manifest.stamp import STAMP_KEY
 from omnigraph.storage.protocol import audit, recovery
-from omnigraph.testing import storage_graph
+from omnigraph.testing import row_steps, storage_graph
 from omnigraph.testing.storage_graph import (
     HASHES,
     contract_of,
@@ -287,7 +287,7 @@ def test_without_the_key_annotation_the_duplicate_lands_and_decoding_refuses_it(
 def test_manifest_rows_cannot_be_staged_for_a_two_phase_commit(case: str, graph: Root) -> None:
     loaded = manifest.load(graph)
     rows = encode_rows([CommitRow(new_ulid(), 2, None, now_micros())])
-    for stage in (row_changes.stage_upsert, row_changes.stage_update):
+    for stage in (row_steps.stage_upsert, row_steps.stage_update):
         with pytest.raises(StorageError):
             stage(loaded.handle, rows)
 

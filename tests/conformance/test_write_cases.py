@@ -33,7 +33,7 @@ from omnigraph.storage.branches.branches import create_branch, delete_branch
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.publication import Publication
 from omnigraph.storage.intent.writeset import WriteSet
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import BRANCH, EFFECT, NEUTRALIZE, OPERATION_ID, Landed, TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import HeadRow
@@ -42,6 +42,7 @@ from omnigraph.storage.protocol.commit import commit
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
+from omnigraph.testing import row_steps
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import (
@@ -521,7 +522,7 @@ def test_an_operation_on_a_branch_is_judged_by_that_branch(store: Store, case: s
 @case("W43")
 def test_a_foreign_write_to_a_table_stops_writers_but_not_readers(store: Store, case: str) -> None:
     base = newest(store, A)
-    assert isinstance(tables.commit(row_changes.stage_upsert(base, rows_of(["foreign"]))), Landed)
+    assert isinstance(tables.commit(row_steps.stage_upsert(base, rows_of(["foreign"]))), Landed)
     assert set(contents(store, A)) == {"seed"}
     with pytest.raises(Conflict, match="repair"):
         write(store, inserting(["x"], A))

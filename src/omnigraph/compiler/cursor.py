@@ -142,9 +142,9 @@ class Cursor:
             self.fail_at(span, f"this number is larger than {limit}")
         return int(text), span
 
-    def need_float(self, what: str = "a number") -> tuple[float, Span]:
+    def need_float(self) -> tuple[float, Span]:
         """Consume a decimal number or fail."""
-        text, span = self._need(FLOAT, what)
+        text, span = self._need(FLOAT, "a number")
         self._need_number_boundary()
         value = float(text)
         if value == float("inf"):

@@ -42,7 +42,7 @@ class CompileError(InputError):
     @property
     def excerpt(self) -> tuple[str, ...]:
         """The lines below the first: the place, the text with a caret, and help."""
-        return tuple(_below(self.diagnostic, self.source))
+        return excerpt(self.diagnostic, self.source)
 
     @property
     def line(self) -> int | None:
@@ -91,7 +91,12 @@ class TypeCheckError(CompileError):
 
 def render(prefix: str, diagnostic: Diagnostic, source: Source) -> str:
     """Headline, place, source line with a caret, and help."""
-    return "\n".join([_headline(prefix, diagnostic), *_below(diagnostic, source)])
+    return "\n".join([_headline(prefix, diagnostic), *excerpt(diagnostic, source)])
+
+
+def excerpt(diagnostic: Diagnostic, source: Source) -> tuple[str, ...]:
+    """The lines below the headline: the place, the text with a caret, and help."""
+    return tuple(_below(diagnostic, source))
 
 
 def _below(diagnostic: Diagnostic, source: Source) -> Iterator[str]:

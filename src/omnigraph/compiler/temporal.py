@@ -6,9 +6,6 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-DATE_RANGE = (-(2**31), 2**31 - 1)
-DATETIME_RANGE = (-(2**63), 2**63 - 1)
-
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY_MS = 86_400_000
 # The Gregorian calendar repeats after 400 years, which carries datetime.date beyond its years 1 to 9999.
@@ -72,22 +69,6 @@ def parse_datetime(text: str) -> DateTime:
     if time is None or text[10] not in "Tt ":
         raise BadTemporal(f"{_shown(text)} is not a datetime; after the day comes THH:MM:SS, a fraction and a zone")
     return DateTime(days * _DAY_MS + _time_ms(text, time.groups()))
-
-
-def date_from_days(days: int) -> Date:
-    """The day this many days after 1970-01-01, if a Date column can store it."""
-    low, high = DATE_RANGE
-    if not low <= days <= high:
-        raise BadTemporal(f"a date is between {low} and {high} days from 1970-01-01")
-    return Date(days)
-
-
-def datetime_from_ms(ms: int) -> DateTime:
-    """The instant this many milliseconds after 1970-01-01T00:00:00Z, if a DateTime column can store it."""
-    low, high = DATETIME_RANGE
-    if not low <= ms <= high:
-        raise BadTemporal(f"a datetime is between {low} and {high} milliseconds from 1970-01-01")
-    return DateTime(ms)
 
 
 def format_date(days: int) -> str:

@@ -6,11 +6,11 @@ from omnigraph.compiler.catalog.model import Catalog, NodeType
 from omnigraph.render.picture import Arrow, Box, Picture
 
 
-def draw_schema(catalog: Catalog, title: str = "schema") -> Picture:
+def draw_schema(catalog: Catalog) -> Picture:
     """Every node type with its properties, and every edge type between them."""
     boxes = tuple(Box(name, name, name, _lines(info)) for name, info in sorted(catalog.nodes.items()))
     arrows = tuple(Arrow(edge.from_type, edge.to_type, name) for name, edge in sorted(catalog.edges.items()))
-    return Picture(title, boxes, arrows)
+    return Picture("schema", boxes, arrows)
 
 
 def _lines(info: NodeType) -> tuple[str, ...]:

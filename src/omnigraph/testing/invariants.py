@@ -65,7 +65,7 @@ def _undecided(state: ManifestState, newest: TableHandle, entry: TableEntry) -> 
         info = newest.transaction(version)
         if info is None or (info.operation_id is None and not tables.preserves_content(newest.address, info)):
             yield f"{state.branch or 'main'}: {entry.table_key} version {version} has no owner"
-        elif info.operation_id is not None and not info.is_restore and state.decision(info.operation_id) != "aborted":
+        elif info.operation_id is not None and info.restored is None and state.decision(info.operation_id) != "aborted":
             yield f"{state.branch or 'main'}: {entry.table_key} version {version} belongs to an open operation"
 
 

@@ -12,7 +12,7 @@ from omnigraph.errors import BadRequest, RowLevelCasContention
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.base.objects import open_objects
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.version_files import version_evidence
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.initialize import NewGraph, NewTable, initialize
@@ -20,6 +20,7 @@ from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import BranchRow, CommitRow, HeadRow, ManifestRow, SchemaRow, VersionRow
 from omnigraph.storage.manifest.schema_files import SchemaContract, SchemaHashes
 from omnigraph.storage.manifest.snapshot import TableEntry
+from omnigraph.testing import row_steps
 
 SOURCE = "node Person\nedge Knows\n"
 _DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -78,7 +79,7 @@ def entry_of(root: Root, table_key: str, branch: str | None = None) -> TableEntr
 
 def write_table(address: Address, rows: pa.Table, *, base: int | None = None) -> VersionRow:
     """Upsert rows on a version of a table and give the row that would publish the result under node:Person."""
-    outcome = tables.commit(row_changes.stage_upsert(tables.open_table(address, base), rows))
+    outcome = tables.commit(row_steps.stage_upsert(tables.open_table(address, base), rows))
     assert isinstance(outcome, tables.Landed), outcome
     return version_row("node:Person", address, outcome.version)
 

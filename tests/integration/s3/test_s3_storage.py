@@ -102,7 +102,8 @@ except OmnigraphError as error:
 
 COMMIT_RACER = """
 import sys
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
+from omnigraph.testing import row_steps
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import entry_of, people, publish
 root, name = normalize_root(sys.argv[1]), sys.argv[2]
@@ -111,7 +112,7 @@ sys.stdin.readline()
 landed = 0
 for number in range(6):
     base = tables.open_table(address)
-    outcome = tables.commit(row_changes.stage_upsert(base, people(**{f"{name}{number}": number})))
+    outcome = tables.commit(row_steps.stage_upsert(base, people(**{f"{name}{number}": number})))
     if isinstance(outcome, tables.Landed):
         assert outcome.exact, outcome
         landed += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.pipeline.spark.session import spark_session, stop_session
+from omnigraph.pipeline.spark.session import spark_session
 
 HERE = Path(__file__).parent
 
@@ -22,5 +22,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A local session on two cores; a failed task is tried again."""
-    yield spark_session("local[2,4]")
-    stop_session()
+    session = spark_session("local[2,4]")
+    yield session
+    session.stop()

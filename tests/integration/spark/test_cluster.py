@@ -21,7 +21,7 @@ from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import open_output
 from omnigraph.pipeline.tasks.jobs import SparkTasks
 from omnigraph.pipeline.tasks.load import load
-from omnigraph.pipeline.spark.session import spark_session, stop_session
+from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.stage_driver import Tuning
 
 place, master = sys.argv[1:]
@@ -40,7 +40,7 @@ read = [row.dst for row in graph.spark.read("K").where("src = 'p7'").collect()]
 print(json.dumps({"nodes": done.nodes, "edges": done.edges, "embedded": done.embeddings.filled,
                   "commits": len(graph.commits.list()), "read": read, "reached": [row["b.name"] for row in found],
                   "same": same, "session": type(spark).__module__}))
-stop_session()
+spark.stop()
 """
 
 

@@ -161,7 +161,7 @@ def test_a_rename_hint_that_does_not_resolve_names_its_code_and_place(
     name, accepted, desired, code, line, column, golden
 ):
     with pytest.raises(CompileError) as caught:
-        plan_migration(accept_schema(accepted, domain=DOMAIN), desired, name="example.pg")
+        plan_migration(accept_schema(accepted, domain=DOMAIN), Source(desired, "example.pg"))
     _check(caught.value, name, code, line, column, golden)
 
 

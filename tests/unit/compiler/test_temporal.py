@@ -10,13 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.compiler.temporal import (
-    DATE_RANGE,
-    DATETIME_RANGE,
     BadTemporal,
     Date,
     DateTime,
-    date_from_days,
-    datetime_from_ms,
     format_date,
     format_datetime,
     parse_date,
@@ -126,8 +122,8 @@ def test_the_reason_names_what_is_wrong() -> None:
         (1704157445000, "2024-01-02T01:04:05.000Z"),
         (-62167219200001, "-0001-12-31T23:59:59.999Z"),
         (253402300800000, "+10000-01-01T00:00:00.000Z"),
-        (DATETIME_RANGE[0], "-292275055-05-16T16:47:04.192Z"),
-        (DATETIME_RANGE[1], "+292278994-08-17T07:12:55.807Z"),
+        (-(2**63), "-292275055-05-16T16:47:04.192Z"),
+        (2**63 - 1, "+292278994-08-17T07:12:55.807Z"),
     ],
 )
 def test_a_datetime_prints_with_milliseconds_and_z(ms: int, text: str) -> None:
@@ -136,28 +132,10 @@ def test_a_datetime_prints_with_milliseconds_and_z(ms: int, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("days", "text"),
-    [(-719528, "0000-01-01"), (-719529, "-0001-12-31"), (2932897, "+10000-01-01"), (DATE_RANGE[1], "+5881580-07-11")],
+    [(-719528, "0000-01-01"), (-719529, "-0001-12-31"), (2932897, "+10000-01-01"), (2**31 - 1, "+5881580-07-11")],
 )
 def test_a_year_of_more_than_four_digits_carries_its_sign(days: int, text: str) -> None:
     assert format_date(days) == str(Date(days)) == text
-
-
-@pytest.mark.parametrize(("days", "fits"), [(2**31 - 1, True), (-(2**31), True), (2**31, False), (-(2**31) - 1, False)])
-def test_days_must_fit_what_a_column_stores(days: int, fits: bool) -> None:
-    if fits:
-        assert date_from_days(days) == Date(days)
-    else:
-        with pytest.raises(BadTemporal):
-            date_from_days(days)
-
-
-@pytest.mark.parametrize(("ms", "fits"), [(2**63 - 1, True), (-(2**63), True), (2**63, False), (-(2**63) - 1, False)])
-def test_milliseconds_must_fit_what_a_column_stores(ms: int, fits: bool) -> None:
-    if fits:
-        assert datetime_from_ms(ms) == DateTime(ms)
-    else:
-        with pytest.raises(BadTemporal):
-            datetime_from_ms(ms)
 
 
 @given(st.integers(-719528, 2932896))

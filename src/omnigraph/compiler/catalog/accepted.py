@@ -47,11 +47,6 @@ class Accepted:
         return codec.encode_state(shape_hash=self.shape_hash, ir_hash=self.ir_hash, domain=self.domain)
 
     @cached_property
-    def state_json(self) -> str:
-        """The text of `__schema_state.json`."""
-        return codec.pretty(self.state)
-
-    @cached_property
     def ir_hash(self) -> str:
         """`schema_ir_hash`."""
         return codec.ir_hash(self.ir)
@@ -83,11 +78,11 @@ def compile_schema(text: Source | str | bytes, *, name: str = "<string>") -> Cat
     return assemble(draft_of(text, name=name).shape)
 
 
-def accept_schema(text: Source | str | bytes, *, domain: str, name: str = "<string>") -> Accepted:
+def accept_schema(text: Source | str | bytes, *, domain: str) -> Accepted:
     """The schema of a new graph, with fresh identities in this domain."""
     if not is_ulid(domain):
         raise BadRequest(f"a schema identity domain is a ULID, not '{domain}'")
-    draft = draft_of(text, name=name)
+    draft = draft_of(text)
     return accepted_from(draft, mint(draft), domain)
 
 

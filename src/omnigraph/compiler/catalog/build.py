@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.compiler.catalog.annotations import Hint, read_header, read_interface_property, read_property
-from omnigraph.compiler.catalog.assemble import assemble
 from omnigraph.compiler.catalog.constraints import ConstraintReader
 from omnigraph.compiler.catalog.expand import Effective, Expander, own_properties
-from omnigraph.compiler.catalog.model import Card, Catalog
+from omnigraph.compiler.catalog.model import Card
 from omnigraph.compiler.catalog.shape import (
     Constraint,
     EdgeShape,
@@ -34,11 +33,6 @@ class Draft:
     property_hints: Mapping[tuple[Kind, str, str], Hint] = field(default_factory=dict)
     # (node, property) → the interfaces that inject it; declared properties are absent.
     suppliers: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-
-
-def build_catalog(schema: ast.Schema, source: Source) -> Catalog:
-    """The catalog of a parsed schema, without identity; SchemaError for the first rule it breaks."""
-    return assemble(build_draft(schema, source).shape)
 
 
 def build_draft(schema: ast.Schema, source: Source) -> Draft:

@@ -62,4 +62,3 @@ _ALL = (
 )
 CODES: Mapping[str, MigrationCode] = {each.code: each for each in _ALL}
 RESERVED = frozenset({"OG-DS-101", "OG-DS-102", "OG-DS-103", "OG-DS-104", "OG-DS-105", "OG-MF-104", "OG-CD-102"})
-EMITTED = frozenset(CODES) - RESERVED

@@ -52,11 +52,9 @@ class Plan:
         return "\n".join([f"supported: {'yes' if self.supported else 'no'}", *lines])
 
 
-def plan_migration(
-    accepted: Accepted, desired: Source | str | bytes, *, allow_data_loss: bool = False, name: str = "<string>"
-) -> Plan:
+def plan_migration(accepted: Accepted, desired: Source | str | bytes, *, allow_data_loss: bool = False) -> Plan:
     """Compare a desired schema text with the accepted schema; SchemaError when its rename hints do not resolve."""
-    draft = draft_of(desired, name=name)
+    draft = draft_of(desired)
     resolved = match(draft, accepted.shape, accepted.next_id)
     target = accepted_from(draft, resolved, accepted.domain)
     mode: Mode = "hard" if allow_data_loss else "soft"

@@ -8,7 +8,7 @@ from typing import Any
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
-from omnigraph.compiler.diagnostics import CompileError, ParseError
+from omnigraph.compiler.diagnostics import CompileError, ParseError, excerpt
 from omnigraph.compiler.ir.ops import UpdateNode
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.advice import Advice, advise
@@ -16,6 +16,8 @@ from omnigraph.compiler.query.checked import Checked, CheckedMutation
 from omnigraph.compiler.query.descriptor import Operation, describe
 from omnigraph.compiler.query.parse import SYNTAX, parse_queries
 from omnigraph.compiler.query.typecheck import check_query, refuse_repeated_name
+from omnigraph.compiler.schema.lint import lint_schema
+from omnigraph.compiler.schema.parse import parse_schema
 from omnigraph.compiler.source import Source
 
 _SEVERITIES = ("error", "warning", "info")
@@ -124,11 +126,15 @@ def lint(
     text: Source | str | bytes,
     catalog: Catalog,
     *,
+    schema: Source | None = None,
     query_path: str,
     schema_source: Mapping[str, str],
     large_types: Collection[str] = (),
 ) -> LintReport:
-    """Check a query file; `large_types` names node types whose whole order is worth a remark."""
+    """Check a query file, and the text of the schema for what has no effect.
+
+    `large_types` names node types whose whole order is worth a remark.
+    """
     try:
         source = to_source(text, code=SYNTAX, name=query_path)
         file = parse_queries(source)
@@ -146,8 +152,15 @@ def lint(
         else:
             valid.append(checked)
             results.append(QueryResult(query.name, query.is_mutation, _warnings(query), operation=describe(checked)))
-    findings = [*_never_updated(valid, catalog), *_remarks(valid, catalog, large_types)]
+    findings = [*_about_schema(schema), *_never_updated(valid, catalog), *_remarks(valid, catalog, large_types)]
     return LintReport(schema_source, query_path, tuple(results), tuple(sorted(findings, key=_finding_order)))
+
+
+def _about_schema(schema: Source | None) -> Iterator[Finding]:
+    if schema is None:
+        return
+    for warning in lint_schema(parse_schema(schema)):
+        yield Finding("warning", warning.code, f"schema: {warning.message}", excerpt=excerpt(warning, schema))
 
 
 def _warnings(query: ast.Query) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -253,8 +253,3 @@ def unique_ends(tails: pa.ChunkedArray, heads: pa.ChunkedArray) -> tuple[str, ..
     pairs = pa.table({"src": tails, "dst": heads}).drop_null()
     distinct = pairs.group_by(["src", "dst"]).aggregate([]).num_rows == pairs.num_rows
     return ("@unique(src, dst)",) if distinct else ()
-
-
-def columns_of(table: pa.Table, skip: Sequence[str] = ()) -> dict[str, pa.ChunkedArray]:
-    """The columns of a table by name, without some."""
-    return {name: table[name] for name in table.column_names if name not in skip}

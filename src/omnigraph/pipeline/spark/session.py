@@ -73,15 +73,6 @@ def is_running() -> bool:
     return running is not None and running.SparkSession.getActiveSession() is not None
 
 
-def stop_session() -> None:
-    """Stop the session of this process, if it has one."""
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        active.stop()
-
-
 def log_file() -> Path:
     """Where the JVM writes what it has to say, stack traces included."""
     return cache_directory() / "spark.log"

@@ -45,11 +45,6 @@ def decode_split(split: Split, catalog: Catalog, first: int, intake: Intake = PL
         first += lines
 
 
-def count_lines(split: Split) -> int:
-    """How many lines start in a split."""
-    return sum(data.count(b"\n") + (not data.endswith(b"\n")) for data in _record_pieces(split))
-
-
 def _record_pieces(split: Split) -> Iterator[bytes]:
     path = split.source.file.path
     try:

@@ -28,10 +28,10 @@ async def export(exchange: Exchange) -> Response:
     return await streamed(exchange, produce)
 
 
-async def streamed(exchange: Exchange, produce: Callable[[Sink], object], kind: str = NDJSON) -> Response:
+async def streamed(exchange: Exchange, produce: Callable[[Sink], object]) -> Response:
     """A response that a thread produces, once memory is reserved; the engine refuses a second one of the same graph."""
     server = exchange.server
     await server.transport.acquire()
     produced = Produced(server.pools, produce, server.transport.release)
     await produced.begun()
-    return Streamed(produced, kind)
+    return Streamed(produced, NDJSON)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from typing import Any
@@ -23,7 +22,6 @@ from omnigraph.server.routes.changes import FEED_KEYS, FeedPlace, change_filter,
 
 _POLL_SECONDS = 0.5
 _SILENCE_POLLS = 30  # a comment every so often tells both sides that the connection lives
-_LOG = logging.getLogger("omnigraph.server")
 
 
 @redacted

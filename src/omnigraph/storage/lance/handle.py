@@ -135,7 +135,6 @@ class TableHandle:
         filter: Filter | None = None,
         *,
         batch_size: int | None = None,
-        limit: int | None = None,
         blobs: BlobHandling | None = None,
         fragments: Sequence[int] | None = None,
         **options: Any,
@@ -144,7 +143,7 @@ class TableHandle:
         with self.translated():
             if fragments is not None:
                 options["fragments"] = [self.dataset.get_fragment(number) for number in fragments]
-            options |= {"batch_size": batch_size, "limit": limit, "scan_in_order": True}
+            options |= {"batch_size": batch_size, "scan_in_order": True}
             if blobs == "cells" and (held := self._blobs_among(columns)):
                 wanted = [*self._named(columns), _ROW_ADDRESS]
                 for batch in self._scanner(wanted, filter, **options).to_batches():

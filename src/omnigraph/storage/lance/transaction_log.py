@@ -38,10 +38,6 @@ class TransactionInfo:
         return self.operation_id is not None or EFFECT in self.properties
 
     @property
-    def is_restore(self) -> bool:
-        return self.restored is not None
-
-    @property
     def never_changes_rows(self) -> bool:
         """Compaction, index builds, configuration, barriers; unmapped operations need `preserves_content` instead."""
         return self.operation in _PRESERVING or self.properties.get(EFFECT) == BARRIER

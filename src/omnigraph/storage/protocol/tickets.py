@@ -106,13 +106,13 @@ def queued(store: Store, interest: Interest) -> Iterator[Place]:
                 store.objects.delete(_path(ticket.ticket_id))
 
 
-def first_ahead(store: Store, interest: Interest, key: str | None, *, gated: bool = False) -> Ahead | None:
+def first_ahead(store: Store, interest: Interest, key: str | None) -> Ahead | None:
     """The first live writer of another process that has to be waited for; dead ones on the way are resolved.
 
     Sidecars are in the way whatever their id while a writer only waits (it looks again once it is armed);
     tickets when they are older than `key`, all of them without one.
     """
-    return _first_of(store, interest, key, listed(store.objects), gated=gated)
+    return _first_of(store, interest, key, listed(store.objects), gated=False)
 
 
 def _first_of(store: Store, interest: Interest, key: str | None, names: Listing, *, gated: bool) -> Ahead | None:

@@ -8,12 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from omnigraph.storage.base.store import Store, store_for
-from omnigraph.storage.lance import parts, row_changes, tables
+from omnigraph.storage.lance import parts, tables
 from omnigraph.storage.lance.checksums import Checksum, checksum_of, from_property
 from omnigraph.storage.lance.compact import mark
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.storage.maintenance.checksum_ledger import known_checksums, remove_versions
+from omnigraph.testing import row_steps
 
 SCHEMA = pa.schema([tables.key_field("id"), tables.blob_field("data"), pa.field("n", pa.int64())])
 
@@ -59,9 +60,9 @@ def test_every_way_to_write_rows_keeps_checksums(tmp_path: Path) -> None:
     assert set(kept_by(table)) == stored(table)
     known = kept_by(table)
     for staged in (
-        lambda base: row_changes.stage_insert(base, rows("c")),
-        lambda base: row_changes.stage_update(base, rows("a")),
-        lambda base: row_changes.stage_delete(base, ["c"]),
+        lambda base: row_steps.stage_insert(base, rows("c")),
+        lambda base: row_steps.stage_update(base, rows("a")),
+        lambda base: row_steps.stage_delete(base, ["c"]),
         lambda base: tables.stage_append(base, tables.write_fragments(base, rows("d"), SCHEMA)),
         lambda base: tables.stage_overwrite(base, SCHEMA, rows("e", "f")),
         lambda base: tables.stage_overwrite(base, SCHEMA, fragments=tables.write_fragments(base, rows("g"), SCHEMA)),
@@ -86,7 +87,7 @@ def test_adopted_parts_bring_the_checksums_that_their_worker_took(tmp_path: Path
 
 def test_a_compaction_keeps_the_checksums_of_what_it_made(tmp_path: Path) -> None:
     store, table = a_table(tmp_path)
-    table = landed(row_changes.stage_insert(table, rows("c")))
+    table = landed(row_steps.stage_insert(table, rows("c")))
     known = known_checksums(store.objects, table)
     compacted = mark(tables.compact(table), since=table)
     assert set(known | kept_by(compacted)) == stored(compacted)
@@ -95,8 +96,8 @@ def test_a_compaction_keeps_the_checksums_of_what_it_made(tmp_path: Path) -> Non
 
 def test_checksums_outlive_the_versions_that_brought_their_files(tmp_path: Path) -> None:
     store, table = a_table(tmp_path)
-    table = landed(row_changes.stage_insert(table, rows("c")))
-    table = landed(row_changes.stage_insert(table, rows("d")))
+    table = landed(row_steps.stage_insert(table, rows("c")))
+    table = landed(row_steps.stage_insert(table, rows("d")))
     known = known_checksums(store.objects, table)
     remove_versions(store, table, [1, 2])
     newest = tables.open_table(table.address, control=True)

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.deletions import deleted_offsets, roaring_values
 from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
+from omnigraph.testing import row_steps
 
 SCHEMA = pa.schema([key_field(), pa.field("n", pa.int64())])
 ROWS = 70_000
@@ -28,7 +29,7 @@ def landed(outcome: object) -> TableHandle:
 
 
 def without(table: TableHandle, gone: np.ndarray) -> TableHandle:
-    staged = row_changes.stage_delete(table, pa.array([f"p{at:05d}" for at in gone]))
+    staged = row_steps.stage_delete(table, pa.array([f"p{at:05d}" for at in gone]))
     assert staged is not None
     return landed(tables.commit(staged))
 

@@ -11,9 +11,10 @@ import pytest
 import omnigraph as og
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.intent.writeset import Patch
-from omnigraph.storage.lance import replace_large, row_changes, tables
+from omnigraph.storage.lance import replace_large, tables
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 from omnigraph.storage.protocol.table_steps import stage_step
+from omnigraph.testing import row_steps
 
 SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
 NAMES = [f"k{number}" for number in range(60)]
@@ -39,7 +40,7 @@ def land(staged: Staged | None) -> TableHandle:
 
 
 def filled(address: Address) -> TableHandle:
-    base = land(row_changes.stage_insert(land(tables.stage_create(address, SCHEMA)), rows(dict.fromkeys(NAMES, 0))))
+    base = land(row_steps.stage_insert(land(tables.stage_create(address, SCHEMA)), rows(dict.fromkeys(NAMES, 0))))
     return land(tables.stage_index(base, [ID_INDEX]))
 
 
@@ -92,7 +93,7 @@ def test_three_versions_say_the_same_of_every_row_as_one(tmp_path: Path, seed: i
 @pytest.mark.usefixtures("every_table_is_large")
 def test_of_two_replacements_on_one_version_the_second_is_refused_at_its_first_step(tmp_path: Path) -> None:
     base = filled(normalize_root(tmp_path).table("nodes/x"))
-    staged = [row_changes.stage_upsert(base, rows({name: 1})) for name in ("k1", "k2")]
+    staged = [row_steps.stage_upsert(base, rows({name: 1})) for name in ("k1", "k2")]
     assert all(len(replace_large.spread(each)) == 2 for each in staged)
     assert isinstance(tables.commit(staged[0]), Landed)
     assert isinstance(tables.commit(staged[1]), Refused)
@@ -100,9 +101,9 @@ def test_of_two_replacements_on_one_version_the_second_is_refused_at_its_first_s
 
 def test_small_tables_and_mere_insertions_stay_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = filled(normalize_root(tmp_path).table("nodes/x"))
-    assert replace_large.spread(row_changes.stage_upsert(base, rows({"k1": 1}))) == ()
+    assert replace_large.spread(row_steps.stage_upsert(base, rows({"k1": 1}))) == ()
     monkeypatch.setattr(replace_large, "LARGE_TABLE", 1)
-    assert replace_large.spread(row_changes.stage_upsert(base, rows({"new": 1}))) == ()
+    assert replace_large.spread(row_steps.stage_upsert(base, rows({"new": 1}))) == ()
 
 
 @pytest.mark.usefixtures("every_table_is_large")
@@ -130,9 +131,9 @@ def test_known_row_ids_find_the_same_places_and_unknown_ones_are_looked_up(tmp_p
     exact = base.take_ids(["k1", "k7"], ["id", "_rowid"])
     stale = pa.table({"id": ["k1", "k7"], "_rowid": pa.array([1, 9_999], pa.uint64())})
     for known in (exact, stale):
-        staged = row_changes.stage_upsert(base, change, gone, known)
+        staged = row_steps.stage_upsert(base, change, gone, known)
         assert (staged.inserted, staged.updated, staged.deleted) == (1, 1, 1)
-    landed = land(row_changes.stage_upsert(base, change, gone, exact))
+    landed = land(row_steps.stage_upsert(base, change, gone, exact))
     assert landed.count_rows() == 60
     assert landed.take_ids(["k1", "k7", "new"], ["id", "v"]).to_pylist() == [
         {"id": "k1", "v": 1},

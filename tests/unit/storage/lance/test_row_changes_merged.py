@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.storage.base.layout import Address, normalize_root
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.patch import numbered
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
+from omnigraph.testing import row_steps
 
 SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
 ID_INDEX = IndexSpec(column="id", index_type="BTREE", name="id_idx")
@@ -27,7 +28,7 @@ def address(tmp_path: Path) -> Address:
     """A table of a hundred rows with an index on its ids."""
     made = normalize_root(tmp_path).table("nodes/x")
     land(tables.stage_create(made, SCHEMA))
-    land(row_changes.stage_insert(tables.open_table(made), rows({f"k{number}": number for number in range(100)})))
+    land(row_steps.stage_insert(tables.open_table(made), rows({f"k{number}": number for number in range(100)})))
     land(tables.stage_index(tables.open_table(made), [ID_INDEX]))
     return made
 
@@ -51,7 +52,7 @@ def content_of(handle: TableHandle) -> Content:
 
 def test_of_two_indexed_merges_on_one_version_the_second_is_refused(address: Address) -> None:
     base = tables.open_table(address)
-    staged = [row_changes.stage_upsert(base, rows({name: 1})) for name in ("k1", "fresh")]
+    staged = [row_steps.stage_upsert(base, rows({name: 1})) for name in ("k1", "fresh")]
     assert isinstance(tables.commit(staged[0]), Landed)
     assert isinstance(tables.commit(staged[1]), Refused)
 
@@ -59,7 +60,7 @@ def test_of_two_indexed_merges_on_one_version_the_second_is_refused(address: Add
 def test_an_indexed_update_keeps_the_identity_of_its_rows(address: Address) -> None:
     columns = ["id", "_rowid", "_row_created_at_version"]
     before = tables.open_table(address).scan(columns).sort_by("id")
-    land(row_changes.stage_upsert(tables.open_table(address), rows({"k1": -1, "k99": -1})))
+    land(row_steps.stage_upsert(tables.open_table(address), rows({"k1": -1, "k99": -1})))
     assert tables.open_table(address).scan(columns).sort_by("id") == before
 
 
@@ -67,7 +68,7 @@ def test_one_patch_replaces_adds_and_removes(address: Address) -> None:
     columns = ["id", "v", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
     base = tables.open_table(address)
     before = {row["id"]: row for row in base.scan(columns).to_pylist()}
-    staged = row_changes.stage_upsert(
+    staged = row_steps.stage_upsert(
         base, rows({"new": 1, "k5": -5, "other": 2, "k50": -50}), pa.array(["k7", "absent"])
     )
     assert (staged.inserted, staged.updated, staged.deleted) == (2, 2, 1)
@@ -110,11 +111,11 @@ def step(base: TableHandle, content: Content, chance: random.Random) -> Iterator
     change = {name: chance.randrange(1_000) for name in names}
     match chance.choice(["upsert", "upsert", "update", "delete", "index", "compact"]):
         case "upsert":
-            yield row_changes.stage_upsert(base, rows(change)), content | change
+            yield row_steps.stage_upsert(base, rows(change)), content | change
         case "update" if known := {name: value for name, value in change.items() if name in content}:
-            yield row_changes.stage_update(base, rows(known)), content | known
+            yield row_steps.stage_update(base, rows(known)), content | known
         case "delete" if any(name in content for name in names):
-            staged = row_changes.stage_delete(base, pa.array(names))
+            staged = row_steps.stage_delete(base, pa.array(names))
             assert staged is not None
             assert staged.deleted == sum(name in content for name in names)
             yield staged, {name: value for name, value in content.items() if name not in names}

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.storage.base.layout import Address, normalize_root
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
+from omnigraph.testing import row_steps
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
 NAMES = [f"p{number:03d}" for number in range(120)]
@@ -21,9 +22,9 @@ def indexed(tmp_path: Path) -> TableHandle:
     """Eighty rows under a BTREE, and twenty more that it does not cover."""
     address: Address = normalize_root(tmp_path).table("nodes/x")
     handle = land(tables.stage_create(address, NODE_SCHEMA))
-    handle = land(row_changes.stage_upsert(handle, people(**dict.fromkeys(NAMES[:80], 0))))
+    handle = land(row_steps.stage_upsert(handle, people(**dict.fromkeys(NAMES[:80], 0))))
     handle = land(tables.stage_index(handle, [IndexSpec("id", "BTREE", "id_idx")]))
-    return land(row_changes.stage_insert(handle, people(**dict.fromkeys(NAMES[80:100], 0))))
+    return land(row_steps.stage_insert(handle, people(**dict.fromkeys(NAMES[80:100], 0))))
 
 
 def land(staged: Staged | None) -> TableHandle:
@@ -51,11 +52,11 @@ def test_a_partly_indexed_table_changes_like_a_dictionary(indexed: TableHandle, 
     for step in range(1, 7):
         chosen = dice.sample(NAMES, 15)
         if step % 3:
-            staged = row_changes.stage_upsert(handle, people(**dict.fromkeys(chosen, step)))
+            staged = row_steps.stage_upsert(handle, people(**dict.fromkeys(chosen, step)))
             assert staged.updated == len(expected.keys() & set(chosen))
             expected |= dict.fromkeys(chosen, step)
         else:
-            removed = row_changes.stage_delete(handle, pa.array(chosen))
+            removed = row_steps.stage_delete(handle, pa.array(chosen))
             assert removed is not None
             staged = removed
             assert staged.deleted == len(expected.keys() & set(chosen))
@@ -65,7 +66,7 @@ def test_a_partly_indexed_table_changes_like_a_dictionary(indexed: TableHandle, 
 
 
 def test_of_two_upserts_staged_on_one_indexed_version_one_is_refused(indexed: TableHandle) -> None:
-    first, second = (row_changes.stage_upsert(indexed, people(new=age)) for age in (1, 2))
+    first, second = (row_steps.stage_upsert(indexed, people(new=age)) for age in (1, 2))
     land(first)
     assert isinstance(tables.commit(second), Refused)
     assert ages(tables.open_table(indexed.address))["new"] == 1

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.row_id_sequence import Run, Scattered, parse_sequence
 from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
+from omnigraph.testing import row_steps
 
 SCHEMA = pa.schema([key_field(), pa.field("n", pa.int64())])
 ROWS = 3_000
@@ -28,13 +29,13 @@ def landed(outcome: object) -> TableHandle:
 
 
 def without(table: TableHandle, gone: np.ndarray) -> TableHandle:
-    staged = row_changes.stage_delete(table, rows(gone)["id"].combine_chunks())
+    staged = row_steps.stage_delete(table, rows(gone)["id"].combine_chunks())
     assert staged is not None
     return landed(tables.commit(staged))
 
 
 def replaced(table: TableHandle, numbers: np.ndarray) -> TableHandle:
-    return landed(tables.commit(row_changes.stage_upsert(table, rows(numbers, 1))))
+    return landed(tables.commit(row_steps.stage_upsert(table, rows(numbers, 1))))
 
 
 SHAPES: dict[str, Callable[[TableHandle], TableHandle]] = {

@@ -17,8 +17,9 @@ import pytest
 from omnigraph.errors import HistoricalVersionReclaimed, KeyConflict, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address, normalize_root
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle, Unknown
+from omnigraph.testing import row_steps
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
 
@@ -32,7 +33,7 @@ def address(tmp_path: Path) -> Address:
 @pytest.fixture
 def filled(address: Address) -> TableHandle:
     """Version 2 with the rows a, b and c."""
-    return land(row_changes.stage_upsert(tables.open_table(address), people(a=1, b=2, c=None)))
+    return land(row_steps.stage_upsert(tables.open_table(address), people(a=1, b=2, c=None)))
 
 
 def land(staged: Staged | None) -> TableHandle:
@@ -53,11 +54,11 @@ def append(base: TableHandle) -> Staged:
 
 
 RECIPES: dict[str, Callable[[TableHandle], Staged | None]] = {
-    "insert": lambda base: row_changes.stage_insert(base, people(n=1)),
-    "upsert": lambda base: row_changes.stage_upsert(base, people(a=9, n=1)),
-    "update": lambda base: row_changes.stage_update(base, people(a=9)),
-    "delete": lambda base: row_changes.stage_delete(base, ["a"]),
-    "delete-all": lambda base: row_changes.stage_delete(base, ["a", "b", "c"]),
+    "insert": lambda base: row_steps.stage_insert(base, people(n=1)),
+    "upsert": lambda base: row_steps.stage_upsert(base, people(a=9, n=1)),
+    "update": lambda base: row_steps.stage_update(base, people(a=9)),
+    "delete": lambda base: row_steps.stage_delete(base, ["a"]),
+    "delete-all": lambda base: row_steps.stage_delete(base, ["a", "b", "c"]),
     "overwrite": lambda base: tables.stage_overwrite(base, NODE_SCHEMA, people(n=1)),
     "truncate": lambda base: tables.stage_overwrite(base, NODE_SCHEMA),
     "append": append,
@@ -115,28 +116,28 @@ def test_an_empty_table_is_as_strict(address: Address, first: str, second: str) 
 
 
 def test_a_table_that_was_emptied_takes_rows_again(filled: TableHandle) -> None:
-    emptied = land(row_changes.stage_delete(filled, ["a", "b", "c"]))
-    one, two = (row_changes.stage_upsert(emptied, people(**{name: 1})) for name in ("d", "e"))
+    emptied = land(row_steps.stage_delete(filled, ["a", "b", "c"]))
+    one, two = (row_steps.stage_upsert(emptied, people(**{name: 1})) for name in ("d", "e"))
     assert ages(land(one)) == {"d": 1}
     assert isinstance(tables.commit(two), Refused)
 
 
 def test_an_insert_of_a_present_id_names_it_and_stages_nothing(filled: TableHandle) -> None:
     with pytest.raises(KeyConflict) as caught:
-        row_changes.stage_insert(filled, people(n=1, b=3))
+        row_steps.stage_insert(filled, people(n=1, b=3))
     assert caught.value.entity_id == "b"
     assert tables.latest_version(filled.address) == 2
 
 
 def test_an_update_of_an_absent_id_is_refused(filled: TableHandle) -> None:
     with pytest.raises(StorageError, match="1 of 2 rows to update are absent") as caught:
-        row_changes.stage_update(filled, people(a=1, zz=1))
+        row_steps.stage_update(filled, people(a=1, zz=1))
     assert caught.value.kind == "Precondition"
 
 
 def test_a_delete_that_matches_nothing_stages_nothing(filled: TableHandle) -> None:
-    assert row_changes.stage_delete(filled, []) is None
-    assert row_changes.stage_delete(filled, ["nobody"]) is None
+    assert row_steps.stage_delete(filled, []) is None
+    assert row_steps.stage_delete(filled, ["nobody"]) is None
 
 
 def test_an_overwrite_may_change_the_schema(filled: TableHandle) -> None:
@@ -150,14 +151,14 @@ def test_an_overwrite_may_change_the_schema(filled: TableHandle) -> None:
 
 
 def test_a_restore_buries_newer_content_under_a_new_version(filled: TableHandle) -> None:
-    newer = land(row_changes.stage_upsert(filled, people(a=100)))
+    newer = land(row_steps.stage_upsert(filled, people(a=100)))
     staged = tables.stage_restore(newer, filled.version)
     staged.properties[tables.OPERATION_ID] = "op"
     restored = land(staged)
     assert (restored.version, ages(restored)) == (4, ages(filled))
     info = restored.transaction()
     assert info is not None
-    assert (info.restored, info.is_restore, info.operation_id) == (2, True, "op")
+    assert (info.restored, info.operation_id) == (2, "op")
     stale = tables.commit(tables.stage_restore(newer, 1))
     assert isinstance(stale, Landed)
     assert (stale.version, stale.exact) == (5, False)
@@ -167,7 +168,7 @@ def test_a_restore_buries_newer_content_under_a_new_version(filled: TableHandle)
 
 
 def test_a_commit_carries_its_uuid_and_properties(filled: TableHandle) -> None:
-    staged = row_changes.stage_upsert(filled, people(n=1))
+    staged = row_steps.stage_upsert(filled, people(n=1))
     staged.uuid, staged.properties = "omnigraph-TEST", {tables.OPERATION_ID: "op", tables.BRANCH: "main"}
     info = land(staged).transaction()
     assert info is not None
@@ -179,7 +180,7 @@ def test_a_commit_carries_its_uuid_and_properties(filled: TableHandle) -> None:
 
 
 def test_a_foreign_append_displaces_nobody_silently(filled: TableHandle) -> None:
-    staged = row_changes.stage_upsert(filled, people(n=1))
+    staged = row_steps.stage_upsert(filled, people(n=1))
     lance.write_dataset(people(foreign=1), filled.address.uri, mode="append")
     outcome = tables.commit(staged)
     # The sentinel only fences writers that carry it; the slot check catches what lance rebases.
@@ -187,7 +188,7 @@ def test_a_foreign_append_displaces_nobody_silently(filled: TableHandle) -> None
 
 
 def test_a_lost_acknowledgement_is_unknown_and_can_be_located(filled: TableHandle) -> None:
-    staged = row_changes.stage_upsert(filled, people(n=1))
+    staged = row_steps.stage_upsert(filled, people(n=1))
     with failpoints.armed("table_commit.ack_lost=raise"):
         outcome = tables.commit(staged)
     assert isinstance(outcome, Unknown)
@@ -195,7 +196,7 @@ def test_a_lost_acknowledgement_is_unknown_and_can_be_located(filled: TableHandl
 
 
 def test_a_failure_before_the_commit_has_no_effect(filled: TableHandle) -> None:
-    staged = row_changes.stage_upsert(filled, people(n=1))
+    staged = row_steps.stage_upsert(filled, people(n=1))
     with failpoints.armed("table_commit.pre=raise"), pytest.raises(StorageError):
         tables.commit(staged)
     assert tables.latest_version(filled.address) == 2
@@ -213,7 +214,8 @@ def test_a_dataset_is_created_once(tmp_path: Path) -> None:
 FULL_DISK = """
 import resource, signal, sys
 from omnigraph.errors import StorageError
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
+from omnigraph.testing import row_steps
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.testing.storage_graph import people
 base = tables.open_table(normalize_root(sys.argv[1]).table("nodes/x"))
@@ -221,7 +223,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 rows = people(**{f"p{number}": number for number in range(20000)})
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
 try:
-    row_changes.stage_upsert(base, rows)
+    row_steps.stage_upsert(base, rows)
 except StorageError as error:
     print(error.kind)
 """
@@ -262,7 +264,7 @@ def test_scans_choose_columns_filters_limits_and_row_ids(filled: TableHandle) ->
     row_ids = versions["_rowid"].to_pylist()
     assert filled.take_rows([row_ids[2], row_ids[0]], ["id"])["id"].to_pylist() == ["c", "a"]
     assert filled.take_rows([], ["id"]).num_rows == 0
-    without_b = land(row_changes.stage_delete(filled, ["b"]))
+    without_b = land(row_steps.stage_delete(filled, ["b"]))
     assert without_b.take_rows(row_ids[::-1], ["id"])["id"].to_pylist() == ["c", "a"], "a deleted row is left out"
 
 
@@ -282,7 +284,7 @@ def test_ids_are_looked_up_in_chunks_with_and_without_an_index(address: Address)
 
 def test_batches_come_in_storage_order(address: Address) -> None:
     rows = people(**{f"p{number:05d}": number for number in range(5000)})
-    handle = land(row_changes.stage_upsert(tables.open_table(address), rows))
+    handle = land(row_steps.stage_upsert(tables.open_table(address), rows))
     batches = list(handle.batches(["age"], batch_size=512))
     assert len(batches) > 1
     assert [age for batch in batches for age in batch["age"].to_pylist()] == list(range(5000))
@@ -301,12 +303,12 @@ def test_blobs_are_stored_and_read_by_row_id(tmp_path: Path) -> None:
     base = land(tables.stage_create(address, schema))
     payloads = [b"", None, b"z" * 200_000]
     rows = pa.table({"id": ["e", "n", "f"], "doc": tables.blob_array(payloads)}, schema=schema)
-    handle = land(row_changes.stage_upsert(base, rows))
+    handle = land(row_steps.stage_upsert(base, rows))
     cells = [None if data is None else {"data": data, "uri": None} for data in payloads]
     assert handle.scan(["doc"], blobs="cells")["doc"].to_pylist() == cells
     found = handle.scan(["_rowid", "doc"]).combine_chunks().to_batches()[0].take(pa.array([2, 1, 0]))
     assert handle.read_blobs("doc", found["_rowid"], found["doc"]).to_pylist() == cells[::-1]
-    after = land(row_changes.stage_upsert(handle, rows.slice(2, 1)))
+    after = land(row_steps.stage_upsert(handle, rows.slice(2, 1)))
     assert after.scan(["doc"], "id = 'f'", blobs="cells")["doc"].to_pylist() == [cells[2]]
 
 
@@ -316,9 +318,7 @@ def test_references_are_stored_and_read_without_opening_them(tmp_path: Path) -> 
     base = land(tables.stage_create(address, schema))
     values = [b"kept", f"file://{tmp_path}/absent", None, b"", "s3://no-such-bucket/any/thing"]
     rows = pa.table({"id": list("abcde"), "doc": tables.blob_array(values)}, schema=schema)
-    handle = tables.compact(
-        land(row_changes.stage_upsert(land(row_changes.stage_upsert(base, rows)), rows.slice(1, 4)))
-    )
+    handle = tables.compact(land(row_steps.stage_upsert(land(row_steps.stage_upsert(base, rows)), rows.slice(1, 4))))
     assert handle.fragment_count() == 1
     cells = {"id": list("abcde"), "doc": [_cell(value) for value in values]}
     assert handle.scan(["id", "doc"], blobs="cells", order_by=["id"]).to_pydict() == cells
@@ -339,7 +339,7 @@ def test_an_index_build_preserves_content_and_can_be_repeated(filled: TableHandl
     specs = [tables.IndexSpec("id", "BTREE", "id_idx"), tables.IndexSpec("age", "BTREE", "age_idx")]
     first = land(tables.stage_index(filled, specs))
     assert sorted(index.name for index in first.indices()) == ["age_idx", "id_idx"]
-    grown = land(row_changes.stage_upsert(first, people(d=4)))
+    grown = land(row_steps.stage_upsert(first, people(d=4)))
     assert grown.unindexed_rows("id_idx") == 1
     second = land(tables.stage_index(grown, specs[:1]))
     assert sorted(index.name for index in second.indices()) == ["age_idx", "id_idx"]
@@ -364,7 +364,7 @@ def test_a_text_index_answers_searches(tmp_path: Path) -> None:
 def test_compaction_is_recognised_as_preserving(filled: TableHandle, indexed: bool) -> None:
     handle = filled
     for name in ("d", "e", "f"):
-        handle = land(row_changes.stage_upsert(handle, people(**{name: 1})))
+        handle = land(row_steps.stage_upsert(handle, people(**{name: 1})))
     if indexed:
         handle = land(tables.stage_index(handle, [tables.IndexSpec("id", "BTREE", "id_idx")]))
     compacted = tables.compact(handle)
@@ -383,9 +383,9 @@ def test_compaction_is_recognised_as_preserving(filled: TableHandle, indexed: bo
 
 def test_tiered_compaction_leaves_a_dominant_fragment_alone(address: Address) -> None:
     rows = people(**{f"p{number}": number for number in range(1000)})
-    handle = land(row_changes.stage_upsert(tables.open_table(address), rows))
+    handle = land(row_steps.stage_upsert(tables.open_table(address), rows))
     for name in ("x", "y", "z"):
-        handle = land(row_changes.stage_upsert(handle, people(**{name: 1})))
+        handle = land(row_steps.stage_upsert(handle, people(**{name: 1})))
     compacted = tables.compact(handle, tiered=True)
     assert sorted(f.physical_rows for f in compacted.dataset.get_fragments()) == [3, 1000]
 
@@ -393,7 +393,7 @@ def test_tiered_compaction_leaves_a_dominant_fragment_alone(address: Address) ->
 def test_a_ref_with_inherited_indexes_is_not_compacted_by_accident(filled: TableHandle) -> None:
     indexed = land(tables.stage_index(filled, [tables.IndexSpec("id", "BTREE", "id_idx")]))
     tables.create_ref(indexed, "r", source=None, version=indexed.version)
-    ref = land(row_changes.stage_upsert(tables.open_table(indexed.address.on("r")), people(r=1)))
+    ref = land(row_steps.stage_upsert(tables.open_table(indexed.address.on("r")), people(r=1)))
     assert tables.compact(ref).version == ref.version
     assert ref.scan(["id"], "id = 'a'")["id"].to_pylist() == ["a"]
     rebuilt = land(tables.stage_index(ref, [tables.IndexSpec("id", "BTREE", "id_idx")]))
@@ -420,7 +420,7 @@ def test_refs_are_values_with_parents_and_identifiers(filled: TableHandle) -> No
 def test_commits_on_a_ref_stay_on_it(filled: TableHandle) -> None:
     tables.create_ref(filled, "one", source=None, version=filled.version)
     forked = tables.open_table(filled.address.on("one"))
-    one, two = (row_changes.stage_upsert(forked, people(**{name: 1})) for name in ("d", "e"))
+    one, two = (row_steps.stage_upsert(forked, people(**{name: 1})) for name in ("d", "e"))
     assert ages(land(one)) == {"a": 1, "b": 2, "c": None, "d": 1}
     assert isinstance(tables.commit(two), Refused)
     assert tables.latest_version(filled.address) == 2

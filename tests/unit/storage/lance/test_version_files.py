@@ -12,8 +12,9 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.base.store import store_for
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.version_files import newest_local_version, version_evidence
+from omnigraph.testing import row_steps
 from omnigraph.testing.storage_graph import NODE_SCHEMA, people
 
 
@@ -23,7 +24,7 @@ def address(tmp_path: Path) -> Address:
     created = store_for(tmp_path).root.table("nodes/x")
     tables.commit(tables.stage_create(created, NODE_SCHEMA))
     for number in range(7):
-        tables.commit(row_changes.stage_upsert(tables.open_table(created), people(**{f"p{number}": number})))
+        tables.commit(row_steps.stage_upsert(tables.open_table(created), people(**{f"p{number}": number})))
     created.root.memory.clear()
     return created
 

@@ -13,12 +13,13 @@ from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import create_branch, delete_branch
 from omnigraph.storage.intent import sidecar
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import reclaim_versions
 from omnigraph.storage.lance.tables import BRANCH, OPERATION_ID, Landed, Staged, TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
+from omnigraph.testing import row_steps
 from omnigraph.testing.processes import WritingChild
 from omnigraph.testing.tiny import A, B, contents, inserting, rows_of, write
 
@@ -82,7 +83,7 @@ def test_the_published_version_is_its_own_base(store: Store) -> None:
 
 def test_unowned_drift_is_never_adopted(store: Store) -> None:
     before = newest(store)
-    land(row_changes.stage_upsert(before, rows_of(["foreign"])), None)
+    land(row_steps.stage_upsert(before, rows_of(["foreign"])), None)
     with pytest.raises(Conflict, match="repair"):
         base_of(store, before.version)
 
@@ -117,7 +118,7 @@ def test_what_was_published_after_the_capture_is_never_buried(store: Store) -> N
 @pytest.mark.parametrize("reserved", [False, True], ids=["with-the-reservation", "without-the-reservation"])
 def test_a_version_that_is_gone_may_have_changed_anything(store: Store, reserved: bool) -> None:
     pin = newest(store)
-    foreign = land(row_changes.stage_upsert(pin, rows_of(["foreign"])), None)
+    foreign = land(row_steps.stage_upsert(pin, rows_of(["foreign"])), None)
     compacted = tables.compact(foreign)  # reserves fragment ids first, in a version of its own
     reclaim_versions(compacted, [foreign.version, foreign.version + 1] if reserved else [foreign.version])
     tables.forget_cached(store.root)
@@ -129,7 +130,7 @@ def test_a_version_that_is_gone_may_have_changed_anything(store: Store, reserved
 
 def test_garbage_without_a_sidecar_is_settled_and_buried(store: Store) -> None:
     before, operation = newest(store), new_ulid()
-    land(row_changes.stage_upsert(before, rows_of(["garbage"])), operation)
+    land(row_steps.stage_upsert(before, rows_of(["garbage"])), operation)
     handle = base_of(store, before.version)
     assert handle.version == before.version + 2
     assert handle.scan(["id"])["id"].to_pylist() == ["seed"]
@@ -141,7 +142,7 @@ def test_compaction_on_top_of_a_restore_still_equals_the_published_content(store
     for number in range(3):
         write(store, inserting([f"r{number}"], A))
     before = newest(store)
-    land(row_changes.stage_upsert(before, rows_of(["garbage"])), new_ulid())
+    land(row_steps.stage_upsert(before, rows_of(["garbage"])), new_ulid())
     restored = base_of(store, before.version)
     compacted = tables.compact(restored)
     assert compacted.version > restored.version

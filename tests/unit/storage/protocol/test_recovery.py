@@ -19,11 +19,12 @@ from omnigraph.storage.base.store import Store, store_for
 from omnigraph.storage.branches.branches import create_branch
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.publication import Publication
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import audit, classify, recovery
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
+from omnigraph.testing import row_steps
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.processes import Child, WritingChild, children
 from omnigraph.testing.tiny import LONG_LEASES, A, B, contents, end_lease, inserting, rows_of, write
@@ -148,7 +149,7 @@ def test_what_a_writer_did_to_each_table_is_told_apart(store: Store, spec: str, 
 def test_a_foreign_version_in_the_planned_slot_is_unexpected(store: Store) -> None:
     intent = killed_at(store, "mutation.post_sidecar_pre_fork=kill")
     base = tables.open_table(store.root.table(intent.tables[0].table_path))
-    tables.commit(row_changes.stage_delete(base, ["seed"]) or pytest.fail("nothing staged"))
+    tables.commit(row_steps.stage_delete(base, ["seed"]) or pytest.fail("nothing staged"))
     (first, second) = classify.classify(store, intent)
     assert (first.movement, first.touched, second.movement) == ("UnexpectedAtP1", False, "NoMovement")
 
@@ -169,7 +170,7 @@ def test_a_version_that_is_published_during_a_rollback_stays(store: Store) -> No
 
     def publish_another() -> None:
         address = store.root.table(intent.tables[0].table_path)
-        staged = row_changes.stage_upsert(tables.open_table(address), rows_of(["later"]))
+        staged = row_steps.stage_upsert(tables.open_table(address), rows_of(["later"]))
         operation = new_ulid()
         staged.properties = {tables.OPERATION_ID: operation, tables.BRANCH: "main"}
         landed = tables.commit(staged)

@@ -9,7 +9,9 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.input.files import read_bytes, source_file
 from omnigraph.cli.terminal import output
 from omnigraph.compiler.catalog import compile_schema
+from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.query.lint import lint
+from omnigraph.compiler.source import Source
 
 if TYPE_CHECKING:
     from omnigraph.compiler.query.lint import LintReport
@@ -33,14 +35,15 @@ def _report(call: Call) -> LintReport:
     path, schema = call.value("--query"), call.text("--schema")
     queries = read_bytes(path)
     if schema is not None:
-        catalog = compile_schema(source_file(schema).read_bytes(), name=schema)
-        return lint(queries, catalog, query_path=path, schema_source={"kind": "file", "path": schema})
+        text = to_source(source_file(schema).read_bytes(), code="S000", name=schema)
+        seen = {"kind": "file", "path": schema}
+        return lint(queries, compile_schema(text), schema=text, query_path=path, schema_source=seen)
     target = read_target(call)
     with target.storage_reader() as graph:
-        view = graph.view()
+        view, text = graph.view(), Source(graph.schema.source, "schema")
     large = {info.name for info in view.catalog.nodes.values() if _is_large(view.find(info))}
     seen = {"kind": "graph", "uri": target.uri}
-    return lint(queries, view.catalog, query_path=path, schema_source=seen, large_types=large)
+    return lint(queries, view.catalog, schema=text, query_path=path, schema_source=seen, large_types=large)
 
 
 def _is_large(entry: object) -> bool:
