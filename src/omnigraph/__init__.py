@@ -13,6 +13,7 @@ from omnigraph import errors
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    __version__: str
     from omnigraph.assembly import init, open
     from omnigraph.client.graph import RemoteGraph, connect
     from omnigraph.engine.api.analytics import Analytics, NodeValues
@@ -157,6 +158,10 @@ def __getattr__(name: str) -> Any:
             from omnigraph import settings as home
         case "Tag":
             from omnigraph.storage.branches import tags as home
+        case "__version__":
+            from importlib.metadata import version
+
+            return version("omnigraph")
         case "importers":
             from omnigraph.pipeline.formats import importers
 

@@ -207,11 +207,11 @@ METADATA = '{"kind":"metadata","query_name":"get_person","target":{"branch":"mai
     [
         pytest.param(["--format", "csv"], "p.name,p.age\nAlice,30\n", id="cli-20"),
         pytest.param(
-            ["--format", "kv"], "1 rows from branch main via get_person\nrow 1\np.name: Alice\np.age: 30\n", id="cli-22"
+            ["--format", "kv"], "1 row from branch main via get_person\nrow 1\np.name: Alice\np.age: 30\n", id="cli-22"
         ),
         pytest.param(
             [],
-            "1 rows from branch main via get_person\np.name | p.age\n-------+------\nAlice  | 30   \n",
+            "1 row from branch main via get_person\np.name | p.age\n-------+------\nAlice  |    30\n",
             id="cli-23",
         ),
     ],
@@ -524,7 +524,7 @@ def test_schema_plan_lists_steps(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize("number", [pytest.param(48, id="cli-48")])
 def test_an_unsupported_plan_is_shown_and_not_applied(desk: Desk, number: int) -> None:
     desk.graph()
-    desk.write("new.pg", SCHEMA.replace("age: I32?", "age: I64?"))
+    desk.write("new.pg", SCHEMA.replace("age: I32?", "age: Bool?"))
     done = desk.run("schema", "plan", "g", "--schema", "new.pg", "--json")
     assert (done.code, done.json["supported"]) == (0, False)
     assert any(each["kind"] == "unsupported_change" and "Person.age" in each["entity"] for each in done.json["steps"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
     "Command line": {
         "OMNIGRAPH_HOME": ("`~/.omnigraph`", "the directory of `config.yaml`, `credentials` and the shell's history"),
+        "OMNIGRAPH_PAGER": ("`PAGER`, else `less`", "the program that shows long tables at a terminal; `cat` for none"),
         "OMNIGRAPH_PROFILE": ("none", "the profile that `--profile` would name"),
         "OMNIGRAPH_TOKEN_<SERVER>": ("none", "the token for a server of the config; its name in capitals, `-` as `_`"),
         "OMNIGRAPH_BEARER_TOKEN": ("none", "the token for servers that have none of their own"),

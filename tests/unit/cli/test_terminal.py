@@ -181,10 +181,28 @@ def test_the_prompt_completes_from_the_schema_in_colour_and_runs_what_was_typed(
         ("main>", "match { $p: Per"),
         ("Per", "\t"),  # only now, or both may be drawn at once and nothing tells that it was completed
         ("mson", " } return { count($p) as people }\r"),
-        ("1 rows", ":quit\r"),
+        ("1 row", ":quit\r"),
     ]
     code, screen = at_terminal(desk, "", "shell", "--store", "g", then=typed)
     assert code == 0, screen
     assert re.search(r"people\s+------\s+4", screen)
     assert "\x1b[0;38;5;36mPerson" in screen
     assert "match { $p: Person" in (desk.home / "history").read_text()
+
+
+def test_a_long_table_is_cut_and_paged_at_a_terminal(desk: Desk) -> None:
+    desk.graph()
+    rows = "".join(f'{{"type":"Person","data":{{"name":"p{number:04}"}}}}\n' for number in range(1200))
+    desk.write("more.jsonl", rows)
+    assert desk.run("load", "g", "--data", "more.jsonl", "--mode", "append").code == 0
+    desk.env["OMNIGRAPH_PAGER"] = "sed s/^/paged:/"
+    text = "match { $p: Person } return { $p.name } order { $p.name }"
+    code, screen = at_terminal(desk, "", "query", "--store", "g", "-e", text, then=[("paged:", "")])
+    assert code == 0, screen
+    assert "1204 rows from branch main via unnamed, the first 1000 shown" in screen
+    assert "the first 1000 of 1204 rows; --all prints every one" in screen
+    assert re.search(r"\n\d+(\.\d)? m?s\r?\n", screen)
+    code, screen = at_terminal(desk, "", "query", "--store", "g", "--all", "-e", text, then=[("paged:", "")])
+    assert "paged:p1199" in screen
+    whole = desk.run("query", "--store", "g", "-e", text)
+    assert (whole.stdout.count("\n"), "paged" in whole.stdout) == (1204 + 3, False)

@@ -20,7 +20,7 @@ LOCAL = (
             Argument("NAME", "an alias of the operator config", required=True),
             Argument("ARG", "values for the alias's args, in order", repeats=True),
         ),
-        (*shared.PARAMS_OPTIONS, shared.FORMAT, JSON),
+        (*shared.PARAMS_OPTIONS, shared.FORMAT, shared.ALL_ROWS, JSON),
         (("--params", "--params-file"), ("--format", "--json")),
     ),
     Command(

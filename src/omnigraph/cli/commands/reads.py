@@ -28,6 +28,7 @@ READS = (
             BRANCH,
             shared.SNAPSHOT,
             shared.FORMAT,
+            shared.ALL_ROWS,
             JSON,
             Option("--explain", "print the plan instead of running it"),
             Option("--analyze", "run it and print the plan with rows and time per operator"),

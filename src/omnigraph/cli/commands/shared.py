@@ -24,6 +24,7 @@ SNAPSHOT = Option(
 AT = Option("--at", "as of a commit (its id or the beginning of it, a tag, HEAD~1) or point in time", "COMMIT_ID")
 PICTURE = Option("--out", "a file to write: .svg, .html, .png, .dot or .mmd", "FILE")
 FORMAT = Option("--format", "how rows are printed", "FORMAT", choices=FORMATS)
+ALL_ROWS = Option("--all", "every row of a table, also more than a thousand at a terminal")
 
 PROGRESS = Option(
     "--progress",

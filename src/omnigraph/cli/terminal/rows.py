@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.cli.terminal.output import compact, pretty
-
-_SMALLEST_WIDTH = 8
+from omnigraph.cli.terminal.output import compact, counted, pretty
+from omnigraph.engine.values.text_table import TextColumn, TextLayout, text_table, value_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +20,13 @@ class Envelope:
     columns: Sequence[str]
     rows: Sequence[Any]
     commit_id: str | None = None
+    row_count: int | None = None  # of all rows, where only the first are shown
+
+    def first(self, count: int) -> Envelope:
+        """At most so many rows, told apart from a whole answer."""
+        if len(self.rows) <= count:
+            return self
+        return replace(self, rows=self.rows[:count], row_count=len(self.rows))
 
     def target(self) -> dict[str, str | None]:
         """Where the rows come from, as JSON."""
@@ -40,15 +46,7 @@ class Envelope:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How wide a table column may get and what happens to longer cells."""
-
-    max_width: int = 80
-    wraps: bool = False
-
-
-def render(envelope: Envelope, format: str, layout: Layout) -> str:
+def render(envelope: Envelope, format: str, layout: TextLayout) -> str:
     """The answer in a format, ended by one newline."""
     if format == "table":
         return _table(envelope, layout)
@@ -86,38 +84,17 @@ def _kv(envelope: Envelope) -> str:
     return "\n".join([_headline(envelope), "\n\n".join(blocks) or "(no rows)"]) + "\n"
 
 
-def _table(envelope: Envelope, layout: Layout) -> str:
+def _table(envelope: Envelope, layout: TextLayout) -> str:
     columns = _columns(envelope)
     if not columns:
         return f"{_headline(envelope)}\n(no rows)\n"
-    rows = [[cell.replace("\n", "\\n") for cell in cells] for cells in _cells(envelope, columns)]
-    widths = [_width(name, [row[place] for row in rows], layout) for place, name in enumerate(columns)]
-    lines = [_headline(envelope), _joined(columns, widths), "-+-".join("-" * width for width in widths)]
-    for row in rows:
-        lines += _physical_lines(row, widths, layout)
-    return "\n".join(lines) + "\n"
+    return "\n".join([_headline(envelope), *text_table(_text_columns(envelope, columns), layout)]) + "\n"
 
 
-def _width(name: str, cells: Sequence[str], layout: Layout) -> int:
-    widest = max([len(name), *(min(len(cell), layout.max_width) for cell in cells)])
-    return min(widest, max(layout.max_width, _SMALLEST_WIDTH))
-
-
-def _physical_lines(row: Sequence[str], widths: Sequence[int], layout: Layout) -> Iterator[str]:
-    if not layout.wraps:
-        cut = [cell if len(cell) <= width else cell[: width - 1] + "…" for cell, width in zip(row, widths, strict=True)]
-        yield _joined(cut, widths)
-        return
-    chunks = [
-        [cell[start : start + width] for start in range(0, len(cell), width)] or [""]
-        for cell, width in zip(row, widths, strict=True)
-    ]
-    for number in range(max(map(len, chunks))):
-        yield _joined([parts[number] if number < len(parts) else "" for parts in chunks], widths)
-
-
-def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+def _text_columns(envelope: Envelope, names: Sequence[str]) -> list[TextColumn]:
+    rows = list(_objects(envelope))
+    values = ([row.get(name) for row in rows] for name in names)
+    return [value_column(name, found, list(map(cell_text, found))) for name, found in zip(names, values, strict=True)]
 
 
 def _headline(envelope: Envelope) -> str:
@@ -125,7 +102,9 @@ def _headline(envelope: Envelope) -> str:
         place = f"snapshot {envelope.snapshot}"
     else:
         place = f"branch {envelope.branch}" if envelope.branch is not None else "target"
-    return f"{len(envelope.rows)} rows from {place} via {envelope.query_name}"
+    found = counted(len(envelope.rows) if envelope.row_count is None else envelope.row_count, "row")
+    shown = "" if envelope.row_count is None else f", the first {len(envelope.rows)} shown"
+    return f"{found} from {place} via {envelope.query_name}{shown}"
 
 
 def _objects(envelope: Envelope) -> Iterator[Mapping[str, Any]]:

@@ -114,7 +114,7 @@ class _Running:
             text = path.read_text()
             for query in parse_queries(text).queries:
                 found[query.name] = len(here.query(text, query.name))
-        failed = [f"{name} returned {count} rows" for name, count in found.items() if count]
+        failed = [f"{name} returned {count} row{'' if count == 1 else 's'}" for name, count in found.items() if count]
         if failed:
             told = f"{'; '.join(failed)}; the data waits on branch '{self.branch}'"
             return replace(run, status="rejected", checks=found, message=told)

@@ -120,7 +120,7 @@ def test_a_pipeline_is_listed_run_and_remembered(cluster: Desk) -> None:
 def test_a_check_that_finds_something_is_exit_one(cluster: Desk) -> None:
     cluster.write("p.csv", "name,age\nNobody,1\n")
     done = cluster.run("pipeline", "run", "nightly")
-    assert (done.code, "nobody returned 1 rows" in done.stdout) == (1, True)
+    assert (done.code, "nobody returned 1 row" in done.stdout) == (1, True)
 
 
 def test_what_is_wrong_with_a_declaration_is_told(cluster: Desk) -> None:

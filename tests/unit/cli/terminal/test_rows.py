@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli.terminal.rows import Envelope, Layout, render
+from omnigraph.cli.terminal.rows import Envelope, render
+from omnigraph.engine.values.text_table import TextLayout
 
-WIDE = Layout()
+WIDE = TextLayout()
 
 
 def answer(*rows: Any, columns: tuple[str, ...] = ("a", "b"), **more: Any) -> Envelope:
@@ -55,17 +56,17 @@ def test_kv_separates_rows_by_a_blank_line() -> None:
 
 
 def test_long_cells_are_cut() -> None:
-    text = render(answer({"a": "x" * 30, "b": "a\nb"}), "table", Layout(max_width=10))
+    text = render(answer({"a": "x" * 30, "b": "a\nb"}), "table", TextLayout(max_width=10))
     assert text.splitlines()[1:] == ["a          | b   ", "-----------+-----", "xxxxxxxxx… | a\\nb"]
 
 
 def test_long_cells_wrap() -> None:
-    text = render(answer({"a": "0123456789abc", "b": "z"}), "table", Layout(max_width=10, wraps=True))
+    text = render(answer({"a": "0123456789abc", "b": "z"}), "table", TextLayout(max_width=10, wraps=True))
     assert text.splitlines()[3:] == ["0123456789 | z", "abc        |  "]
 
 
 def test_header_names_are_never_cut() -> None:
-    text = render(answer({"a-very-long-name": 1}, columns=("a-very-long-name",)), "table", Layout(max_width=3))
+    text = render(answer({"a-very-long-name": 1}, columns=("a-very-long-name",)), "table", TextLayout(max_width=3))
     assert text.splitlines()[1] == "a-very-long-name"
 
 

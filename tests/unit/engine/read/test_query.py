@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -238,8 +239,8 @@ def test_a_result_is_arrow_first_and_knows_where_it_was_read(huts: og.Graph) -> 
     assert found.to_arrow().equals(pa.table({"c": ["h1", "h2"], "h.alt": pa.array([1200, 1800], pa.int32())}))
     assert found.to_json() == '[{"c":"h1","h.alt":1200},{"c":"h2","h.alt":1800}]'
     assert list(found) == found.rows()
-    assert str(found).splitlines()[0].split() == ["c", "│", "h.alt"]
-    assert "<td>h1</td><td>1200</td>" in found._repr_html_()
+    assert str(found).splitlines()[0].split() == ["c", "|", "h.alt"]
+    assert '<td>h1</td><td style="text-align: right">1200</td>' in found._repr_html_()
     assert repr(found) == "Result(query='names', rows=2, columns=['c', 'h.alt'])"
 
 
@@ -434,3 +435,19 @@ def test_an_unknown_traversal_mode_is_refused(huts: og.Graph, monkeypatch: pytes
     monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", "fast")
     with pytest.raises(BadRequest, match="must be 'indexed' or 'csr', not 'fast'"):
         huts.query("query q() { match { $h: Hut } return { $h.code } }")
+
+
+def test_rows_of_a_result_have_places(huts: og.Graph) -> None:
+    found = huts.query("query q() { match { $h: Hut } return { $h.code as c } order { $h.code } }")
+    codes = [row["c"] for row in found]
+    assert found[0] == {"c": codes[0]}
+    assert found[-1] == {"c": codes[-1]}
+    assert [row["c"] for row in found[1:3]] == codes[1:3]
+    assert [row["c"] for row in found[::-1]] == codes[::-1]
+    assert found[5:2].commit_id == found.commit_id
+    with pytest.raises(IndexError, match=rf"row {len(codes)} of {len(codes)} rows"):
+        found[len(codes)]
+
+
+def test_the_release_is_named() -> None:
+    assert og.__version__ == metadata.version("omnigraph")

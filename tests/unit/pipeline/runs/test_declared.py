@@ -88,7 +88,7 @@ def test_a_check_that_finds_rows_keeps_the_data_out(place: Path, graph: og.Graph
     (place / "people.csv").write_text("name,age\nmethuselah,969\n")
     done = run(declared(place), graph)
     assert (done.status, done.ok, dict(done.checks)) == ("rejected", False, {"too_old": 1})
-    assert "too_old returned 1 rows; the data waits on branch 'ingest/2026-01-02'" in done.message
+    assert "too_old returned 1 row; the data waits on branch 'ingest/2026-01-02'" in done.message
     assert graph.get("Person", "methuselah") is None
     assert graph.branch("ingest/2026-01-02").get("Person", "methuselah") is not None
     again = run(declared(place), graph)

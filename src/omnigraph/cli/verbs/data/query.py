@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.address.scope import ServerScope, resolve_scope
@@ -10,10 +11,11 @@ from omnigraph.cli.address.target import AnyGraph, in_storage, read_target, refu
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.params import Texts, params_of
 from omnigraph.cli.input.query_text import declared_query, require_kind, source_of, text_params
-from omnigraph.cli.terminal import output
+from omnigraph.cli.terminal import output, pages
 from omnigraph.cli.terminal.commits import note_commit
-from omnigraph.cli.terminal.rows import Envelope, Layout, metadata, render
+from omnigraph.cli.terminal.rows import Envelope, metadata, render
 from omnigraph.cli.verbs.data.load import embeddings_json, embeddings_text
+from omnigraph.engine.values.text_table import TextLayout
 from omnigraph.errors import BadRequest, OmnigraphError, QueryNotFound
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ def _read(call: Call, source: str | Path) -> None:
     target = read_target(call)
     require_kind(declared, mutation=False)
     with target.reader() as graph:
+        started = perf_counter()
         try:
             if call.given("--explain"):
                 _print_plan(call, _explain(call, graph, source, params))
@@ -48,21 +51,23 @@ def _read(call: Call, source: str | Path) -> None:
     if call.given("--analyze") and result.explanation is not None:
         _print_plan(call, result.explanation)
         return
-    _print_result(call, result)
+    _print_result(call, result, started)
 
 
 def _stored_read(call: Call) -> None:
     with _stored_graph(call, write=False) as graph:
         params = params_of(call, lambda: _stored_texts(graph, call.required("NAME")))
         bound = graph.branch(call.value("--branch"))
+        started = perf_counter()
         result = bound.queries.run(call.required("NAME"), params or None, at=call.text("--snapshot"))
-    _print_result(call, result)
+    _print_result(call, result, started)
 
 
-def _print_result(call: Call, result: Result) -> None:
+def _print_result(call: Call, result: Result, started: float) -> None:
     snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
-    print_rows(call, Envelope(result.query_name, branch, snapshot, result.columns, result.rows(), result.commit_id))
+    answer = Envelope(result.query_name, branch, snapshot, result.columns, result.rows(), result.commit_id)
+    print_rows(call, answer, started=started)
 
 
 def mutate(call: Call) -> None:
@@ -123,12 +128,22 @@ def _print_mutation(call: Call, done: MutationResult) -> None:
     note_commit(call, done.commit)
 
 
-def print_rows(call: Call, envelope: Envelope, preferred: str | None = None) -> None:
-    """Rows in the format that was asked for, else in `preferred`, else in the configured one."""
+def print_rows(call: Call, envelope: Envelope, preferred: str | None = None, started: float | None = None) -> None:
+    """Rows in the format that was asked for, else in `preferred`, else in the configured one.
+
+    At a terminal, tables end after a thousand rows unless `--all` is given, and the time since `started` is told.
+    """
+    took = None if started is None else perf_counter() - started
     format = "json" if call.json else call.text("--format") or preferred or call.config.defaults.output or "table"
     defaults = call.config.defaults
-    layout = Layout(defaults.table_max_column_width, defaults.table_cell_layout == "wrap")
-    output.write(render(envelope, format, layout))
+    layout = TextLayout(defaults.table_max_column_width, defaults.table_cell_layout == "wrap")
+    cut = pages.watched() and format in ("table", "kv") and not call.given("--all")
+    shown = envelope.first(pages.TERMINAL_ROWS) if cut else envelope
+    pages.show(render(shown, format, layout), call.env)
+    if shown is not envelope:
+        output.note(f"the first {len(shown.rows)} of {len(envelope.rows)} rows; --all prints every one")
+    if took is not None and pages.watched() and not call.given("--quiet"):
+        output.note(pages.elapsed(took))
     beside = metadata(envelope, format)
     if beside is not None and not call.given("--quiet"):
         output.note(beside)

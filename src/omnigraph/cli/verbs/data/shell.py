@@ -15,9 +15,10 @@ from omnigraph.cli.input.params import parse_json
 from omnigraph.cli.input.prompt import KEYWORDS, ReadLine, line_reader
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.failure import report
-from omnigraph.cli.terminal.rows import Envelope, Layout, metadata, render
+from omnigraph.cli.terminal.rows import Envelope, metadata, render
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.engine.values.text_table import TextLayout
 from omnigraph.errors import BadRequest, BranchNotFound, OmnigraphError
 
 _DELETES = re.compile(r"}\s*delete\s+\$\w+\s*$")
@@ -60,7 +61,7 @@ class Session:
         self._format = call.text("--format") or call.config.defaults.output or "table"
         self._explains = False
         defaults = call.config.defaults
-        self._layout = Layout(defaults.table_max_column_width, defaults.table_cell_layout == "wrap")
+        self._layout = TextLayout(defaults.table_max_column_width, defaults.table_cell_layout == "wrap")
         self._commands: Mapping[str, Callable[[str], None]] = {
             "branch": self._branch,
             "params": self._set_params,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import operator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
 from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.values.data_frames import pandas_frame, polars_frame
 from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects, json_rows, json_texts
+from omnigraph.engine.values.text_table import TextColumn, TextLayout, text_table, value_column
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -42,6 +44,25 @@ class Result:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Result: ...
+
+    def __getitem__(self, place: int | slice) -> dict[str, Any] | Result:
+        """One row as a dict, or a result with some of the rows."""
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            if step == 1:
+                return replace(self, table=self.table.slice(start, max(0, stop - start)))
+            return replace(self, table=self.table.take(pa.array(range(start, stop, step), pa.int64())))
+        at = operator.index(place)
+        at += len(self) if at < 0 else 0
+        if not 0 <= at < len(self):
+            raise IndexError(f"row {place} of {self._counted()}")
+        return json_rows(self.table.slice(at, 1), NATIVE)[0]
 
     def rows(self, *, js_safe: bool = False) -> list[dict[str, Any]]:
         """One dict per row with JSON values: dates as ISO text, vectors as lists, nodes as dicts."""
@@ -75,38 +96,49 @@ class Result:
 
     def __str__(self) -> str:
         """A text table of the first rows."""
-        shown = [list(self.columns), *self._cells()]
-        widths = [max(len(row[place]) for row in shown) for place in range(len(self.columns))]
-        lines = [" │ ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in shown]
-        lines.insert(1, "─┼─".join("─" * width for width in widths))
-        return "\n".join([*lines, self._footer()])
+        return "\n".join([*text_table(self._shown(), TextLayout(_SHOWN_WIDTH)), self._footer()])
 
     def _repr_html_(self) -> str:
         """An HTML table of the first rows, for notebooks."""
         import html  # with a table of every entity there is
 
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(self._footer())}</p>"
+        columns = self._shown()
+        styles = [' style="text-align: right"' if column.numeric else "" for column in columns]
 
-    def _cells(self) -> list[list[str]]:
+        def line(tag: str, cells: Iterable[str]) -> str:
+            shown = zip(cells, styles, strict=True)
+            return (
+                "<tr>" + "".join(f"<{tag}{style}>{html.escape(_cut(cell))}</{tag}>" for cell, style in shown) + "</tr>"
+            )
+
+        head = line("th", self.columns)
+        body = "".join(line("td", row) for row in zip(*(column.cells for column in columns), strict=True))
+        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{html.escape(self._footer())}</p>"
+
+    def _shown(self) -> list[TextColumn]:
         few = self.table.slice(0, _SHOWN_ROWS).combine_chunks()
-        columns = [_column_cells(column) for column in few.columns]
-        return [list(row) for row in zip(*columns, strict=True)]
+        return [_text_column(name, column) for name, column in zip(self.columns, few.columns, strict=True)]
+
+    def _counted(self) -> str:
+        return f"{len(self)} row{'' if len(self) == 1 else 's'}"
 
     def _footer(self) -> str:
-        rows = f"{len(self)} row{'' if len(self) == 1 else 's'}"
-        return rows if len(self) <= _SHOWN_ROWS else f"{rows}, the first {_SHOWN_ROWS} shown"
+        few = len(self) <= _SHOWN_ROWS
+        return self._counted() if few else f"{self._counted()}, the first {_SHOWN_ROWS} shown"
+
+
+def _text_column(name: str, column: pa.ChunkedArray) -> TextColumn:
+    texts = _column_cells(column)
+    numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    return value_column(name, column.to_pylist() if numeric else texts, texts)
 
 
 def _column_cells(column: pa.ChunkedArray) -> list[str]:
     plain, quoted = pa.types.is_string(column.type), pa.types.is_temporal(column.type)
     chunks = [chunk if plain else json_texts(chunk) for chunk in column.chunks]
-    return [_cell(value[1:-1] if quoted and value else value) for chunk in chunks for value in chunk.to_pylist()]
+    values = (value for chunk in chunks for value in chunk.to_pylist())
+    return ["null" if value is None else value[1:-1] if quoted else value for value in values]
 
 
-def _cell(value: str | None) -> str:
-    text = "null" if value is None else "".join(letter if letter.isprintable() else " " for letter in value)
+def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 1] + "…"
