@@ -16,6 +16,9 @@ class Settings:
 
     # Bytes, or text such as "2GiB". None: OMNIGRAPH_MEMORY, else half of what the process may use.
     memory: int | str | None = None
+    # What this machine's disk may hold of graphs on object stores, so that it is fetched once; 0 keeps nothing.
+    # None: OMNIGRAPH_CACHE_BYTES, else 16 GiB.
+    cache: int | str | None = None
     topology: Topology = "multi_process"
     lease_ttl_ms: int = 30_000
     lease_skew_ms: int = 10_000
@@ -45,6 +48,13 @@ class Settings:
     def __post_init__(self) -> None:
         if self.memory is not None:
             parse_bytes(self.memory, name="memory")
+        if self.cache is not None:
+            parse_bytes(self.cache, name="cache")
+
+    @property
+    def cache_bytes(self) -> int | None:
+        """`cache` in bytes."""
+        return None if self.cache is None else parse_bytes(self.cache, name="cache")
 
 
 DEFAULTS = Settings()

@@ -28,8 +28,11 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
             "`indexed` looks edges up, `csr` uses neighbour lists",
         ),
         "OMNIGRAPH_STORE_RETRY_SECONDS": ("15", "for how long a failing request to an object store is repeated"),
-        "OMNIGRAPH_CACHE_DIR": ("`~/.cache/omnigraph`", "where neighbour lists of graphs on S3 are kept"),
-        "OMNIGRAPH_CACHE_BYTES": ("17179869184", "how large that directory may grow"),
+        "OMNIGRAPH_CACHE_DIR": (
+            "`~/.cache/omnigraph`",
+            "where this machine keeps what it has fetched of graphs on object stores",
+        ),
+        "OMNIGRAPH_CACHE_BYTES": ("16 GiB", "how large that directory may grow: bytes, or a size such as `2GiB`"),
     },
     "Loads and maintenance": {
         "OMNIGRAPH_SPARK_MASTER": ("this machine", "the Spark cluster that runs loads, `spark://host:port`"),
@@ -151,6 +154,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
 # Fields of `omnigraph.settings.Settings`, given as `og.open(…, settings=…)`.
 WRITE_PROTOCOL = {
     "memory": "what the graph may keep in memory, in bytes or as `2GiB`; `OMNIGRAPH_MEMORY` without it",
+    "cache": "what may lie on this machine's disk of graphs on object stores; `OMNIGRAPH_CACHE_BYTES` without it, 0 for none",
     "topology": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",
     "lease_skew_ms": "how far the clocks of writers may differ",

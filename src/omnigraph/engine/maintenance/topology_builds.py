@@ -9,6 +9,7 @@ from functools import partial
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.maintenance.index_builds import spreads
+from omnigraph.engine.read.columns.artifacts import least_rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists
@@ -41,7 +42,7 @@ def keep_topologies(
         if ends is None or (only is not None and info.table_key not in only):
             continue
         rows, limit = ends.edges.row_count, core.tables.distribute_rows
-        if rows < WORTH_KEEPING or load_lists(ends.place, "out") is not None:
+        if rows < least_rows(ends.edges.root, WORTH_KEEPING) or load_lists(ends.place, "out") is not None:
             continue
         on_spark = spreads(core.tables, runner, rows, spark)
         if on_spark or (limit is not None and rows >= limit):

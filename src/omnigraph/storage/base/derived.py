@@ -74,7 +74,8 @@ def _mapped(place: Path) -> Arrays | None:
         }
     except (OSError, ValueError):
         return None
-    return found or None
+    # One that is gone by now may have been listed in part.
+    return found if found and place.is_dir() else None
 
 
 def _install(place: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> bool:

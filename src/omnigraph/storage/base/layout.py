@@ -56,15 +56,17 @@ class Root:
 
     `memory` is that of the graph opened here; it says nothing about where the graph is, and stays in this process.
     So does `backing`, which keeps the graph in something else than files.
+    `cache_bytes` is how much disk of this machine may hold what was read from an object store.
     """
 
     uri: str
     options: tuple[tuple[str, str], ...] = ()
     memory: MemoryBudget = field(default=NOTHING_KEPT, compare=False, repr=False)
     backing: Backing | None = field(default=None, compare=False, repr=False)
+    cache_bytes: int | None = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _received, (self.uri, self.options)
+        return _received, (self.uri, self.options, self.cache_bytes)
 
     @property
     def is_local(self) -> bool:
@@ -114,9 +116,9 @@ class Root:
         return Address(self, MANIFEST, branch)
 
 
-def _received(uri: str, options: tuple[tuple[str, str], ...]) -> Root:
+def _received(uri: str, options: tuple[tuple[str, str], ...], cache_bytes: int | None = None) -> Root:
     """A root that another process has sent."""
-    return Root(uri, options, worker_budget())
+    return Root(uri, options, worker_budget(), cache_bytes=cache_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from omnigraph.errors import StorageError
 from omnigraph.ids import new_ulid
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import PROBE_PREFIX, Root
 
@@ -85,6 +86,10 @@ class Objects(Protocol):
         """Root-relative names of every file below a directory, with their sizes in bytes."""
         ...
 
+    def list_infos(self, name: str) -> dict[str, ObjectInfo]:
+        """Root-relative names of every file below a directory, with what is known of each."""
+        ...
+
     def read_pieces(self, name: str) -> Iterator[bytes]:
         """The bytes of an object of any size, piece by piece."""
         ...
@@ -106,6 +111,9 @@ class Objects(Protocol):
         ...
 
 
+_CLIENTS: CacheKind[Objects] = CacheKind("object store clients", lambda client: 64 << 10, entries=16)
+
+
 def open_objects(root: Root) -> Objects:
     """The adapter for a root; does no I/O."""
     if root.backing is not None:
@@ -118,6 +126,11 @@ def open_objects(root: Root) -> Objects:
     from omnigraph.storage.base.objects_remote import RemoteObjects
 
     return RemoteObjects(root)
+
+
+def client_of(root: Root) -> Objects:
+    """The adapter that all readers of an opened graph share, with its connections."""
+    return root.memory.cache(_CLIENTS).get_or_build(root, lambda: open_objects(root))
 
 
 def prove_create_if_absent(objects: Objects) -> None:

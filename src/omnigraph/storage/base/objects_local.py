@@ -124,12 +124,11 @@ class LocalObjects:
             ]
 
     def list_sizes(self, name: str) -> dict[str, int]:
-        found = {}
-        for each in self.list_tree(name):
-            info = self.stat(each)
-            if info is not None:  # removed since it was listed
-                found[each] = info.size
-        return found
+        return {each: info.size for each, info in self.list_infos(name).items()}
+
+    def list_infos(self, name: str) -> dict[str, ObjectInfo]:
+        found = {each: self.stat(each) for each in self.list_tree(name)}
+        return {each: info for each, info in found.items() if info is not None}  # None: removed since it was listed
 
     def read_pieces(self, name: str) -> Iterator[bytes]:
         with self._translated(name), open(self._path(name), "rb") as file:

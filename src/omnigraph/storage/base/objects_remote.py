@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, Literal
@@ -96,7 +96,7 @@ class RemoteObjects:
                 found = obstore.head(self._store, name)
             except (exceptions.NotFoundError, FileNotFoundError):
                 return None
-            return ObjectInfo(found["size"], found["e_tag"], found["last_modified"].timestamp())
+            return _info(found)
 
     def delete(self, name: str) -> None:
         with self._translated(name):
@@ -126,9 +126,12 @@ class RemoteObjects:
             return [found["path"] for batch in obstore.list(self._store, name, chunk_size=1000) for found in batch]
 
     def list_sizes(self, name: str) -> dict[str, int]:
+        return {path: info.size for path, info in self.list_infos(name).items()}
+
+    def list_infos(self, name: str) -> dict[str, ObjectInfo]:
         with self._translated(name):
             listed = obstore.list(self._store, name or None, chunk_size=1000)
-            return {found["path"]: found["size"] for batch in listed for found in batch}
+            return {found["path"]: _info(found) for batch in listed for found in batch}
 
     def read_pieces(self, name: str) -> Iterator[bytes]:
         with self._translated(name):
@@ -173,12 +176,6 @@ class RemoteObjects:
         with self._translated(name), open(path, "wb") as file:
             for piece in obstore.get(self._store, name).stream(min_chunk_size=_PIECE_BYTES):
                 file.write(piece)
-
-    def list_dated(self, name: str) -> list[tuple[str, datetime]]:
-        """Root-relative names of every object below a directory, and when each was stored."""
-        with self._translated(name):
-            listed = obstore.list(self._store, name, chunk_size=1000)
-            return [(found["path"], found["last_modified"]) for batch in listed for found in batch]
 
     def _put_once(self, name: str, text: str, mode: Any) -> bool:
         """A conditional put; False when the condition did not hold.
@@ -226,6 +223,10 @@ def _open_store(root: Root) -> Any:
     return _STORES[root.scheme](
         root.container, prefix=root.prefix or None, config=options, client_options=client, retry_config=retry
     )
+
+
+def _info(found: Any) -> ObjectInfo:
+    return ObjectInfo(found["size"], found["e_tag"], found["last_modified"].timestamp())
 
 
 def _text(name: str, data: bytes) -> str:

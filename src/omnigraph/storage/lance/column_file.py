@@ -1,48 +1,85 @@
 """One column of one data file, read in ranges of offsets.
 
 Lance's own ways to rows go through a version and cost the same for one row as for some thousand. A data file never
-changes, whatever versions show of it, so what is read here may be kept as long as there is room for it.
+changes, whatever versions show of it, so what is read here may be kept as long as there is room for it. Of a graph on
+an object store it is kept on the disk of this machine, for every process that comes later.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.storage.base.disk_cache import keep_column, kept_column
 from omnigraph.storage.base.errors import translated
+from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance.row_places import DataFile
 from omnigraph.storage.lance.tables import open_data_file
 
+_STORED_BYTES, _NAME = "stored_bytes", "name"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class ColumnFile:
     """The column of a field in a file: its type, how many rows there are and how many bytes they take there."""
 
+    root: Root
     path: str
+    number: int
+    name: str
     type: pa.DataType
     rows: int
     stored_bytes: int
-    _reader: Any
+    _reader: Any = field(default=None, repr=False)
 
     @classmethod
-    def open(cls, file: DataFile, field: int) -> ColumnFile:
+    def open(cls, root: Root, file: DataFile, number: int) -> ColumnFile:
         """The column of a field; LookupError when the file does not have it, or has it in parts."""
-        reader = open_data_file(file.path)
+        known = kept_column(root, _about(file.path, number)) if not root.is_local else None
+        if known is not None:
+            (empty, about) = known
+            return cls(root, file.path, number, about[_NAME], empty.type, file.rows, int(about[_STORED_BYTES]))
+        reader = open_data_file(root, file.path)
         schema: pa.Schema = reader.metadata().schema
         places = _places(schema, file.fields)
-        name, place = places[field]
+        name, place = places[number]
         # The file calls a column what it was called when the file was written.
         kind, size = schema.field(name).type, reader.file_statistics().columns[file.columns[place]].size_bytes
-        return cls(file.path, kind, file.rows, size, open_data_file(file.path, [name]))
+        if not root.is_local:
+            keep_column(root, _about(file.path, number), pa.array([], kind), {_NAME: name, _STORED_BYTES: str(size)})
+        return cls(root, file.path, number, name, kind, file.rows, size)
 
     def read(self, start: int, count: int) -> pa.Array:
         """The values at some consecutive offsets."""
+        if self._reader is None:
+            self._reader = open_data_file(self.root, self.path, [self.name])
         with translated(self.path):
             table = self._reader.read_range(start, count, batch_size=count).to_table()
         column = table.column(0)
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        if not self.root.is_local:
+            keep_column(self.root, self._kept_name(start, count), values)
+        return values
+
+    def kept(self, start: int, count: int) -> pa.Array | None:
+        """The same if this machine has it already; always None for a graph on this machine."""
+        found = None if self.root.is_local else kept_column(self.root, self._kept_name(start, count))
+        return None if found is None or len(found[0]) != count or found[0].type != self.type else found[0]
+
+    def _kept_name(self, start: int, count: int) -> str:
+        return f"{_kept_below(self.path)}/{self.number}.{start}.{count}"
+
+
+def _about(path: str, number: int) -> str:
+    return f"{_kept_below(path)}/{number}"
+
+
+def _kept_below(path: str) -> str:
+    """The names of data files are never used again, so the path stands for the content."""
+    return f"pages/{hashlib.sha256(path.encode()).hexdigest()[:32]}"
 
 
 def _places(schema: pa.Schema, fields: tuple[int, ...]) -> dict[int, tuple[str, int]]:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.errors import Corrupt, StorageError
-from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.errors import translated
-from omnigraph.storage.base.layout import Address, Root, ref_file
-from omnigraph.storage.base.objects import Objects, open_objects
+from omnigraph.storage.base.layout import Address, ref_file
+from omnigraph.storage.base.objects import client_of
 from omnigraph.storage.lance.handle import TableHandle
 
 _LIST_ATTEMPTS = 3
-_CLIENTS: CacheKind[Objects] = CacheKind("object store clients", lambda client: 64 << 10, entries=16)
 
 Identifier = tuple[tuple[int, str], ...]
 """Lance's branch identifier; () is main. It differs between a ref and its re-created namesake."""
@@ -46,7 +44,7 @@ def list_refs(trunk: TableHandle) -> dict[str, Ref]:
 
 def read_ref(trunk: Address, name: str) -> Ref | None:
     """One live ref of a dataset, read fresh from its own file; listing would read the file of every ref."""
-    text = _objects(trunk.root).read_if_exists(f"{trunk.location}/{ref_file(name)}")
+    text = client_of(trunk.root).read_if_exists(f"{trunk.location}/{ref_file(name)}")
     if text is None:
         return None
     try:
@@ -94,10 +92,6 @@ def delete_ref(trunk: TableHandle, name: str) -> None:
     """Delete a ref and its tree; the caller proves that nothing depends on it."""
     with translated(f"{trunk.address.uri}: delete ref '{name}'"):
         trunk.dataset.branches.delete(name)
-
-
-def _objects(root: Root) -> Objects:
-    return root.memory.cache(_CLIENTS).get_or_build(root, lambda: open_objects(root))
 
 
 def _ref(name: str, raw: dict[str, Any]) -> Ref:

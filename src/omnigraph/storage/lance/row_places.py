@@ -6,7 +6,6 @@ tell which of the two holds it. So a row counts as found where a single fragment
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -69,9 +68,7 @@ class RowPlaces:
 
     @classmethod
     def of(cls, table: TableHandle) -> RowPlaces | None:
-        """The places in a table on this machine; None where the descriptions do not tell them."""
-        if not table.address.root.is_local:
-            return None
+        """The places in a table; None where the descriptions do not tell them."""
         listed, known = [], table.address.root.memory.cache(_LISTS)
         for described in (fragment.metadata for fragment in table.dataset.get_fragments()):
             if len(described.files) != 1 or described.overlays:
@@ -132,9 +129,7 @@ def _file(table: TableHandle, described: Any) -> DataFile:
     held = described.files[0]
     # A fork reads its parent's files where they are.
     home = table.address.uri if held.base_id is None else str(table.dataset._ds.base_paths()[held.base_id].path)
-    return DataFile(
-        os.path.join(home, "data", held.path), tuple(held.fields), tuple(held.column_indices), described.physical_rows
-    )
+    return DataFile(f"{home}/data/{held.path}", tuple(held.fields), tuple(held.column_indices), described.physical_rows)
 
 
 _Listed: TypeAlias = tuple[Run, ...] | Scattered

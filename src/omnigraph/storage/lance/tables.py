@@ -70,6 +70,7 @@ __all__ = [
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _BLOCK_BYTES = 32 << 10
 _OVERTAKEN_ATTEMPTS = 8
+_ONE_COMMIT_BYTES = 8 << 20
 
 
 # --- opening -----------------------------------------------------------------------------------------
@@ -107,10 +108,11 @@ def open_table(
     raise AssertionError("the last attempt returns or raises")
 
 
-def open_data_file(path: str, columns: Sequence[str] | None = None) -> Any:
-    """A reader of some columns of one data file on this machine, for `ColumnFile`; it knows nothing of versions."""
+def open_data_file(root: Root, path: str, columns: Sequence[str] | None = None) -> Any:
+    """A reader of some columns of one data file, for `ColumnFile`; it knows nothing of versions."""
     with translated(path):
-        return LanceFileReader(path, columns=None if columns is None else list(columns))
+        wanted = None if columns is None else list(columns)
+        return LanceFileReader(path, storage_options=root.lance_options, columns=wanted)
 
 
 def forget_cached(root: Root) -> None:
@@ -312,7 +314,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
     started = host.monotonic()
     try:
         # A private dataset object: lance moves it to the committed version in place.
-        dataset = _reopen(base)
+        dataset = _private(base)
         builder = dataset.merge_insert(key).when_not_matched_insert_all()
         if update:
             builder = builder.when_matched_update_all()
@@ -418,6 +420,18 @@ def _below_root(address: Address, dataset: LanceDataset) -> LanceDataset:
 
 def _reopen(base: TableHandle) -> LanceDataset:
     return _open(base.address, base.version, base.dataset.session())
+
+
+def _private(base: TableHandle) -> LanceDataset:
+    """Another dataset object of the same version; on an object store no file of it is read twice."""
+    if base.address.root.is_local:
+        return _reopen(base)
+    return LanceDataset(
+        base.address.uri,
+        serialized_manifest=base.dataset._ds.serialized_manifest(),
+        storage_options=base.address.root.lance_options,
+        session=_SESSION(index_cache_size_bytes=0, metadata_cache_size_bytes=_ONE_COMMIT_BYTES),
+    )
 
 
 def _failed_commit(staged: Staged, error: BaseException) -> CommitOutcome:

@@ -63,10 +63,10 @@ def _version_file(objects: Objects, address: Address, version: int) -> tuple[str
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """A version and what tells its file from another one under the same name."""
+    """A version and what tells its file from another one under the same name: its inode, on object stores its tag."""
 
     version: int
-    inode: int
+    tag: int | str
     modified_ns: int
     size: int
 
@@ -78,6 +78,22 @@ def newest_local_file(address: Address) -> FileIdentity | None:
     if version is None or found is None:
         return None
     return FileIdentity(version, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def newest_remote_file(objects: Objects, address: Address) -> FileIdentity | None:
+    """The file of the newest version of a dataset on an object store, by one listing; None when that cannot tell."""
+    found = objects.list_infos(f"{address.path}/_versions")
+    known = [(version, info) for name, info in found.items() if (version := _version_named(name)) is not None]
+    version, info = max(known, key=lambda each: each[0], default=(0, None))
+    if info is None or info.e_tag is None:
+        return None
+    return FileIdentity(version, info.e_tag, int(info.modified_at * 1_000_000_000), info.size)
+
+
+def _version_named(path: str) -> int | None:
+    """The version of a file in `_versions`; None for another file, and for one in the former naming."""
+    stem, _, suffix = path.rpartition("/")[2].partition(".")
+    return _MAX_VERSION - int(stem) if suffix == "manifest" and len(stem) == 20 and stem.isdecimal() else None
 
 
 def newest_local_version(address: Address, *, at_least: int = 0) -> int | None:

@@ -52,7 +52,7 @@ def resolve_schema(
     """
     hit("open.before_schema_contract_read")
     if _hash_in(objects, STATE) == accepted.schema_ir_hash:
-        if promote and any(objects.exists(name + STAGING) for name in FILES) and pending_apply() is None:
+        if promote and any(objects.stat(name + STAGING) is not None for name in FILES) and pending_apply() is None:
             drop_staging(objects)
         return read_contract(objects)
     if staged_hash(objects) == accepted.schema_ir_hash:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from omnigraph.errors import Corrupt
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.objects import client_of
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.handle import TableHandle
-from omnigraph.storage.lance.version_files import FileIdentity, hinted_version, newest_local_file
+from omnigraph.storage.lance.version_files import FileIdentity, hinted_version, newest_local_file, newest_remote_file
 
 _TIPS: CacheKind[tuple[FileIdentity, TableHandle]] = CacheKind("newest manifests", lambda tip: 64 << 10, entries=64)
 
@@ -16,9 +17,10 @@ def open_tip(address: Address) -> TableHandle:
     """The newest version of a manifest; refused when a newer one is known to have been there.
 
     Storage is asked every time which file is newest. Opening that file costs a millisecond, asking some microseconds;
-    a version file never changes, so the same file means the same content. On an object store it is always opened.
+    a version file never changes, so the same file means the same content. On an object store asking is one listing.
     """
-    found = newest_local_file(address) if address.root.is_local else None
+    local = address.root.is_local
+    found = newest_local_file(address) if local else newest_remote_file(client_of(address.root), address)
     if found is None:
         return _opened(address)
     tips = address.root.memory.cache(_TIPS)

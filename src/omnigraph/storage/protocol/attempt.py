@@ -175,13 +175,14 @@ class Attempt:
         # Everything that can fail without effect (forking, staging on the forks) comes before the first commit.
         first = [table.first or self._stage(table, 0, _rooted(table)) for table in planned]
         hit("mutation.post_fork_pre_commit")
-        for table, staged in zip(planned, first, strict=True):
-            self._handles.append(self._commit_table(table, staged))
+        # The sidecar names them all, so their order means nothing to those who finish or undo them.
+        pairs = list(zip(planned, first, strict=True))
+        done = self.store.side_by_side(lambda pair: self._commit_table(*pair), pairs)
+        self._handles += [handle for handle, _ in done]
         hit("mutation.post_effects_pre_publish")
-        pairs = zip(planned, self._handles, strict=True)
-        return tuple(recovery.version_row(self.store, table.plan.table_key, handle) for table, handle in pairs)
+        return tuple(row for _, row in done)
 
-    def _commit_table(self, table: PlannedTable, first: Staged) -> TableHandle:
+    def _commit_table(self, table: PlannedTable, first: Staged) -> tuple[TableHandle, VersionRow]:
         handle = self._commit_exactly(table, first)
         hit("mutation.post_table_commit")
         self.hooks.after_table()
@@ -190,7 +191,7 @@ class Attempt:
                 hit("branch_merge.between_chunks")
             handle = self._commit_exactly(table, self._stage(table, position, handle))
             hit("mutation.post_table_commit")
-        return handle
+        return handle, recovery.version_row(self.store, table.plan.table_key, handle)
 
     def _stage(self, table: PlannedTable, position: int, handle: TableHandle) -> Staged:
         step, plan = table.steps[position], table.plan

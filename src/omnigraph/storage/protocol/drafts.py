@@ -39,14 +39,13 @@ Drafts: TypeAlias = Mapping[str, Drawn]
 
 def draw_up(store: Store, txn: Txn, write: WriteSet) -> Drafts:
     """What can be written ahead of a write set, by table key; the rest is staged in the turn."""
-    found: dict[str, Drawn] = {}
-    for table in write.tables:
+
+    def draw(table: TableWrite) -> Drawn | None:
         entry = txn.snapshot.entries.get(table.table_key)
-        if entry is not None and is_own(txn.branch, entry):
-            drawn = _draw(store, table, entry)
-            if drawn is not None:
-                found[table.table_key] = drawn
-    return found
+        return _draw(store, table, entry) if entry is not None and is_own(txn.branch, entry) else None
+
+    drawn = store.side_by_side(draw, write.tables)
+    return {table.table_key: each for table, each in zip(write.tables, drawn, strict=True) if each is not None}
 
 
 def is_own(branch: str | None, entry: TableEntry) -> bool:

@@ -22,6 +22,13 @@ from omnigraph.storage.base.layout import Root
 Marks = tuple[Mark, ...]
 ValueT = TypeVar("ValueT")
 _ORIGIN = "origin"
+# On an object store making one means to fetch whole columns.
+_LEAST_THERE = 10_000
+
+
+def least_rows(root: Root, here: int) -> int:
+    """From how many rows on artifacts are worth keeping, when it is from `here` on for a graph on this machine."""
+    return here if root.is_local else min(here, _LEAST_THERE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -224,9 +224,10 @@ class Entities:
     def _pages(self) -> PagedTable | None:
         facts = self._facts
         if facts.pages is None:
-            # A process that asks once gets what it asked for; who asks again is likely to go on.
+            # A process that asks once gets what it asked for; who asks again is likely to go on. On an object store a
+            # page takes no longer than a row, and an earlier process may have left it here.
             facts.fetches = asked = facts.fetches + 1
-            if asked == _ASKED_AGAIN and self.row_count > SMALL_TABLE and self.as_named:
+            if asked == (_ASKED_AGAIN if self.root.is_local else 1) and self.row_count > SMALL_TABLE and self.as_named:
                 facts.keep_pages(self._view, PagedTable.of(self.handle))
         return facts.pages
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows
-from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept, Place
+from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept, Place, least_rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of, due, search_kind
 from omnigraph.engine.read.columns.entities import ROW_ID, SMALL_TABLE, Entities, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
@@ -69,7 +69,7 @@ def keep_keys(view: View, only: Collection[str] | None = None) -> None:
         if view.find(info) is None or (only is not None and info.table_key not in only):
             continue
         table = Entities(view, info)
-        if table.row_count >= _WORTH_KEEPING and kept_keys(key_artifact(table).place) is None:
+        if table.row_count >= _least(table) and kept_keys(key_artifact(table).place) is None:
             table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
 
 
@@ -87,7 +87,7 @@ def _indexed(table: Entities, nodes: pa.Table, *, keep: bool) -> KeyIndex:
     part = KeyPart.of(one_chunk(nodes["id"]), row_ids(nodes[ROW_ID]))
     artifact = key_artifact(table)
     artifact.remember()
-    if keep and len(part) >= _WORTH_KEEPING:
+    if keep and len(part) >= _least(table):
         artifact.save({name: getattr(part, name) for name in _PARTS})
     return KeyIndex(part)
 
@@ -120,8 +120,12 @@ def key_artifact(table: Entities) -> Artifact[KeyIndex]:
     return Artifact(_KIND, (table,))
 
 
+def _least(table: Entities) -> int:
+    return least_rows(table.root, _WORTH_KEEPING)
+
+
 def _kept(table: Entities) -> KeyIndex | None:
-    if table.row_count < _WORTH_KEEPING:
+    if table.row_count < _least(table):
         return None
     found = kept_keys(key_artifact(table).place)
     if found is None:

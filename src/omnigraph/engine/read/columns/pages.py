@@ -21,6 +21,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.errors import StorageError
 from omnigraph.memory.budget import MemoryBudget
 from omnigraph.memory.cache import CacheKind
+from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance.column_file import ColumnFile
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.row_places import DataFile, RowPlaces
@@ -84,8 +85,25 @@ class PagedColumn:
         if self._spare() <= 0 or not self._memory.cache(PAGES).accepts(self.nbytes + _PAGE_BYTES):
             return None
         self.allow(-1)
+        page = self._file.read(*self._range(number))
+        self._put(number, page)
+        return page
+
+    def recall(self, number: int) -> bool:
+        """Take a page that an earlier process has left on this machine, if there is one and room for it."""
+        if not self._memory.cache(PAGES).accepts(self.nbytes + _PAGE_BYTES):
+            return False
+        page = self._file.kept(*self._range(number))
+        if page is not None:
+            self._put(number, page)
+            self._memory.cache(PAGES).put(self.key, self)  # it has grown
+        return page is not None
+
+    def _range(self, number: int) -> tuple[int, int]:
         start = number * self._rows
-        page = self._file.read(start, min(self._rows, self._file.rows - start))
+        return start, min(self._rows, self._file.rows - start)
+
+    def _put(self, number: int, page: pa.Array) -> None:
         with self._lock:
             if self._pages[number] is None:
                 self._pages[number] = page
@@ -93,7 +111,6 @@ class PagedColumn:
                 self._left -= 1
                 if not self._left:
                     self._join()
-        return page
 
     def allow(self, pages: int) -> None:
         """So many more pages may be read."""
@@ -142,11 +159,12 @@ PAGES: CacheKind[PagedColumn] = CacheKind("pages", lambda column: column.nbytes,
 class PagedTable:
     """The rows of one table version in the pages of its files."""
 
-    __slots__ = ("_memory", "_places")
+    __slots__ = ("_memory", "_places", "_root")
 
-    def __init__(self, places: RowPlaces, memory: MemoryBudget) -> None:
+    def __init__(self, places: RowPlaces, root: Root) -> None:
         self._places = places
-        self._memory = memory
+        self._root = root
+        self._memory = root.memory
 
     @property
     def nbytes(self) -> int:
@@ -157,7 +175,7 @@ class PagedTable:
     def of(cls, table: TableHandle) -> PagedTable | None:
         """None for a table that only lance finds its way in."""
         places = RowPlaces.of(table)
-        return None if places is None else cls(places, table.address.root.memory)
+        return None if places is None else cls(places, table.address.root)
 
     def whole(self, name: str, kind: pa.DataType) -> tuple[int, pa.Array] | None:
         """The first row id and all values of a column whose pages are all here, if its rows follow one another."""
@@ -178,10 +196,10 @@ class PagedTable:
             return None
         parts, room = [], _FEW_PAGES
         for each in found:
-            column = _column(self._memory, each.file, field)
+            column = _column(self._root, each.file, field)
             if column is None or column.type != kind:
                 return None
-            missing = column.missing(each.offsets)
+            missing = [number for number in column.missing(each.offsets) if not column.recall(number)]
             room -= len(missing)
             if missing and (room < 0 or not all(self._read(column, number, read) for number in missing)):
                 return None
@@ -199,7 +217,7 @@ class PagedTable:
             return False
         room = _PAGES_AHEAD
         for each in found:
-            column = _column(self._memory, each.file, field)
+            column = _column(self._root, each.file, field)
             if column is None:
                 return False
             column.allow(1)
@@ -221,20 +239,21 @@ class PagedTable:
         return True
 
 
-def _column(memory: MemoryBudget, file: DataFile, field: int) -> PagedColumn | None:
-    key, pages = (file.path, field), memory.cache(PAGES)
+def _column(root: Root, file: DataFile, field: int) -> PagedColumn | None:
+    key, memory = (file.path, field), root.memory
+    pages = memory.cache(PAGES)
     held = pages.get(key)
     if held is not None or key in memory.cache(_UNPAGED) or not pages.accepts(_PAGE_BYTES):
         return held
     try:
-        return pages.get_or_build(key, lambda: _opened(memory, file, field))
+        return pages.get_or_build(key, lambda: _opened(root, file, field))
     except (LookupError, StorageError):
         memory.cache(_UNPAGED).put(key, True)
         return None
 
 
-def _opened(memory: MemoryBudget, file: DataFile, field: int) -> PagedColumn:
-    column = ColumnFile.open(file, field)
+def _opened(root: Root, file: DataFile, field: int) -> PagedColumn:
+    column = ColumnFile.open(root, file, field)
     if _page_rows(column) < _FEWEST_ROWS:
         raise LookupError(f"the values of field {field} are too long for pages")
-    return PagedColumn((file.path, field), column, memory)
+    return PagedColumn((file.path, field), column, root.memory)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept
+from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept, least_rows
 from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
 from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
@@ -55,7 +55,7 @@ class TextColumn:
     @property
     def is_large(self) -> bool:
         """Whether its corpus is worth keeping; under another schema the stored column may be a different one."""
-        return self.table.as_named and self.table.row_count >= WORTH_KEEPING
+        return self.table.as_named and self.table.row_count >= least_rows(self.table.root, WORTH_KEEPING)
 
 
 def corpus_at_hand(column: TextColumn) -> Corpus | None:

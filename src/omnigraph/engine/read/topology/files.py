@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from omnigraph.engine.read.columns.artifacts import Kept, Marks, Place
+from omnigraph.engine.read.columns.artifacts import Kept, Marks, Place, least_rows
 from omnigraph.engine.read.topology.adjacency import Adjacency
 
 # Below this many edges building takes less time than looking for files.
@@ -33,7 +33,7 @@ def decoded_lists(kept: Kept) -> Adjacency | None:
 
 def save_lists(place: Place, direction: str, lists: Adjacency, marks: Marks) -> None:
     """Keep lists that are large enough to be worth it."""
-    if len(lists) < WORTH_KEEPING:
+    if len(lists) < least_rows(place.root, WORTH_KEEPING):
         return
     arrays = {
         "offsets": lists.offsets,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from omnigraph.engine.read.columns.artifacts import Kept, Place
+from omnigraph.engine.read.columns.artifacts import Kept, Place, least_rows
 from omnigraph.engine.read.topology.advance import Origin, advance
 from omnigraph.engine.read.topology.files import WORTH_KEEPING, decoded_lists, load_lists, save_lists
 from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends, Topology, build_topology
@@ -13,7 +13,7 @@ from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends, Topology, 
 def topology_at_hand(ends: Ends) -> Topology | None:
     """The topology of these exact versions if this process has it or can map it from disk."""
     held = ends.edges.memory.cache(TOPOLOGIES).get(ends.key)
-    if held is not None or ends.edges.row_count < WORTH_KEEPING:
+    if held is not None or ends.edges.row_count < least_rows(ends.edges.root, WORTH_KEEPING):
         return held
     kept = load_lists(ends.place, "out")
     if kept is not None:
@@ -29,7 +29,7 @@ def topology(ends: Ends, build: Callable[[Ends], Topology] | None = None) -> Top
 
 
 def _make(ends: Ends, build: Callable[[Ends], Topology] | None) -> Topology:
-    if ends.edges.row_count < WORTH_KEEPING:
+    if ends.edges.row_count < least_rows(ends.edges.root, WORTH_KEEPING):
         return build_topology(ends)
     made = _advanced(ends)
     if made is not None and not made.stands_alone:

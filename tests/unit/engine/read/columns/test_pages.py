@@ -168,7 +168,7 @@ def test_rows_of_several_files_come_in_the_order_they_were_asked_for(
     assert known.only is not None
     offsets = np.arange(ROWS)
     halves = [(known.only[1], Scattered(offsets[start::2] + 100, offsets[start::2])) for start in (0, 1)]
-    pages = PagedTable(RowPlaces(known.fields, halves), graph._core.store.memory)
+    pages = PagedTable(RowPlaces(known.fields, halves), graph._core.store.root)
     asked = np.array([103, 104, 105, 101])
     for _ in range(2):  # until the two pages are there
         found = pages.values("n", asked, pa.int64(), lambda page: None)
