@@ -154,7 +154,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
 # Fields of `omnigraph.settings.Settings`, given as `og.open(…, settings=…)`.
 WRITE_PROTOCOL = {
     "memory": "what the graph may keep in memory, in bytes or as `2GiB`; `OMNIGRAPH_MEMORY` without it",
-    "cache": "what may lie on this machine's disk of graphs on object stores; `OMNIGRAPH_CACHE_BYTES` without it, 0 for none",
+    "cache": "what this machine's disk may hold of graphs on object stores; `OMNIGRAPH_CACHE_BYTES` without it",
     "topology": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",
     "lease_skew_ms": "how far the clocks of writers may differ",

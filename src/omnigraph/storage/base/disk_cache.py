@@ -43,7 +43,7 @@ def place_of(root: Root, name: str) -> Path:
 
 def is_enabled(root: Root) -> bool:
     """Whether anything of this graph is kept here."""
-    return not root.is_local and allowed_bytes(root) > 0
+    return root.is_remote and allowed_bytes(root) > 0
 
 
 def install(root: Root, place: Path, fill: Callable[[Path], None]) -> bool:

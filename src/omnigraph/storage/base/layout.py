@@ -73,6 +73,11 @@ class Root:
         return "://" not in self.uri
 
     @property
+    def is_remote(self) -> bool:
+        """Whether every request of it goes to an object store."""
+        return not self.is_local and self.backing is None
+
+    @property
     def scheme(self) -> str:
         """Which object store it is on; "" on this machine."""
         return self.uri.partition("://")[0] if not self.is_local else ""

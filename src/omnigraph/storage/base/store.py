@@ -41,7 +41,7 @@ class Store:
         Returns, or raises what the first of them raised, when all have ended.
         """
         each = list(items)
-        if self.root.is_local or len(each) < 2:
+        if not self.root.is_remote or len(each) < 2:
             return [work(item) for item in each]
         with ThreadPoolExecutor(min(len(each), _THREADS), thread_name_prefix="omnigraph-tables") as pool:
             return [done.result() for done in [pool.submit(work, item) for item in each]]

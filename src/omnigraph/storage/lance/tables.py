@@ -424,7 +424,7 @@ def _reopen(base: TableHandle) -> LanceDataset:
 
 def _private(base: TableHandle) -> LanceDataset:
     """Another dataset object of the same version; on an object store no file of it is read twice."""
-    if base.address.root.is_local:
+    if not base.address.root.is_remote:
         return _reopen(base)
     return LanceDataset(
         base.address.uri,

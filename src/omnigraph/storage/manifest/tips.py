@@ -19,8 +19,7 @@ def open_tip(address: Address) -> TableHandle:
     Storage is asked every time which file is newest. Opening that file costs a millisecond, asking some microseconds;
     a version file never changes, so the same file means the same content. On an object store asking is one listing.
     """
-    local = address.root.is_local
-    found = newest_local_file(address) if local else newest_remote_file(client_of(address.root), address)
+    found = _newest_file(address)
     if found is None:
         return _opened(address)
     tips = address.root.memory.cache(_TIPS)
@@ -31,6 +30,12 @@ def open_tip(address: Address) -> TableHandle:
     if handle.version == found.version:
         tips.put(address.uri, (found, handle))
     return handle
+
+
+def _newest_file(address: Address) -> FileIdentity | None:
+    if address.root.is_remote:
+        return newest_remote_file(client_of(address.root), address)
+    return newest_local_file(address) if address.root.is_local else None
 
 
 def _opened(address: Address) -> TableHandle:
