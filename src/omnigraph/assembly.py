@@ -25,14 +25,15 @@ def init(
     force: bool = False,
     settings: Settings = DEFAULTS,
     external_blobs: Sequence[str] | ExternalBlobPolicy = (),
+    message: str | None = None,
 ) -> Graph:
     """Create a graph at a path or a URI (`s3://`, `az://`, `gs://`) and open it; a place that is not empty is refused.
 
     `schema` is schema text or the path of a `.pg` file. `force` accepts schema files that an interrupted
-    initialization left behind. `external_blobs` is that of `open`.
+    initialization left behind. `external_blobs` is that of `open`. `message` is kept with the first commit.
     """
     policy_of(external_blobs)  # before anything is created
-    create_graph(uri, schema, force=force, settings=settings, actor=actor)
+    create_graph(uri, schema, force=force, settings=settings, actor=actor, message=message)
     return open(uri, actor=actor, settings=settings, external_blobs=external_blobs)
 
 

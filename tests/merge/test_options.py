@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.merge.outcome import RowCounts
 from omnigraph.errors import BadRequest, MergeConflicts, ValueViolation
+from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.testing.observe import image_of
 from omnigraph.testing.people import befriend, change, put, remove
 

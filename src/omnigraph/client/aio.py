@@ -99,12 +99,15 @@ class AsyncGraph(Served):
         params: Mapping[str, Any] | None = None,
         branch: str | None = None,
         if_commit: str | None = None,
+        *,
+        message: str | None = None,
     ) -> MutationResult:
         """Run a mutation (text, or the path of a `.gq` file) as one commit, or not at all.
 
         `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit.
+        `message` is kept with the commit.
         """
-        asked = calls.mutate(calls.text_of(source), name, params, branch or self._branch, if_commit)
+        asked = calls.mutate(calls.text_of(source), name, params, branch or self._branch, if_commit, message=message)
         return await self._transport.send(asked)
 
     async def load(
@@ -114,12 +117,15 @@ class AsyncGraph(Served):
         *,
         branch: str | None = None,
         from_: str | None = None,
+        message: str | None = None,
     ) -> LoadResult:
         """Load records from a path, text, bytes or a list of dicts as one commit, or not at all; at most 32 MiB.
 
-        `mode` is append, merge or overwrite. With `from_`, a missing branch is created first.
+        `mode` is append, merge or overwrite. With `from_`, a missing branch is created first. `message` is
+        kept with the commit.
         """
-        return await self._transport.send(calls.load(calls.records_of(data), mode, branch or self._branch, from_))
+        asked = calls.load(calls.records_of(data), mode, branch or self._branch, from_, message)
+        return await self._transport.send(asked)
 
     async def get(
         self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None

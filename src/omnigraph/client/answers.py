@@ -76,6 +76,7 @@ def merge(answer: Answer) -> MergeResult:
         source=body["source"],
         target=body["target"],
         outcome=MergeOutcome(body["outcome"]),
+        commit=commit_or_none(body.get("commit")),
         actor_id=body["actor_id"],
         branch_deleted=body.get("branch_deleted"),
         branch_delete_error=body.get("branch_delete_error"),
@@ -85,6 +86,7 @@ def merge(answer: Answer) -> MergeResult:
 def commit(body: Mapping[str, Any]) -> GraphCommit:
     """A commit of the history."""
     from omnigraph.storage.manifest.commits import GraphCommit
+    from omnigraph.storage.manifest.note import RowCounts
 
     return GraphCommit(
         body["graph_commit_id"],
@@ -94,6 +96,11 @@ def commit(body: Mapping[str, Any]) -> GraphCommit:
         body["merged_parent_commit_id"],
         body["actor_id"],
         body["created_at"],
+        body.get("kind"),
+        body.get("message"),
+        body.get("query"),
+        {name: RowCounts(**counts) for name, counts in body.get("counts", {}).items()},
+        body.get("recovered_by"),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,16 +114,24 @@ def stored_query(name: str, params: Params, branch: str | None, snapshot: str | 
 
 
 def mutate(
-    source: str, name: str | None, params: Params, branch: str | None, if_commit: str | None
+    source: str,
+    name: str | None,
+    params: Params,
+    branch: str | None,
+    if_commit: str | None,
+    *,
+    message: str | None = None,
 ) -> Request[MutationResult]:
     """A mutation whose text is sent along."""
-    body = members(query=source, name=name, params=json_params(params), branch=branch)
+    body = members(query=source, name=name, params=json_params(params), branch=branch, message=message)
     return _conditional("/mutate", body, if_commit)
 
 
-def stored_mutation(name: str, params: Params, branch: str | None, if_commit: str | None) -> Request[MutationResult]:
+def stored_mutation(
+    name: str, params: Params, branch: str | None, if_commit: str | None, message: str | None = None
+) -> Request[MutationResult]:
     """A mutation that the server has under a name."""
-    body = members(params=json_params(params), branch=branch, expect_mutation=True)
+    body = members(params=json_params(params), branch=branch, expect_mutation=True, message=message)
     return _conditional(f"/queries/{segment(name)}", body, if_commit)
 
 
@@ -134,7 +143,9 @@ def _conditional(path: str, body: Mapping[str, Any], if_commit: str | None) -> R
     return Request("POST", f"{path}/if-graph-commit", answers.mutation, json=body, headers=headers)
 
 
-def load(records: bytes, mode: str, branch: str | None, base: str | None) -> Request[LoadResult]:
+def load(
+    records: bytes, mode: str, branch: str | None, base: str | None, message: str | None = None
+) -> Request[LoadResult]:
     """Records as lines, in one body and one commit."""
     if len(records) > BODY_LIMIT:
         raise BadRequest(
@@ -145,7 +156,7 @@ def load(records: bytes, mode: str, branch: str | None, base: str | None) -> Req
         "POST",
         "/load/ndjson",
         answers.load,
-        query=pairs(mode=mode, branch=branch, **{"from": base}),
+        query=pairs(mode=mode, branch=branch, message=message, **{"from": base}),
         content=records,
         headers={"Content-Type": NDJSON},
     )
@@ -168,19 +179,39 @@ def delete_branch(name: str) -> Request[None]:
     return Request("DELETE", f"/branches/{segment(name)}", _nothing)
 
 
-def merge_branches(source: str, into: str, delete: bool) -> Request[MergeResult]:
+def merge_branches(source: str, into: str, delete: bool, message: str | None = None) -> Request[MergeResult]:
     """One branch into another."""
-    body = {"source": source, "target": into, **({"delete_branch": True} if delete else {})}
+    body = members(source=source, target=into, delete_branch=delete or None, message=message)
     return Request("POST", "/branches/merge", answers.merge, json=body)
 
 
-def list_commits(branch: str | None) -> Request[list[GraphCommit]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitQuery:
+    """Which commits of a branch are wanted; None lets everything through."""
+
+    branch: str
+    limit: int | None = None
+    actor: str | None = None
+    kind: str | None = None
+    since: str | datetime | None = None
+    until: str | datetime | None = None
+    type: str | None = None
+    message: str | None = None
+    maintenance: bool = False
+
+    def members(self) -> dict[str, str | int | None]:
+        """The filter under the names that the route has for it."""
+        given = asdict(self) | {"maintenance": "true" if self.maintenance else None}
+        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in given.items()}
+
+
+def list_commits(wanted: CommitQuery) -> Request[list[GraphCommit]]:
     """The history of a branch, newest first."""
     return Request(
         "GET",
         "/commits",
         lambda answer: [answers.commit(each) for each in answer.json()["commits"]],
-        query=pairs(branch=branch),
+        query=pairs(**wanted.members()),
     )
 
 
@@ -240,9 +271,9 @@ def schema(at: str | None = None) -> Request[str]:
     return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]), query=pairs(snapshot=at))
 
 
-def apply_schema(text: str, allow_data_loss: bool) -> Request[dict[str, Any]]:
+def apply_schema(text: str, allow_data_loss: bool, message: str | None = None) -> Request[dict[str, Any]]:
     """A new schema; the receipt is passed on as it is."""
-    body = {"schema_source": text, "allow_data_loss": allow_data_loss}
+    body = members(schema_source=text, allow_data_loss=allow_data_loss, message=message)
     return Request("POST", "/schema/apply", lambda answer: dict(answer.json()), json=body)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -52,9 +53,11 @@ class RemoteSchema(RemotePart):
         """The schema that a commit was written under."""
         return RemoteSchema(self._transport, self._branch, calls.moment(commit))
 
-    def apply(self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False) -> dict[str, Any]:
+    def apply(
+        self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False, message: str | None = None
+    ) -> dict[str, Any]:
         """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""
-        return self._transport.send(calls.apply_schema(calls.text_of(desired), allow_data_loss))
+        return self._transport.send(calls.apply_schema(calls.text_of(desired), allow_data_loss, message))
 
 
 class RemoteBranches(RemotePart):
@@ -74,13 +77,15 @@ class RemoteBranches(RemotePart):
         """Delete a branch that nothing depends on; its commits become unreachable."""
         self._transport.send(calls.delete_branch(name))
 
-    def merge(self, source: str, into: str = "main", delete: bool = False) -> MergeResult:
+    def merge(
+        self, source: str, into: str = "main", delete: bool = False, *, message: str | None = None
+    ) -> MergeResult:
         """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
 
         `delete` removes the source afterwards; when something still depends on it, the result says so and the merge
-        stands.
+        stands. Without a `message` the commit says what was merged into what.
         """
-        return self._transport.send(calls.merge_branches(source, into, delete))
+        return self._transport.send(calls.merge_branches(source, into, delete, message))
 
 
 class RemoteCommits(RemotePart):
@@ -88,9 +93,35 @@ class RemoteCommits(RemotePart):
 
     _part = "commits"
 
-    def list(self, branch: str | None = None, *, limit: int | None = None) -> Listing:
-        """Commits, newest first."""
-        return self._transport.send(calls.list_commits(branch or self._branch))[:limit]
+    def list(
+        self,
+        branch: str | None = None,
+        *,
+        limit: int | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        type: str | None = None,
+        message: str | None = None,
+        maintenance: bool = False,
+    ) -> Listing:
+        """Commits, newest first; the filters are those of an embedded graph.
+
+        Index builds and compactions are left out unless `maintenance` or their `kind` asks for them.
+        """
+        wanted = calls.CommitQuery(
+            branch=branch or self._branch,
+            limit=limit,
+            actor=actor,
+            kind=kind,
+            since=since,
+            until=until,
+            type=type,
+            message=message,
+            maintenance=maintenance,
+        )
+        return self._transport.send(calls.list_commits(wanted))
 
     def show(self, commit_id: str) -> GraphCommit:
         """One commit of any live branch: by its id or the beginning of it, a tag, `HEAD`, `HEAD~1`, …"""
@@ -98,7 +129,7 @@ class RemoteCommits(RemotePart):
 
     def head(self, branch: str | None = None) -> str | None:
         """The id of the newest commit."""
-        found = self.list(branch)
+        found = self.list(branch, limit=1, maintenance=True)
         return found[0].graph_commit_id if found else None
 
     def changes(
@@ -203,6 +234,8 @@ class RemoteQueries(RemotePart):
         *,
         branch: str | None = None,
         if_commit: str | None = None,
+        message: str | None = None,
     ) -> MutationResult:
         """Run a stored mutation; with `if_commit`, only while the branch is at that commit."""
-        return self._transport.send(calls.stored_mutation(name, params, branch or self._branch, if_commit))
+        asked = calls.stored_mutation(name, params, branch or self._branch, if_commit, message)
+        return self._transport.send(asked)

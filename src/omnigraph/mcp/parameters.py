@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from omnigraph.errors import BadRequest
+
 _SCALARS: Mapping[str, dict[str, Any]] = {
     "string": {"type": "string"},
     "bool": {"type": "boolean"},
@@ -17,8 +19,22 @@ _SCALARS: Mapping[str, dict[str, Any]] = {
 }
 
 
-def input_schema(params: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The object that a tool takes; what may be null may be left out.
+# No parameter of a query can have this name: it is not an identifier.
+MESSAGE = "commit-message"
+_MESSAGE_SCHEMA = {"type": "string", "description": "why this is changed; kept with the commit"}
+
+
+def split_message(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The parameters of a mutation, and the message of its commit."""
+    params = dict(arguments)
+    message = params.pop(MESSAGE, None)
+    if message is not None and not isinstance(message, str):
+        raise BadRequest(f"'{MESSAGE}' is a text")
+    return params, message
+
+
+def input_schema(params: Sequence[Mapping[str, Any]], *, writes: bool = False) -> dict[str, Any]:
+    """The object that a tool takes; what may be null may be left out. One that `writes` also takes a message.
 
     >>> input_schema([{"name": "n", "kind": "int", "nullable": False}])["required"]
     ['n']
@@ -26,7 +42,10 @@ def input_schema(params: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     required = [each["name"] for each in params if not each["nullable"] and not each.get("has_default")]
     return {
         "type": "object",
-        "properties": {each["name"]: _property(each) for each in params},
+        "properties": {
+            **{each["name"]: _property(each) for each in params},
+            **({MESSAGE: _MESSAGE_SCHEMA} if writes else {}),
+        },
         "required": required,
         "additionalProperties": False,
     }

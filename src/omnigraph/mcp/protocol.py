@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = "omnigraph://schema"
 _BRANCHES = "omnigraph://branches"
+_COMMITS = "omnigraph://commits"
 _INSTRUCTIONS = (
     "Tools are stored queries of one typed graph. Read the schema resource before you guess what a property means."
 )
@@ -47,6 +48,9 @@ def tool_server(source: ToolSource, version: str) -> Server[Any]:
                 types.Resource(
                     name="branches", uri=_BRANCHES, description="the graph's branches", mime_type="application/json"
                 ),
+                types.Resource(
+                    name="commits", uri=_COMMITS, description="the newest commits", mime_type="application/json"
+                ),
             ]
         )
 
@@ -56,6 +60,9 @@ def tool_server(source: ToolSource, version: str) -> Server[Any]:
         elif params.uri == _BRANCHES:
             names = json.dumps(await source.branches())
             found = types.TextResourceContents(uri=_BRANCHES, mime_type="application/json", text=names)
+        elif params.uri == _COMMITS:
+            commits = json.dumps(await source.history(), ensure_ascii=False)
+            found = types.TextResourceContents(uri=_COMMITS, mime_type="application/json", text=commits)
         else:
             raise ValueError(f"there is no resource '{params.uri}'")
         return types.ReadResourceResult(contents=[found])
@@ -78,7 +85,7 @@ def _tool(types: Any, entry: Mapping[str, Any]) -> Any:
     return types.Tool(
         name=entry["tool_name"],
         description=" ".join(said) or None,
-        input_schema=input_schema(entry["params"]),
+        input_schema=input_schema(entry["params"], writes=entry["mutation"]),
         annotations=hints,
     )
 

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from omnigraph.compiler.query.stored import StoredQuery, declared_in, registry
 from omnigraph.compiler.source import Source
 from omnigraph.errors import NotFound
+from omnigraph.mcp.parameters import split_message
 
 if TYPE_CHECKING:
     from omnigraph.client.aio import AsyncGraph
     from omnigraph.engine.api.graph import Graph
     from omnigraph.engine.values.result import MutationResult
+
+# So many commits tell an agent what happened lately.
+HISTORY = 50
 
 
 class ToolSource(Protocol):
@@ -32,6 +36,9 @@ class ToolSource(Protocol):
     async def branches(self) -> list[str]:
         """The names of the branches."""
 
+    async def history(self) -> list[dict[str, Any]]:
+        """The newest commits."""
+
 
 class ServedSource:
     """A graph of a server; every call passes the server's own gates."""
@@ -45,7 +52,8 @@ class ServedSource:
     async def run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         writes = {entry["name"]: entry["mutation"] for entry in await self.catalog()}
         if writes.get(name):
-            return _receipt(await self._graph.queries.mutate(name, arguments))
+            params, message = split_message(arguments)
+            return _receipt(await self._graph.queries.mutate(name, params, message=message))
         found = await self._graph.queries.run(name, arguments)
         return {"rows": found.rows(), "graph_commit_id": found.commit_id}
 
@@ -54,6 +62,9 @@ class ServedSource:
 
     async def branches(self) -> list[str]:
         return await self._graph.branches.list()
+
+    async def history(self) -> list[dict[str, Any]]:
+        return [commit.document() for commit in await self._graph.commits.list(limit=HISTORY)]
 
 
 class StoredSource:
@@ -80,7 +91,8 @@ class StoredSource:
         if name not in known:
             raise NotFound(f"there is no tool '{name}' (known: {', '.join(known) or 'none'})")
         if known[name]:
-            return _receipt(self._graph.mutate(self._queries, name, arguments))
+            params, message = split_message(arguments)
+            return _receipt(self._graph.mutate(self._queries, name, params, message=message))
         found = self._graph.query(self._queries, name, arguments)
         return {"rows": found.rows(), "graph_commit_id": found.commit_id}
 
@@ -89,6 +101,10 @@ class StoredSource:
 
     async def branches(self) -> list[str]:
         return await asyncio.to_thread(lambda: list(self._graph.branches.list()))
+
+    async def history(self) -> list[dict[str, Any]]:
+        found = await asyncio.to_thread(lambda: self._graph.commits.list(limit=HISTORY))
+        return [commit.document() for commit in found]
 
 
 def _offered(stored: StoredQuery) -> dict[str, Any]:
@@ -104,4 +120,5 @@ def _receipt(done: MutationResult) -> dict[str, Any]:
         "affected_nodes": done.affected_nodes,
         "affected_edges": done.affected_edges,
         "graph_commit_id": done.commit_id,
+        "commit": None if done.commit is None else done.commit.document(),
     }

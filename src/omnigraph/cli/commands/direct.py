@@ -17,6 +17,7 @@ DIRECT = (
         options=(
             shared.SCHEMA_FILE,
             Option("--force", "accept schema files that an interrupted init left behind"),
+            shared.MESSAGE,
         ),
     ),
     Command(
@@ -39,7 +40,7 @@ DIRECT = (
         "operate.maintenance.optimize",
         DIRECT_SCOPE,
         (URI,),
-        (shared.PROGRESS, JSON),
+        (shared.MESSAGE, shared.PROGRESS, JSON),
     ),
     Command(
         ("check",),
@@ -66,6 +67,7 @@ DIRECT = (
         (
             Option("--confirm", "publish what is verified to be maintenance"),
             Option("--force", "with --confirm: publish also what is not"),
+            shared.MESSAGE,
             JSON,
         ),
         needs=(("--force", "--confirm"),),

@@ -157,7 +157,7 @@ READS = (
         "history.commit.list_commits",
         READ_SCOPE,
         (URI,),
-        (BRANCH, Option("--limit", "at most this many commits", "N", number=True), JSON),
+        (BRANCH, *shared.HISTORY_OPTIONS, JSON),
         label="commit",
     ),
     Command(
@@ -260,7 +260,7 @@ READS = (
             Option("--all", "every branch, not only what one branch descends from"),
             Option("--oneline", "one line per commit"),
             Option("--actor", "only commits of this actor", "ACTOR"),
-            Option("--limit", "at most this many commits", "N", number=True),
+            *shared.HISTORY_OPTIONS,
             JSON,
         ),
     ),

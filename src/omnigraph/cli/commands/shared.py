@@ -56,6 +56,19 @@ CHANGE_FILTERS = (
     Option("--type", "only this type", "TYPE", repeats=True),
     Option("--op", "only this operation", "OP", choices=("insert", "update", "delete"), repeats=True),
 )
+MESSAGE = Option("--message", "why, in a few words; kept with the commit", "TEXT", short="-m")
+COMMIT_FILTERS = ("actor", "kind", "since", "until", "type", "message")
+HISTORY_OPTIONS = (
+    Option(
+        "--filter",
+        "only commits with this actor, kind, type or part of a message, or of this time; several must all hold",
+        "NAME=VALUE",
+        repeats=True,
+        pairs=COMMIT_FILTERS,
+    ),
+    Option("--maintenance", "also index builds and compactions"),
+    Option("--limit", "at most this many commits", "N", number=True),
+)
 LIMIT = Option("--limit", "changes per page, at most 8192", "N", number=True, default="1000")
 SCHEMA_FILE = Option("--schema", "a schema file (.pg)", "FILE", required=True)
 DATA_LOSS = Option("--allow-data-loss", "drop for good what a soft drop would keep")

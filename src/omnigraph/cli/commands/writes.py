@@ -39,6 +39,7 @@ WRITES = (
             BRANCH,
             Option("--if-commit", "only when the branch is still at this commit; otherwise exit 4", "COMMIT_ID"),
             NO_EMBED,
+            shared.MESSAGE,
             JSON,
         ),
         shared.SOURCE_CONFLICTS,
@@ -79,6 +80,7 @@ WRITES = (
             Option("--max-errors", "give up after this many bad records", "N", number=True),
             NO_EMBED,
             Option("--no-build", "do not index what a large load has brought"),
+            shared.MESSAGE,
             shared.PROGRESS,
             JSON,
         ),
@@ -136,6 +138,7 @@ WRITES = (
                 repeats=True,
             ),
             Option("--disjoint", "combine updates of different properties of one entity"),
+            shared.MESSAGE,
             JSON,
         ),
         (("--preview", "--delete-branch"),),
@@ -148,7 +151,7 @@ WRITES = (
         "history.replay.revert",
         STORED_WRITE_SCOPE,
         (shared.COMMIT_ID,),
-        (URI_OPTION, BRANCH, _STRATEGY, JSON),
+        (URI_OPTION, BRANCH, _STRATEGY, shared.MESSAGE, JSON),
         label="commit",
     ),
     Command(
@@ -158,7 +161,7 @@ WRITES = (
         "history.replay.cherry_pick",
         STORED_WRITE_SCOPE,
         (shared.COMMIT_ID,),
-        (URI_OPTION, BRANCH, _STRATEGY, JSON),
+        (URI_OPTION, BRANCH, _STRATEGY, shared.MESSAGE, JSON),
         label="commit",
     ),
     Command(
@@ -171,7 +174,7 @@ WRITES = (
             Argument("NAME", "the tag", required=True),
             Argument("COMMIT", "a commit; by default the head of the branch"),
         ),
-        (URI_OPTION, BRANCH, Option("--message", "what the tag is for", "TEXT"), JSON),
+        (URI_OPTION, BRANCH, Option("--message", "what the tag is for", "TEXT", short="-m"), JSON),
         label="tag",
     ),
     Command(
@@ -201,7 +204,7 @@ WRITES = (
         "data.schema.apply",
         WRITE_SCOPE,
         (URI,),
-        (shared.SCHEMA_FILE, shared.DATA_LOSS, JSON),
+        (shared.SCHEMA_FILE, shared.DATA_LOSS, shared.MESSAGE, JSON),
     ),
 )
 

@@ -30,6 +30,7 @@ class Option:
     number: bool = False
     bits: int = 32
     default: str | None = None
+    pairs: tuple[str, ...] = ()  # the option takes `name=value` with these names, as many as follow
 
     @property
     def shown(self) -> str:

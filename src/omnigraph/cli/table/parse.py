@@ -120,6 +120,8 @@ class _Reader:
         else:
             given.append(value)
         _check_value(option, value, self.path)
+        while option.pairs and self.rest and self.rest[0].partition("=")[0] in option.pairs and "=" in self.rest[0]:
+            given.append(self.rest.pop(0))
 
     def _value_of(self, option: Option) -> str:
         if not self.rest or (self.rest[0].startswith("--") and self._knows(self.rest[0])):
@@ -176,6 +178,9 @@ def _check_value(option: Option, value: str, path: tuple[str, ...]) -> None:
     if option.choices and value not in option.choices:
         allowed = ", ".join(option.choices)
         raise UsageError(f"invalid value '{value}' for '{option.shown}' [possible values: {allowed}]", path)
+    if option.pairs and (value.partition("=")[0] not in option.pairs or "=" not in value):
+        known = ", ".join(f"{name}=…" for name in option.pairs)
+        raise UsageError(f"invalid value '{value}' for '{option.shown}' [possible values: {known}]", path)
     if option.number and not (value.isascii() and value.isdigit() and len(value) <= 20 and int(value) < 2**option.bits):
         wanted = f"a whole number below 2^{option.bits}"
         raise UsageError(f"invalid value '{value}' for '{option.shown}': expected {wanted}", path)

@@ -1,4 +1,4 @@
-"""A commit graph as text: the commits that a head descends from, and the lanes beside them."""
+"""A commit graph as text: the commits, and the lanes beside them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from omnigraph.engine.changes.log import LogEntry
-
-
-def behind(entries: Sequence[LogEntry], head: str | None) -> list[LogEntry]:
-    """The entries that a head descends from, itself included; children come before parents, and stay so."""
-    wanted = {head}
-    found = []
-    for entry in entries:
-        if entry.commit.graph_commit_id in wanted:
-            found.append(entry)
-            wanted.update(entry.parents)
-    return found
 
 
 def drawn(entries: Sequence[LogEntry], blocks: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merge
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.targets import branch_named, require_branch
@@ -60,6 +61,7 @@ class Branches:
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
         attempts: int | None = None,
+        message: str | None = None,
     ) -> MergeResult:
         """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
 
@@ -67,11 +69,12 @@ class Branches:
         `{"Person/alice": "ours"}`, `"theirs"`, or values to set. `strategy` settles every other contradiction between
         two rows; `properties="disjoint"` joins updates of different properties of one row. `delete` removes the source
         afterwards; when something still depends on it, the result says so and the merge stands. A target that moves
-        meanwhile is merged with again, `attempts` times in all at most.
+        meanwhile is merged with again, `attempts` times in all at most. Without a `message` the commit says what was
+        merged into what.
         """
         options = MergeOptions(strategy, properties, resolve or {})
-        budget = self._core.budget(attempts)
-        call = MergeCall(self._branch(source), self._branch(into), options, self._actor, delete, budget)
+        budget, text = self._core.budget(attempts), commit_message(message)
+        call = MergeCall(self._branch(source), self._branch(into), options, self._actor, delete, budget, text)
         if preview:
             self._core.require_open()
         else:

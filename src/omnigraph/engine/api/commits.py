@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
 from typing import TypeAlias
 
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.changes.blame import Blame, blame
 from omnigraph.engine.changes.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
-from omnigraph.engine.changes.log import LogEntry, history
+from omnigraph.engine.changes.commit_filter import CommitFilter, require_type, visible
+from omnigraph.engine.changes.log import LogEntry, behind, history, selected
 from omnigraph.engine.changes.page import ChangesPage, commit_changes_page
 from omnigraph.engine.changes.scope import change_scope
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.merge.replay import ReplayCall, ReplayKind, ReplayResult, preview_replay, replay
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.targets import Names, branch_named, commit_named, require_branch
 from omnigraph.errors import BadRequest
@@ -33,13 +38,38 @@ class Commits:
         self._branch = branch
         self._actor = actor
 
-    def list(self, branch: str | None = None, *, limit: int | None = None) -> Listing:
-        """Commits, newest first: inherited ones included, those of merged branches not."""
-        return [*self._core.state(self._named(branch)).lineage.newest_first(_bound(limit))]
+    def list(
+        self,
+        branch: str | None = None,
+        *,
+        limit: int | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        type: str | None = None,
+        message: str | None = None,
+        maintenance: bool = False,
+    ) -> Listing:
+        """Commits, newest first: inherited ones included, those of merged branches not.
+
+        `actor` (also of what it finished for others), `kind`, `since`, `until`, `type` (one whose rows changed) and
+        `message` (a part of it) choose among them. Index builds and compactions are left out unless `maintenance` or
+        their `kind` asks for them.
+        """
+        wanted = CommitFilter(
+            actor=actor, kind=kind, since=since, until=until, type=type, message=message, maintenance=maintenance
+        )
+        lineage, most = self._core.state(self._named(branch)).lineage, _bound(limit)
+        shown = visible(lineage.newest_first(), self._core.visibility)
+        found = [*islice(filter(wanted.test(self._core), shown), most)]
+        if type is not None and not found:
+            require_type(self._core, self._named(branch), type, visible(lineage.newest_first(), self._core.visibility))
+        return found
 
     def show(self, commit_id: str) -> GraphCommit:
         """One commit of any live branch: by its id or the beginning of it, a tag, `HEAD`, `HEAD~1`, …"""
-        return commit_named(self._core, commit_id, self._branch)
+        return next(visible([commit_named(self._core, commit_id, self._branch)], self._core.visibility))
 
     def head(self, branch: str | None = None) -> str | None:
         """The id of the newest commit."""
@@ -61,13 +91,42 @@ class Commits:
         scope = change_scope(kinds, types, ops)
         return commit_changes_page(self._core, found, scope, Budget(limit, max_bytes), page_token)
 
-    def log(self, branch: str | None = None, *, every_branch: bool = False, limit: int | None = None) -> Entries:
+    def log(
+        self,
+        branch: str | None = None,
+        *,
+        every_branch: bool = False,
+        limit: int | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        type: str | None = None,
+        message: str | None = None,
+        maintenance: bool = False,
+    ) -> Entries:
         """Commits with their parents, branches and tags, children before parents.
 
-        Follows merged branches as far as a live branch knows them.
+        Follows merged branches as far as the branch knows them; `every_branch` asks all live branches what they know,
+        and lists all of it, or with a `branch` what that one descends from. The filters are those of `list`; a commit
+        of maintenance that a branch or a tag names is there in any case.
         """
-        names = list_branches(self._core.store) if every_branch else [branch or self._branch or "main"]
-        return history(self._core, [branch_named(name, self._branch) for name in names], _bound(limit))
+        wanted = CommitFilter(
+            actor=actor, kind=kind, since=since, until=until, type=type, message=message, maintenance=maintenance
+        )
+        most, names = _bound(limit), [branch or self._branch or "main"]
+        if every_branch:
+            names = list_branches(self._core.store)
+        entries = history(self._core, [branch_named(name, self._branch) for name in names])
+        if every_branch and branch is not None:
+            entries = behind(entries, self.head(branch))
+        shown = visible((entry.commit for entry in entries), self._core.visibility)
+        entries = [replace(entry, commit=commit) for entry, commit in zip(entries, shown, strict=True)]
+        matches, named = wanted.test(self._core), replace(wanted, maintenance=True).test(self._core)
+        found = selected(entries, lambda each: (named if each.branches or each.tags else matches)(each.commit))
+        if type is not None and not found:
+            require_type(self._core, self._named(branch), type, (entry.commit for entry in entries))
+        return found[:most]
 
     def blame(
         self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None
@@ -87,10 +146,14 @@ class Commits:
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
         attempts: int | None = None,
+        message: str | None = None,
     ) -> ReplayResult:
-        """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
+        """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts.
+
+        Without a `message` the new commit names the one that it undoes.
+        """
         options = MergeOptions(strategy, properties, resolve or {})
-        return self._replay("revert", commit, branch, options, preview=preview, attempts=attempts)
+        return self._replay("revert", commit, branch, options, preview=preview, attempts=attempts, message=message)
 
     def cherry_pick(
         self,
@@ -102,10 +165,14 @@ class Commits:
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
         attempts: int | None = None,
+        message: str | None = None,
     ) -> ReplayResult:
-        """Apply what a commit changed to this branch, or to another one, as a new commit."""
+        """Apply what a commit changed to this branch, or to another one, as a new commit.
+
+        Without a `message` the new commit gets that of the one it repeats, or names it.
+        """
         options = MergeOptions(strategy, properties, resolve or {})
-        return self._replay("cherry_pick", commit, branch, options, preview=preview, attempts=attempts)
+        return self._replay("cherry_pick", commit, branch, options, preview=preview, attempts=attempts, message=message)
 
     def _replay(
         self,
@@ -116,12 +183,14 @@ class Commits:
         *,
         preview: bool,
         attempts: int | None,
+        message: str | None,
     ) -> ReplayResult:
         target = self._named(branch)
         self._core.require_open() if preview else self._core.require_change(self._actor, target)
         require_branch(self._core, target)
         found = commit_named(self._core, commit, self._branch)
-        call = ReplayCall(kind, found, target, options, self._actor, self._core.budget(attempts))
+        budget, text = self._core.budget(attempts), commit_message(message)
+        call = ReplayCall(kind, found, target, options, self._actor, budget, text)
         return preview_replay(self._core, call) if preview else replay(self._core, call)
 
     def _named(self, branch: str | None) -> str | None:

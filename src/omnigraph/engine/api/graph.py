@@ -14,6 +14,7 @@ from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.maintenance import Upkeep
 from omnigraph.engine.api.runners import LoadRequest, Runners
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError, parse_mode
 from omnigraph.engine.views.lifecycle import StrPath, Text, open_graph, read_source
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
@@ -176,20 +177,31 @@ class Graph(Upkeep):
         embedder: Embedder | None = None,
         no_embed: bool = False,
         attempts: int | None = None,
+        message: str | None = None,
     ) -> MutationResult:
         """Run a mutation (text, or the path of a `.gq` file) as one commit, or not at all.
 
         `name` picks one query of several. It means what it would mean after everything that was committed before it:
         on a branch that moved it is computed again, at most `attempts` times in all (by default as the settings say).
         `if_commit` refuses instead, unless the branch is still at that commit. Absent `@embed` targets are computed by
-        the configured provider, or by `embedder`; `no_embed` leaves them null.
+        the configured provider, or by `embedder`; `no_embed` leaves them null. `message` is kept with the commit.
         """
         from omnigraph.engine.write.mutate import MutationCall, run_mutation
 
         named = self._named(branch)
         self._core.require_change(self.actor, named)
-        budget = self._core.budget(attempts)
-        call = MutationCall(read_source(source), name, params, named, self.actor, if_commit, embedder, no_embed, budget)
+        call = MutationCall(
+            read_source(source),
+            name,
+            params,
+            named,
+            self.actor,
+            if_commit,
+            embedder,
+            no_embed,
+            self._core.budget(attempts),
+            commit_message(message),
+        )
         return run_mutation(self._core, call)
 
     def load(
@@ -219,6 +231,7 @@ class Graph(Upkeep):
         no_embed: bool = False,
         no_build: bool = False,
         attempts: int | None = None,
+        message: str | None = None,
     ) -> LoadResult:
         """Load records or a frame as one commit, or not at all.
 
@@ -231,6 +244,7 @@ class Graph(Upkeep):
         configured provider, or by `embedder`; `no_embed` leaves them null.
         Types of main that got 100,000 rows or more are indexed afterwards, in a commit of its own, unless `no_build`.
         On a branch that moved the checks are run again, `attempts` times in all at most; `if_commit` refuses instead.
+        `message` is kept with the commit.
         """
         named = self._named(branch)
         base = None if from_ is None else branch_named(from_, self._branch) or "main"
@@ -256,6 +270,7 @@ class Graph(Upkeep):
             no_embed=no_embed,
             no_build=no_build,
             budget=self._core.budget(attempts),
+            message=commit_message(message),
         )
         return runners.run_load(self._runners, access(self), request, runner)
 
@@ -266,17 +281,18 @@ class Graph(Upkeep):
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
         attempts: int | None = None,
+        message: str | None = None,
     ) -> Transaction:
         """Several writes that arrive together: `with graph.transaction() as tx:`, then `tx.mutate(…)`, `tx.load(…)`.
 
         They go to a private branch, which is merged into this one when the block ends and dropped when it raises; the
-        options are those of merge.
+        options are those of merge. Without a `message` the commit gets those of the writes inside.
         """
         from omnigraph.engine.api.transaction import Transaction
 
         self._core.require_change(self.actor, self._branch)
         options = MergeOptions(strategy, properties, resolve or {})
-        return Transaction(self, options, self._core.budget(attempts))
+        return Transaction(self, options, self._core.budget(attempts), commit_message(message))
 
     # --- lifetime --------------------------------------------------------------------------------
 

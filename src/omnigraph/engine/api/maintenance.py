@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.branch_reader import BranchReader
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.table_tasks import Runner
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ class Upkeep(BranchReader):
 
         return report_indexes(self._core.view(self._named(branch)))
 
-    def ensure_indices(self, *, branch: str | None = None, runner: Runner = "auto") -> list[PendingIndex]:
+    def ensure_indices(
+        self, *, branch: str | None = None, runner: Runner = "auto", message: str | None = None
+    ) -> list[PendingIndex]:
         """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet.
 
         `runner="spark"` builds them in Spark tasks, `"inline"` here; `"auto"` takes a running Spark for large tables.
@@ -36,10 +39,15 @@ class Upkeep(BranchReader):
         self._core.require_admin(self.actor)
         from omnigraph.engine.maintenance.indexes import ensure_indices
 
-        return ensure_indices(self._core, self._named(branch), runner=runner, actor=self.actor)
+        text = commit_message(message)
+        return ensure_indices(self._core, self._named(branch), runner=runner, actor=self.actor, message=text)
 
     def optimize(
-        self, *, progress: Callable[[int, int], None] | None = None, runner: Runner = "auto"
+        self,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        runner: Runner = "auto",
+        message: str | None = None,
     ) -> list[DatasetStats]:
         """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same.
 
@@ -50,7 +58,7 @@ class Upkeep(BranchReader):
         from omnigraph.engine.maintenance.optimize import optimize, require_main
 
         require_main(self._branch, "optimize")
-        return optimize(self._core, progress, runner, self.actor)
+        return optimize(self._core, progress, runner, self.actor, commit_message(message))
 
     def check(
         self,
@@ -72,14 +80,14 @@ class Upkeep(BranchReader):
         named = None if branch is None else self._named(branch) or "main"
         return check(self._core, named, quick=quick, progress=progress)
 
-    def repair(self, *, confirm: bool = False, force: bool = False) -> RepairReport:
+    def repair(self, *, confirm: bool = False, force: bool = False, message: str | None = None) -> RepairReport:
         """Look at table versions of main that were not published; `confirm` publishes verified ones, `force` all."""
         self._core.require_admin(self.actor)
         from omnigraph.engine.maintenance.optimize import require_main
         from omnigraph.engine.maintenance.repair import repair
 
         require_main(self._branch, "repair")
-        return repair(self._core, confirm=confirm, force=force)
+        return repair(self._core, confirm=confirm, force=force, message=commit_message(message))
 
     def cleanup(
         self,

@@ -59,6 +59,7 @@ class LoadRequest:
     no_embed: bool = False
     no_build: bool = False
     budget: Budget | None = None
+    message: str | None = None
 
 
 class Runners(TableTasks, Protocol):
@@ -172,5 +173,6 @@ def _inline(core: Core, request: LoadRequest) -> LoadResult:
         request.embedder,
         request.no_embed,
         request.budget,
+        request.message,
     )
     return load_at_once(core, call, dry_run=request.dry_run)

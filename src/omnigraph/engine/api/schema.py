@@ -8,6 +8,7 @@ from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.schema.apply import SchemaApplied, apply_schema, plan_schema
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import cut_of
 from omnigraph.engine.views.lifecycle import Text, read_source
@@ -65,7 +66,7 @@ class Schema(SchemaAt):
         self._core.require_everything_visible("a schema plan")
         return plan_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss)
 
-    def apply(self, desired: Text, *, allow_data_loss: bool = False) -> SchemaApplied:
+    def apply(self, desired: Text, *, allow_data_loss: bool = False, message: str | None = None) -> SchemaApplied:
         """Change the schema in one commit, or not at all; refused while other branches than `main` exist.
 
         What the new schema leaves out stays readable in older commits, unless `allow_data_loss` reclaims it at once.
@@ -73,4 +74,10 @@ class Schema(SchemaAt):
         self._core.require_writable()
         self._core.require_allowed(self._actor, Action.SCHEMA_APPLY, target="main")
         cut_of(self._core.store).require_free()
-        return apply_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss, actor=self._actor)
+        return apply_schema(
+            self._core,
+            read_source(desired),
+            allow_data_loss=allow_data_loss,
+            actor=self._actor,
+            message=commit_message(message),
+        )

@@ -14,12 +14,14 @@ from omnigraph.engine.merge.merge import MergeCall, merge_branches
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.values.message import MOST_CHARACTERS
 from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError
 from omnigraph.engine.views.lifecycle import StrPath, Text
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, OmnigraphError, ReadSetChanged
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.branches.private_branches import PrivateBranch, open_private
+from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.protocol.budget import Budget
 
 if TYPE_CHECKING:
@@ -37,10 +39,14 @@ class Transaction:
     other verb, and `result` is the merge.
     """
 
-    def __init__(self, target: Graph, options: MergeOptions, budget: Budget | None = None) -> None:
+    def __init__(
+        self, target: Graph, options: MergeOptions, budget: Budget | None = None, message: str | None = None
+    ) -> None:
         self.target = target
         self.options = options
         self.budget = budget
+        self.message = message
+        self._messages: list[str] = []
         self.result: MergeResult | None = None
         self._core = target._core
         self._private: PrivateBranch | None = None
@@ -90,9 +96,12 @@ class Transaction:
         *,
         embedder: Embedder | None = None,
         no_embed: bool = False,
+        message: str | None = None,
     ) -> MutationResult:
         """Run a mutation as a part of the transaction; the options are those of `Graph.mutate`."""
-        return self.graph.mutate(source, name, params, embedder=embedder, no_embed=no_embed)
+        done = self.graph.mutate(source, name, params, embedder=embedder, no_embed=no_embed, message=message)
+        self._note(done.commit)
+        return done
 
     def load(
         self,
@@ -114,9 +123,10 @@ class Transaction:
         progress: Callable[[Any], None] | None = None,
         embedder: Embedder | None = None,
         no_embed: bool = False,
+        message: str | None = None,
     ) -> LoadResult:
         """Load records or a frame as a part of the transaction; the options are those of `Graph.load`."""
-        return self.graph.load(
+        done = self.graph.load(
             data,
             mode,
             type=type,
@@ -131,7 +141,21 @@ class Transaction:
             progress=progress,
             embedder=embedder,
             no_embed=no_embed,
+            message=message,
         )
+        self._note(done.commit)
+        return done
+
+    def _note(self, commit: GraphCommit | None) -> None:
+        """Keep the message of a write: its own commit goes with the private branch."""
+        if commit is not None and commit.message is not None:
+            self._messages.append(commit.message)
+
+    def _message(self) -> str:
+        """The message of the whole: its own, else those of its writes, else what it is."""
+        if self.message is not None:
+            return self.message
+        return "\n".join(dict.fromkeys(self._messages))[:MOST_CHARACTERS] or f"transaction on {self.target.branch_name}"
 
     # --- the block -------------------------------------------------------------------------------
 
@@ -159,7 +183,14 @@ class Transaction:
     def _merge(self, private: PrivateBranch) -> MergeResult:
         hit("transaction.pre_merge")
         target = self.target
-        call = MergeCall(private.branch, target._branch, self.options, target.actor, budget=self.budget)
+        call = MergeCall(
+            private.branch,
+            target._branch,
+            self.options,
+            target.actor,
+            budget=self.budget,
+            message=self._message(),
+        )
         try:
             return merge_branches(self._core, call)
         except (BranchNotFound, ReadSetChanged) as error:

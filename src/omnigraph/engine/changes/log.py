@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from omnigraph.engine.merge.base import CommitGraph
 from omnigraph.engine.views.core import Core
@@ -18,12 +18,17 @@ from omnigraph.storage.manifest.manifest import ManifestState
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One commit, those of its parents that are in the log's reach, and the branches and tags that name it."""
+    """One commit, its parents in the log, and the branches and tags that name it.
+
+    Where a parent is left out of the log, the nearest of its ancestors that are not take its place. `unknown_parent`
+    is the head of a merged branch that no live branch knows any more.
+    """
 
     commit: GraphCommit
     parents: tuple[str, ...]
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    unknown_parent: str | None = None
 
 
 def history(core: Core, branches: Iterable[str | None], limit: int | None = None) -> list[LogEntry]:
@@ -42,9 +47,39 @@ def history(core: Core, branches: Iterable[str | None], limit: int | None = None
             tuple(parent for parent in graph.parents(commit.graph_commit_id) if parent in graph),
             tuple(heads.get(commit.graph_commit_id, ())),
             tuple(tagged.get(commit.graph_commit_id, ())),
+            _unknown(graph, commit.merged_parent_commit_id),
         )
         for commit in islice(_ordered(graph, heads), limit)
     ]
+
+
+def _unknown(graph: CommitGraph, parent: str | None) -> str | None:
+    return None if parent is None or parent in graph else parent
+
+
+def behind(entries: Iterable[LogEntry], head: str | None) -> list[LogEntry]:
+    """The entries that a head descends from, itself included; children come before parents, and stay so."""
+    wanted = {head}
+    found = []
+    for entry in entries:
+        if entry.commit.graph_commit_id in wanted:
+            found.append(entry)
+            wanted.update(entry.parents)
+    return found
+
+
+def selected(entries: Sequence[LogEntry], wanted: Callable[[LogEntry], bool]) -> list[LogEntry]:
+    """The entries that are wanted, joined where others between them are left out."""
+    nearest: dict[str, tuple[str, ...]] = {}
+    found = []
+    for entry in reversed(entries):
+        known = (nearest.get(parent, ()) for parent in entry.parents)
+        parents = tuple(dict.fromkeys(chain.from_iterable(known)))
+        if wanted(entry):
+            found.append(replace(entry, parents=parents))
+            parents = (entry.commit.graph_commit_id,)
+        nearest[entry.commit.graph_commit_id] = parents
+    return found[::-1]
 
 
 def _state(core: Core, branch: str | None) -> ManifestState | None:

@@ -207,6 +207,7 @@ def ensure_indices(
     runner: str = "auto",
     spark: SparkPlace = None,
     actor: str | None = None,
+    message: str | None = None,
 ) -> list[PendingIndex]:
     """Build the declared indexes that are missing, all in one commit, and say which cannot be built yet.
 
@@ -235,7 +236,7 @@ def ensure_indices(
                 # What has still to be forked is another dataset than the one that tasks would see.
                 specs = build(info, table, specs) if owned else specs
                 writes.append(TableWrite(info.table_key, (BuildIndexes(tuple(specs)),)))
-        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), actor_id=actor)
+        return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), actor_id=actor, message=message)
 
     commit(core.store, branch, prepare)
     keep_corpora(core.view(branch), only)

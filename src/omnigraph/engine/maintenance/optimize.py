@@ -74,6 +74,7 @@ def optimize(
     finished: Callable[[int, int], None] | None = None,
     runner: str = "auto",
     actor: str | None = None,
+    message: str | None = None,
 ) -> list[DatasetStats]:
     """Bring every table of main, and the manifest, into their best physical shape; rows stay as they are.
 
@@ -87,7 +88,7 @@ def optimize(
     work = [_Upkeep(core, info, entry, build) for info, entry in entries]
     in_parallel(work, _Upkeep.run, finished)
     fragments = manifest.load(core.store.root).handle.fragment_ids()
-    published = _publish(core, work, actor)
+    published = _publish(core, work, actor, message)
     core.tables.clear()
     keep_corpora(core.view(None))
     keep_topologies(core, None, runner=runner)
@@ -186,7 +187,7 @@ def _recover(store: Store, operation_id: str) -> None:
     recovery.recover(store, operation_id)
 
 
-def _publish(core: Core, work: Iterable[_Upkeep], actor: str | None) -> set[str]:
+def _publish(core: Core, work: Iterable[_Upkeep], actor: str | None, message: str | None) -> set[str]:
     """One commit that points at every advanced table; the keys it names."""
     done: set[str] = set()
 
@@ -196,7 +197,7 @@ def _publish(core: Core, work: Iterable[_Upkeep], actor: str | None) -> set[str]
         pointers = tuple(row for row in rows if row is not None)
         done.clear()
         done.update(row.table_key for row in pointers)
-        return WriteSet(writer_kind="Optimize", delta=ManifestDelta(pointers=pointers), actor_id=actor)
+        return WriteSet(writer_kind="Optimize", delta=ManifestDelta(pointers=pointers), actor_id=actor, message=message)
 
     commit(core.store, None, prepare)
     return done

@@ -61,7 +61,7 @@ class RepairReport:
         return {**asdict(self), "datasets": [asdict(each) for each in self.datasets]}
 
 
-def repair(core: Core, *, confirm: bool = False, force: bool = False) -> RepairReport:
+def repair(core: Core, *, confirm: bool = False, force: bool = False, message: str | None = None) -> RepairReport:
     """Classify the drift of every table; `confirm` publishes what is verified, `force` whatever is there."""
     if force and not confirm:
         raise BadRequest("repair with force publishes unverified drift; it needs confirm as well")
@@ -70,7 +70,7 @@ def repair(core: Core, *, confirm: bool = False, force: bool = False) -> RepairR
     found = in_parallel(entries, lambda entry: _inspect(core.store, entry))
     datasets = tuple(replace(each, action=_action(each, confirm=confirm, force=force)) for each in found)
     adopted = {each.type_key: each for each in datasets if each.action in ("healed", "forced")}
-    version = _publish(core, adopted) if adopted else None
+    version = _publish(core, adopted, message) if adopted else None
     core.tables.clear()
     return RepairReport(confirm, force, version, datasets)
 
@@ -113,7 +113,7 @@ def _operation(newest: TableHandle, version: int) -> str:
     return _RESERVE if tables.preserves_content(newest.address, info) else "Unknown"
 
 
-def _publish(core: Core, adopted: dict[str, DatasetRepair]) -> int:
+def _publish(core: Core, adopted: dict[str, DatasetRepair], message: str | None) -> int:
     def prepare(txn: Txn) -> WriteSet:
         pointers = tuple(_pointer(core.store, txn.snapshot.entry(key), each) for key, each in adopted.items())
         forced = any(each.action == "forced" for each in adopted.values())
@@ -121,6 +121,8 @@ def _publish(core: Core, adopted: dict[str, DatasetRepair]) -> int:
             writer_kind="Optimize",
             delta=ManifestDelta(pointers=pointers),
             actor_id=FORCED_ACTOR if forced else ACTOR,
+            kind="recovery",
+            message=message or f"repair {', '.join(sorted(adopted))}",
         )
 
     return commit(core.store, None, prepare).state.version

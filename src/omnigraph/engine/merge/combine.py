@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.merge.conflicts import Clash, row_conflict
 from omnigraph.engine.merge.decide import Decision, decide_all
-from omnigraph.engine.merge.outcome import MergeOptions, Resolution, RowCounts
+from omnigraph.engine.merge.outcome import MergeOptions, Resolution
 from omnigraph.engine.merge.resolve import resolved_row
 from omnigraph.engine.values.arrow import TableType, row_schema
 from omnigraph.engine.values.equality import differing_rows, differing_values
@@ -20,6 +20,7 @@ from omnigraph.engine.values.json_values import json_values
 from omnigraph.engine.views.delta import RowDelta, RowIds, by_id, one_column
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.errors import BadRequest, MergeConflict
+from omnigraph.storage.manifest.note import RowCounts
 
 
 @dataclass(frozen=True, slots=True)

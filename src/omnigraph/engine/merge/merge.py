@@ -49,6 +49,12 @@ class MergeCall:
     actor: str | None = None
     delete: bool = False
     budget: Budget | None = None
+    message: str | None = None
+
+    @property
+    def proposed(self) -> str:
+        """The message of the merge: the given one, or one that names both branches."""
+        return self.message or f"merge {self.source or 'main'} into {self.target or 'main'}"
 
     def __post_init__(self) -> None:
         if self.source == self.target:
@@ -151,6 +157,8 @@ class _Work:
             actor_id=self.call.actor,
             merged_parent=plan.source_head,
             lineage_only=True,  # a merge without net changes is still part of the history
+            message=self.call.proposed,
+            counts={plan.merges[key].info.name: plan.merges[key].counts for key in pointed},
         )
 
     def plan(self, txn: Txn) -> _Plan:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from omnigraph.errors import BadRequest, MergeConflict
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.note import RowCounts
 
 Strategy = Literal["fail", "ours", "theirs"]
 PropertyMode = Literal["whole", "disjoint"]
@@ -46,15 +47,6 @@ class MergeOptions:
         for name, choice in self.resolve.items():
             if not (isinstance(choice, Mapping) or choice in ("ours", "theirs")):
                 raise BadRequest(f"resolve: '{name}' must be 'ours', 'theirs' or a mapping of values, not {choice!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class RowCounts:
-    """How many entities of one type a merge, revert or cherry-pick changes."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

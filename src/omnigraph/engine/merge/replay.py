@@ -12,7 +12,7 @@ from typing import Literal
 
 from omnigraph.engine.merge.combine import TableMerge
 from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts, table_steps
-from omnigraph.engine.merge.outcome import MergeOptions, RowCounts
+from omnigraph.engine.merge.outcome import MergeOptions
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.pairs import changed_pairs, require_comparable
 from omnigraph.engine.views.time_travel import find_commit, state_at_commit
@@ -21,6 +21,7 @@ from omnigraph.storage.intent.capture import Txn, capture
 from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.commit import commit as run_commit
 
@@ -37,6 +38,17 @@ class ReplayCall:
     options: MergeOptions = field(default_factory=MergeOptions)
     actor: str | None = None
     budget: Budget | None = None
+    message: str | None = None
+
+    @property
+    def proposed(self) -> str:
+        """The message of the new commit: the given one, or one that names the commit it comes from."""
+        if self.message is not None:
+            return self.message
+        origin, said = self.commit.graph_commit_id, self.commit.message
+        if self.kind == "cherry_pick":
+            return said or f"cherry-pick {origin}"
+        return f"revert {origin}" if said is None else f'revert "{said.partition(chr(10))[0]}"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +97,13 @@ class _Work:
         if self.conflicts:
             raise MergeConflicts(self.conflicts)
         tables = (TableWrite(key, tuple(table_steps(merge))) for key, merge in self.merges.items())
-        return WriteSet(writer_kind="Mutation", tables=tuple(tables), actor_id=self.call.actor)
+        return WriteSet(
+            writer_kind="Mutation",
+            tables=tuple(tables),
+            actor_id=self.call.actor,
+            kind="revert" if self.call.kind == "revert" else "cherry-pick",
+            message=self.call.proposed,
+        )
 
     def plan(self, head: ManifestState) -> None:
         """Work the rows out on a head; reads only."""

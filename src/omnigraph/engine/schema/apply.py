@@ -7,7 +7,7 @@ files, which are staged before the publish and made live after it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.compiler.catalog.accepted import Accepted
@@ -66,7 +66,12 @@ def plan_schema(core: Core, desired: Source, *, allow_data_loss: bool = False) -
 
 
 def apply_schema(
-    core: Core, desired: Source, *, allow_data_loss: bool = False, actor: str | None = None
+    core: Core,
+    desired: Source,
+    *,
+    allow_data_loss: bool = False,
+    actor: str | None = None,
+    message: str | None = None,
 ) -> SchemaApplied:
     """Change the schema as planned right now, or change nothing.
 
@@ -81,7 +86,7 @@ def apply_schema(
         return SchemaApplied(plan, None, state.version)
     _require_only_main(core.store)
     for remaining in reversed(range(_ROUNDS)):
-        change = _Change(core, accepted, plan.target, actor, new_ulid())
+        change = _Change(core, accepted, plan.target, actor, new_ulid(), message)
         try:
             done = change.run()
             reclaim_dropped(core, plan, done)
@@ -103,6 +108,7 @@ class _Change:
     target: Accepted
     actor: str | None
     operation_id: str
+    message: str | None = None
 
     def run(self) -> Committed:
         store = self.core.store
@@ -122,7 +128,8 @@ class _Change:
         if txn.token.schema_ir_hash != self.accepted.ir_hash:
             raise _schema_moved(self.accepted, txn.token.schema_ir_hash)
         _require_only_main(self.core.store)
-        return schema_write_set(self.core, txn, self.accepted, self.target, actor=self.actor)
+        write = schema_write_set(self.core, txn, self.accepted, self.target, actor=self.actor)
+        return replace(write, message=self.message)
 
     def _hooks(self) -> Hooks:
         return Hooks(

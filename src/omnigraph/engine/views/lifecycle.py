@@ -10,6 +10,7 @@ from omnigraph.compiler.catalog.accepted import Accepted, accept_schema
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.source import Source
 from omnigraph.engine.values.arrow import stored_schema, table_types
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.schemas import HASHES, Schemas
 from omnigraph.engine.views.table_tasks import TableTasks
@@ -34,18 +35,24 @@ Text = str | os.PathLike[str] | Source
 
 
 def create_graph(
-    uri: StrPath, schema: Text, *, force: bool = False, settings: Settings = DEFAULTS, actor: str | None = None
+    uri: StrPath,
+    schema: Text,
+    *,
+    force: bool = False,
+    settings: Settings = DEFAULTS,
+    actor: str | None = None,
+    message: str | None = None,
 ) -> str:
     """Create a graph with a schema (text, or the path of a file) and return the id of its first commit."""
     from omnigraph.storage.manifest.initialize import initialize  # a graph is created once and opened often
 
-    source = read_source(schema)
+    source, text = read_source(schema), commit_message(message)
     accepted = accept_schema(source, domain=new_ulid())
     store = store_for(uri, settings)
     if store.root.is_local:
         _require_directory(store.root.uri)
     with store.gates.schema.exclusive():
-        return initialize(store.root, store.objects, new_graph(accepted), force=force, actor_id=actor)
+        return initialize(store.root, store.objects, new_graph(accepted), force=force, actor_id=actor, message=text)
 
 
 def _require_directory(path: str) -> None:

@@ -80,19 +80,20 @@ def state_at_version(core: Core, branch: str | None, version: int) -> ManifestSt
 
 def commit_at_time(core: Core, branch: str | None, time: str | datetime) -> GraphCommit:
     """The newest commit of a branch that existed at an instant."""
-    instant = _micros(time)
+    moment = instant(time)
     for commit in core.state(branch).lineage.newest_first():
-        if commit.created_at <= instant:
+        if commit.created_at <= moment:
             return commit
     raise NotFound(f"branch '{branch or 'main'}' has no commit as old as {time}")
 
 
-def _micros(time: str | datetime) -> int:
+def instant(time: str | datetime, *, end: bool = True) -> int:
+    """An instant in microseconds; of the millisecond that a text names, the end or the beginning."""
     if isinstance(time, datetime):
         aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
         return int(aware.timestamp() * 1_000_000)
     try:
         # The text names a millisecond; whatever was committed within it counts.
-        return parse_datetime(time).ms * 1_000 + 999
+        return parse_datetime(time).ms * 1_000 + (999 if end else 0)
     except BadTemporal as error:
         raise BadRequest(str(error)) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.model import Catalog
@@ -41,6 +41,7 @@ class LoadCall:
     embedder: Embedder | None = None
     no_embed: bool = False
     budget: Budget | None = None
+    message: str | None = None
 
 
 def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult:
@@ -111,7 +112,7 @@ class _Work:
         prepared = prepare_load(decoded, self.call.mode, view.catalog, rows, actor_id=actor, reads=reads)
         require_reachable(new_references(decoded.types.values()))
         self.counts = prepared.counts
-        return prepared.write_set
+        return replace(prepared.write_set, message=self.call.message)
 
     def _decode(self, catalog: Catalog) -> Decoded:
         if self._decoded is None or self._decoded[0] != catalog.ir_hash:

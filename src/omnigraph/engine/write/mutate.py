@@ -41,6 +41,7 @@ class MutationCall:
     embedder: Embedder | None = None
     no_embed: bool = False
     budget: Budget | None = None
+    message: str | None = None
 
 
 def run_mutation(core: Core, call: MutationCall) -> MutationResult:
@@ -102,6 +103,8 @@ class _Work:
             tables=tuple(TableWrite(table.info.table_key, table.steps()) for table in self.effects.tables),
             actor_id=self.call.actor,
             reads=reads.footprint(),
+            message=self.call.message,
+            query=self._compiled.name,
         )
 
     def _plan(self, catalog: Catalog) -> MutationPlan:

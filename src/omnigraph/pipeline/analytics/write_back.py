@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,11 @@ class Place:
     type_name: str
     property: str | None
     edge: bool
+
+    def message(self) -> str:
+        """What the commit says."""
+        where = self.type_name if self.property is None else f"{self.type_name}.{self.property}"
+        return f"analytics: write {where}"
 
 
 def parse_place(text: str) -> Place:
@@ -91,7 +96,7 @@ def write_property(writer: Access, place: Place, values: pa.Table) -> GraphCommi
             return None
         validate({info.table_key: TableChange(info, (rows,))}, view.catalog, PinnedRows(view))
         tables = (TableWrite(info.table_key, (Upsert(to_stored(info, rows)),)),)
-        return WriteSet(writer_kind="Load", tables=tables, actor_id=writer.actor)
+        return WriteSet(writer_kind="Load", tables=tables, actor_id=writer.actor, message=place.message())
 
     return commit(writer.store, writer.branch, prepare).commit
 
@@ -111,9 +116,10 @@ def write_edges(writer: Access, place: Place, links: pa.Table) -> GraphCommit | 
         if not frame.num_rows:
             empty = to_stored(info, row_schema(info).empty_table())
             tables = (TableWrite(info.table_key, (Overwrite(empty),)),)
-            return WriteSet(writer_kind="Load", tables=tables, actor_id=writer.actor)
+            return WriteSet(writer_kind="Load", tables=tables, actor_id=writer.actor, message=place.message())
         decoded = decode_frame(frame, view.catalog, edge=info.name)
-        return prepare_load(decoded, "overwrite", view.catalog, PinnedRows(view), actor_id=writer.actor).write_set
+        prepared = prepare_load(decoded, "overwrite", view.catalog, PinnedRows(view), actor_id=writer.actor)
+        return replace(prepared.write_set, message=place.message())
 
     return commit(writer.store, writer.branch, prepare).commit
 

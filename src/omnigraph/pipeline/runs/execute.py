@@ -80,6 +80,7 @@ class _Running:
             dry_run=self.options.dry_run,
             progress=self.options.progress,
             spark=self.options.spark,
+            message=f"pipeline {self.pipeline.name}, run {self.run_id}",
         )
         self.loaded = True
         loaded = self._record("loaded", **_counts(done), branch=self.branch)
@@ -124,7 +125,9 @@ class _Running:
         assert self.branch is not None
         assert self.pipeline.merge_into is not None
         try:
-            done = self.graph.branches.merge(self.branch, into=self.pipeline.merge_into, delete=True)
+            into = self.pipeline.merge_into
+            said = f"pipeline {self.pipeline.name}, run {self.run_id}: merge {self.branch} into {into}"
+            done = self.graph.branches.merge(self.branch, into=into, delete=True, message=said)
         except MergeConflicts as error:
             told = f"{error.message}; the data waits on branch '{self.branch}'"
             return replace(run, status="conflict", message=told)

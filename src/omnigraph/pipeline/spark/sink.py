@@ -83,7 +83,7 @@ def apply_batch(graph: Graph, name: str, batch_id: int, load: LoadBatch) -> bool
         if not _is_loaded(graph, staging):
             load(graph, staging)
         failpoints.hit("stream.post_load")
-        graph.branches.merge(staging, into=graph.branch_name)
+        graph.branches.merge(staging, into=graph.branch_name, message=f"batch {batch_id} of stream {name}")
         failpoints.hit("stream.post_merge")
         _mark(graph, name, batch_id)
         failpoints.hit("stream.post_mark")
@@ -100,7 +100,7 @@ def _is_loaded(graph: Graph, staging: str) -> bool:
     """Whether the branch of a batch has a commit of its own."""
     if staging not in graph.branches.list():
         return False
-    newest = graph.branch(staging).commits.list(limit=1)
+    newest = graph.branch(staging).commits.list(limit=1, maintenance=True)
     return bool(newest) and newest[0].manifest_branch == staging
 
 
@@ -113,7 +113,7 @@ def _marks(graph: Graph, name: str) -> list[int]:
 
 
 def _mark(graph: Graph, name: str, batch_id: int) -> None:
-    head = graph.commits.list(limit=1)[0]
+    head = graph.commits.list(limit=1, maintenance=True)[0]
     tag = Tag(
         name=_tag_name(name, batch_id),
         graph_commit_id=head.graph_commit_id,

@@ -15,6 +15,7 @@ from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import InputFile
 from omnigraph.engine.intake.tabular import FrameShape
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.values.result import parse_mode
 from omnigraph.engine.views.targets import branch_named
 from omnigraph.errors import BadRequest, OmnigraphError
@@ -43,6 +44,7 @@ OPTIONS = {
     "checkpointlocation",
     "no_embed",
     "external_blobs",
+    "message",
 }
 _DAY_MS = 24 * 3_600_000
 
@@ -60,6 +62,7 @@ class Target:
     actor: str | None
     no_embed: bool = False
     external_blobs: tuple[str, ...] = ()
+    message: str | None = None
     load_id: str = field(default_factory=new_ulid)
 
     @classmethod
@@ -83,6 +86,7 @@ class Target:
             options.get("actor"),
             options.get("no_embed", "false").lower() == "true",
             tuple(base.strip() for base in options.get("external_blobs", "").split(",") if base.strip()),
+            commit_message(options.get("message")),
         )
 
     @property
@@ -111,6 +115,7 @@ class Target:
             base=graph.branch_name,
             actor=graph.actor,
             no_embed=self.no_embed,
+            message=self.message,
         )
 
     def stage_job(self, graph: Graph) -> StageJob | None:

@@ -135,6 +135,7 @@ class _Load:
             tables=tables,
             actor_id=self.request.actor,
             lineage_only=not tables,
+            message=self.request.message,
         )
 
     def require_parts(self) -> None:

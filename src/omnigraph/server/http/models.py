@@ -30,6 +30,7 @@ class ChangeRequest(Body):
     name: str | None = None
     params: dict[str, Any] | None = None
     branch: str | None = None
+    message: str | None = None
 
 
 class InvokeStoredQueryRequest(Body):
@@ -37,11 +38,13 @@ class InvokeStoredQueryRequest(Body):
     branch: str | None = None
     snapshot: str | None = None
     expect_mutation: bool | None = None
+    message: str | None = None
 
 
 class SchemaApplyRequest(Body):
     schema_source: str
     allow_data_loss: bool = False
+    message: str | None = None
 
 
 class LoadRequest(Body):
@@ -49,6 +52,7 @@ class LoadRequest(Body):
     branch: str | None = None
     from_: str | None = Field(default=None, alias="from")
     mode: Mode | None = None
+    message: str | None = None
 
 
 class BranchCreateRequest(Body):
@@ -60,6 +64,7 @@ class BranchMergeRequest(Body):
     source: str
     target: str | None = None
     delete_branch: bool = False
+    message: str | None = None
 
 
 class ChangeBaselineRequest(Body):

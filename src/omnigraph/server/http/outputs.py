@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.engine.changes.block import Block, Cause
+from omnigraph.engine.changes.commit_filter import visible
 from omnigraph.engine.changes.page import ChangesPage
 from omnigraph.engine.changes.poll import FeedPage
 from omnigraph.engine.values.result import LoadResult, MutationResult
+from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.manifest.stamp import CURRENT_STAMP
 
 
-def commit_output(commit: GraphCommit | None) -> dict[str, Any] | None:
-    """A commit, or null."""
-    return None if commit is None else commit.document()
+def commit_output(commit: GraphCommit | None, visibility: Visibility | None = None) -> dict[str, Any] | None:
+    """A commit as its reader may see it, or null."""
+    return None if commit is None else next(visible([commit], visibility)).document()
 
 
 def snapshot_output(branch: str, snapshot: Snapshot) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def snapshot_output(branch: str, snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def change_output(result: MutationResult) -> dict[str, Any]:
+def change_output(result: MutationResult, visibility: Visibility | None = None) -> dict[str, Any]:
     """What a mutation did."""
     return {
         "branch": result.branch,
@@ -37,11 +39,11 @@ def change_output(result: MutationResult) -> dict[str, Any]:
         "affected_nodes": result.affected_nodes,
         "affected_edges": result.affected_edges,
         "actor_id": result.actor_id,
-        "commit": commit_output(result.commit),
+        "commit": commit_output(result.commit, visibility),
     }
 
 
-def load_output(result: LoadResult, uri: str | None = None) -> dict[str, Any]:
+def load_output(result: LoadResult, uri: str | None = None, visibility: Visibility | None = None) -> dict[str, Any]:
     """What a load did; the batch route does not name the place."""
     return {
         **({} if uri is None else {"uri": uri}),
@@ -53,7 +55,7 @@ def load_output(result: LoadResult, uri: str | None = None) -> dict[str, Any]:
         "edges": _counts(result.edges),
         "total_entities": result.total_entities,
         "actor_id": result.actor_id,
-        "commit": commit_output(result.commit),
+        "commit": commit_output(result.commit, visibility),
     }
 
 

@@ -18,6 +18,7 @@ from omnigraph.server.openapi.shapes import (
     record,
     ref,
 )
+from omnigraph.storage.manifest.note import KINDS
 
 _NULL_TEXT = or_null(TEXT)
 _NULL_OBJECT: Shape = {"type": ["object", "null"], "additionalProperties": True}
@@ -28,6 +29,7 @@ WORDS: dict[str, Shape] = {
     "BranchMergeOutcome": one_of("already_up_to_date", "fast_forward", "merged"),
     "ChangeDiffRefusalReason": one_of("parentless_commit", "schema_boundary", "unknown"),
     "ChangeOpOutput": one_of("insert", "update", "delete"),
+    "CommitKind": one_of(*KINDS),
     "EntityKindOutput": one_of("node", "edge"),
     "ErrorCode": one_of(
         "unauthorized",
@@ -142,7 +144,12 @@ ERRORS: dict[str, Shape] = {
 REQUESTS: dict[str, Shape] = {
     "BranchCreateRequest": record("A branch to fork.", ("from",), name=TEXT, from_=_NULL_TEXT),
     "BranchMergeRequest": record(
-        "Branches to merge.", ("target", "delete_branch"), source=TEXT, target=_NULL_TEXT, delete_branch=FLAG
+        "Branches to merge.",
+        ("target", "delete_branch", "message"),
+        source=TEXT,
+        target=_NULL_TEXT,
+        delete_branch=FLAG,
+        message=_NULL_TEXT,
     ),
     "ChangeBaselineRequest": record(
         "Which entities a baseline holds, and which changes its cursor continues with.",
@@ -154,11 +161,12 @@ REQUESTS: dict[str, Shape] = {
     ),
     "ChangeRequest": record(
         "A mutation.",
-        ("name", "params", "branch"),
+        ("name", "params", "branch", "message"),
         query=TEXT,
         name=_NULL_TEXT,
         params=_NULL_OBJECT,
         branch=_NULL_TEXT,
+        message=_NULL_TEXT,
     ),
     "ExportRequest": {
         **record(
@@ -172,19 +180,21 @@ REQUESTS: dict[str, Shape] = {
     },
     "IngestRequest": record(
         "Records to load.",
-        ("branch", "from", "mode"),
+        ("branch", "from", "mode", "message"),
         data=TEXT,
         branch=_NULL_TEXT,
         from_=_NULL_TEXT,
         mode=or_null(ref("LoadMode")),
+        message=_NULL_TEXT,
     ),
     "InvokeStoredQueryRequest": record(
         "Parameters of a stored query.",
-        ("params", "branch", "snapshot", "expect_mutation"),
+        ("params", "branch", "snapshot", "expect_mutation", "message"),
         params=_NULL_OBJECT,
         branch=_NULL_TEXT,
         snapshot=_NULL_TEXT,
         expect_mutation=or_null(FLAG),
+        message=_NULL_TEXT,
     ),
     "QueryRequest": record(
         "A read.",
@@ -196,7 +206,11 @@ REQUESTS: dict[str, Shape] = {
         snapshot=_NULL_TEXT,
     ),
     "SchemaApplyRequest": record(
-        "The schema to change to.", ("allow_data_loss",), schema_source=TEXT, allow_data_loss=FLAG
+        "The schema to change to.",
+        ("allow_data_loss", "message"),
+        schema_source=TEXT,
+        allow_data_loss=FLAG,
+        message=_NULL_TEXT,
     ),
 }
 
@@ -226,6 +240,7 @@ ANSWERS: dict[str, Shape] = {
         target=TEXT,
         outcome=ref("BranchMergeOutcome"),
         actor_id=_NULL_TEXT,
+        commit=or_null(ref("CommitOutput")),
         branch_deleted=FLAG,
         branch_delete_error=TEXT,
     ),
@@ -278,7 +293,8 @@ ANSWERS: dict[str, Shape] = {
     ),
     "CommitListOutput": record("Commits, newest first.", commits=listed(ref("CommitOutput"))),
     "CommitOutput": record(
-        "One commit; its branch is null for main, its time is in microseconds.",
+        "One commit; its branch is null for main, its time is in microseconds, its kind null where an older release"
+        " made it.",
         graph_commit_id=TEXT,
         graph_branch=_NULL_TEXT,
         graph_manifest_version=U64,
@@ -286,6 +302,11 @@ ANSWERS: dict[str, Shape] = {
         merged_parent_commit_id=_NULL_TEXT,
         actor_id=_NULL_TEXT,
         created_at=I64,
+        kind=_NULL_TEXT,
+        message=_NULL_TEXT,
+        query=_NULL_TEXT,
+        counts={"type": "object", "additionalProperties": ref("RowCountsOutput")},
+        recovered_by=_NULL_TEXT,
     ),
     "EntityChangeOutput": record(
         "One change of one entity.",
@@ -345,6 +366,7 @@ ANSWERS: dict[str, Shape] = {
         graph_commit_id=TEXT,
     ),
     "ReadTargetOutput": record("What was asked for.", branch=_NULL_TEXT, snapshot=_NULL_TEXT),
+    "RowCountsOutput": record("Entities of one type.", inserted=COUNT, updated=COUNT, deleted=COUNT),
     "SchemaApplyOutput": record(
         "What a schema change did.",
         uri=TEXT,

@@ -140,6 +140,13 @@ _BLOB = (
 _CONDITIONS = tuple(_header(name) for name in ("If-Match", "If-None-Match"))
 _RANGE = tuple(_header(name) for name in ("If-Range", "Range"))
 _MODE = _query("mode", one_of("overwrite", "append", "merge"))
+_HISTORY = (
+    _query("limit", {"type": "integer", "format": "int32", "minimum": 0}),
+    _query("actor"),
+    _query("kind", ref("CommitKind")),
+    *(_query(name) for name in ("since", "until", "type", "message")),
+    _query("maintenance", {"type": "boolean"}),
+)
 _G = "/graphs/{graph_id}"
 
 # fmt: off
@@ -180,7 +187,8 @@ OPERATIONS = (
     Operation("post", f"{_G}/load", "cluster_load", "mutations", "Load records", (*_WRITES, 412), "IngestOutput",
               "IngestRequest", headers=_WRITE),
     Operation("post", f"{_G}/load/ndjson", "cluster_loadNdjson", "mutations", "Load a batch of lines",
-              (*_WRITES, 404, 412, 415), "GraphBatchLoadOutput", NDJSON, query=(_BRANCH, _query("from"), _MODE),
+              (*_WRITES, 404, 412, 415), "GraphBatchLoadOutput", NDJSON,
+              query=(_BRANCH, _query("from"), _MODE, _query("message")),
               headers=_WRITE),
     Operation("get", f"{_G}/branches", "cluster_listBranches", "branches", "List branches", _READS,
               "BranchListOutput"),
@@ -191,7 +199,7 @@ OPERATIONS = (
     Operation("post", f"{_G}/branches/merge", "cluster_mergeBranches", "branches", "Merge branches", _WRITES,
               "BranchMergeOutput", "BranchMergeRequest", headers=(_WAIT,)),
     Operation("get", f"{_G}/commits", "cluster_listCommits", "commits", "List commits", _READS, "CommitListOutput",
-              query=(_BRANCH,)),
+              query=(_BRANCH, *_HISTORY)),
     Operation("get", f"{_G}/commits/{{commit_id}}", "cluster_getCommit", "commits", "Show a commit", (*_READS, 404),
               "CommitOutput"),
     Operation("get", f"{_G}/commits/{{commit_id}}/changes", "cluster_getCommitChanges", "changes",

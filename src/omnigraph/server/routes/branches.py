@@ -11,6 +11,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.models import BranchCreateRequest, BranchMergeRequest
+from omnigraph.server.http.outputs import commit_output
 from omnigraph.storage.branches.names import new_name
 
 # What a branch operation counts for in admission: it moves no data.
@@ -52,10 +53,10 @@ async def merge(exchange: Exchange) -> Response:
     exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
     graph = exchange.writable.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
-        result = await exchange.write(lambda: graph.branches.merge(source, into=target))
+        result = await exchange.write(lambda: graph.branches.merge(source, into=target, message=body.message))
         deleted = await _delete_merged(exchange, source) if body.delete_branch else {}
     found = {"source": source, "target": target, "outcome": result.outcome.value, "actor_id": exchange.actor}
-    return answer({**found, **deleted})
+    return answer({**found, "commit": commit_output(result.commit, exchange.visibility(target)), **deleted})
 
 
 async def _delete_merged(exchange: Exchange, source: str) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import Response
 
 from omnigraph.errors import AmbiguousCommit, CommitNotFound
@@ -9,16 +11,34 @@ from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.outputs import commit_output
-from omnigraph.server.http.refusal import refuse
+from omnigraph.server.http.refusal import bad_request, refuse
+
+_FILTERS = ("actor", "kind", "since", "until", "type", "message")
 
 
 async def list_commits(exchange: Exchange) -> Response:
-    """Every commit reachable from a branch, newest first."""
+    """The commits of a branch, newest first, or those among them that are asked for."""
     branch = named_branch(exchange.value("branch"))
+    limit, maintenance = _limit(exchange.value("limit")), _flag(exchange.value("maintenance"))
+    wanted: dict[str, Any] = {name: exchange.value(name) for name in _FILTERS}
     exchange.allow(Action.READ, branch=branch)
     graph = exchange.graph.handle
-    found = await exchange.read(lambda _: graph.commits.list(branch))
+    found = await exchange.read(lambda _: graph.commits.list(branch, limit=limit, maintenance=maintenance, **wanted))
     return answer({"commits": [commit_output(commit) for commit in found]})
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise bad_request(f"limit must be a whole number, not '{text}'")
+    return int(text)
+
+
+def _flag(text: str | None) -> bool:
+    if text in (None, "true", "false"):
+        return text == "true"
+    raise bad_request(f"maintenance must be true or false, not '{text}'")
 
 
 async def get_commit(exchange: Exchange) -> Response:

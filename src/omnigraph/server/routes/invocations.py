@@ -58,7 +58,7 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     _note(exchange, stored, kind)
     request = QueryCall(stored.source, stored.name, body.params)
     if stored.is_mutation:
-        return await run_write(exchange, request, body.branch, expected)
+        return await run_write(exchange, request, body.branch, expected, body.message)
     target = await read_target(exchange, body.branch, body.snapshot)
     exchange.allow(Action.READ, branch=target.branch)
     try:

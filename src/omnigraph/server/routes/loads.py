@@ -27,8 +27,8 @@ async def load(exchange: Exchange) -> Response:
     await _decide(exchange, branch, base)
     data = record_lines(body.data)
     with exchange.admit(len(body.data.encode())):
-        result = await _run(exchange, data, body.mode or "merge", branch, base)
-    return answer(load_output(result, exchange.graph.uri))
+        result = await _run(exchange, data, body.mode or "merge", branch, base, message=body.message)
+    return answer(load_output(result, exchange.graph.uri, exchange.visibility(branch)))
 
 
 async def load_ndjson(exchange: Exchange) -> Response:
@@ -41,8 +41,8 @@ async def load_ndjson(exchange: Exchange) -> Response:
         raise refuse(415, "the content type must be application/x-ndjson")
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
     with exchange.admit(len(data)):
-        result = await _run(exchange, data, mode, branch, base)
-    return answer(load_output(result))
+        result = await _run(exchange, data, mode, branch, base, message=exchange.value("message"))
+    return answer(load_output(result, visibility=exchange.visibility(branch)))
 
 
 def _mode(given: str | None) -> Mode:
@@ -68,13 +68,22 @@ async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
     exchange.allow(Action.CHANGE, branch=branch)
 
 
-async def _run(exchange: Exchange, data: bytes, mode: Mode, branch: str, base: str | None) -> LoadResult:
+async def _run(
+    exchange: Exchange, data: bytes, mode: Mode, branch: str, base: str | None, *, message: str | None
+) -> LoadResult:
     graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
     expected = matching(exchange)
     try:
         return await exchange.write(
             lambda: graph.load(
-                data, mode, branch=branch, from_=base, if_commit=expected, runner="inline", embedder=embedder
+                data,
+                mode,
+                branch=branch,
+                from_=base,
+                if_commit=expected,
+                runner="inline",
+                embedder=embedder,
+                message=message,
             )
         )
     except UnicodeError as error:

@@ -27,28 +27,32 @@ async def mutate(exchange: Exchange) -> Response:
     """One mutation, one commit."""
     refuse_precondition(exchange, "POST /mutate/if-graph-commit")
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, _call(body), body.branch, matching(exchange))
+    return await run_write(exchange, _call(body), body.branch, matching(exchange), body.message)
 
 
 async def mutate_if(exchange: Exchange) -> Response:
     """The same, if the branch is still at a commit."""
     expected = precondition(exchange)
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, _call(body), body.branch, expected)
+    return await run_write(exchange, _call(body), body.branch, expected, body.message)
 
 
-async def run_write(exchange: Exchange, request: QueryCall, branch: str | None, expected: str | None) -> Response:
+async def run_write(
+    exchange: Exchange, request: QueryCall, branch: str | None, expected: str | None, message: str | None = None
+) -> Response:
     """Decide, admit and execute a mutation."""
     where = named_branch(branch)
     exchange.allow(Action.CHANGE, branch=where)
     graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
 
     def run() -> MutationResult:
-        return graph.mutate(request.source, request.name, request.params, where, expected, embedder=embedder)
+        return graph.mutate(
+            request.source, request.name, request.params, where, expected, embedder=embedder, message=message
+        )
 
     size = len(request.source.text.encode()) + len(compact(request.params))
     with exchange.admit(size):
-        return answer(change_output(await exchange.write(run)))
+        return answer(change_output(await exchange.write(run), exchange.visibility(where)))
 
 
 def _call(body: ChangeRequest) -> QueryCall:
@@ -66,7 +70,7 @@ async def apply_schema(exchange: Exchange) -> Response:
 
     def run() -> dict[str, Any]:
         _require_queries_fit(served.queries, schema.plan(desired, allow_data_loss=body.allow_data_loss))
-        return schema.apply(desired, allow_data_loss=body.allow_data_loss).to_json()
+        return schema.apply(desired, allow_data_loss=body.allow_data_loss, message=body.message).to_json()
 
     with exchange.admit(len(body.schema_source.encode())):
         return answer({"uri": served.uri, **await exchange.write(run)})

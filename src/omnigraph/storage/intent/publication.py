@@ -9,6 +9,7 @@ from omnigraph.storage.intent.sidecar import Token
 from omnigraph.storage.intent.writeset import ManifestDelta
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.note import Note
 from omnigraph.storage.manifest.rows import VersionRow
 
 
@@ -28,6 +29,7 @@ class Publication:
     delta: ManifestDelta = field(default_factory=ManifestDelta)
     actor_id: str | None = None
     merged_parent: str | None = None
+    note: Note = field(default_factory=Note)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ exactly as its writer would have.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast, get_args
@@ -16,9 +17,12 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import RECOVERY_DIR
 from omnigraph.storage.base.lease import Lease, held, is_own
 from omnigraph.storage.base.objects import Objects
+from omnigraph.storage.intent import tally
+from omnigraph.storage.intent.tally import Tally
 from omnigraph.storage.intent.writeset import ManifestDelta, Rename, WriterKind
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.refs import Identifier
+from omnigraph.storage.manifest.note import Note
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
 from omnigraph.storage.manifest.snapshot import TableIdentity
 
@@ -73,7 +77,7 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """The whole intent of one operation."""
+    """The whole intent of one operation; `tallies` has, by table key, what its commit will count."""
 
     operation_id: str
     branch: str | None
@@ -86,6 +90,8 @@ class Sidecar:
     created_at: int
     tables: tuple[TablePlan, ...]
     delta: ManifestDelta = field(default_factory=ManifestDelta)
+    note: Note = field(default_factory=Note)
+    tallies: Mapping[str, Tally] = field(default_factory=dict)
 
 
 def arm(objects: Objects, sidecar: Sidecar) -> None:
@@ -169,7 +175,9 @@ def encode(sidecar: Sidecar) -> str:
                 "actor_id": sidecar.actor_id,
                 "merged_parent_commit_id": sidecar.merged_parent_commit_id,
                 "created_at": sidecar.created_at,
+                **sidecar.note.stored(),
             },
+            "tallies": tally.encode(sidecar.tallies),
             "tables": [_encode_table(table) for table in sidecar.tables],
             "manifest_delta": _encode_delta(sidecar.delta),
         }
@@ -243,6 +251,8 @@ def _decode_body(body: dict[str, Any]) -> Sidecar:
         created_at=int(lineage["created_at"]),
         tables=tuple(_decode_table(table) for table in body["tables"]),
         delta=_decode_delta(body["manifest_delta"]),
+        note=Note.read(lineage),
+        tallies=tally.decode(body.get("tallies", {})),  # a sidecar of an older release has none
     )
 
 

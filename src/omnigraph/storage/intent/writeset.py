@@ -14,9 +14,18 @@ import pyarrow as pa
 
 from omnigraph.errors import BadRequest
 from omnigraph.storage.lance.staged import Carry, Date, IndexSpec
+from omnigraph.storage.manifest.note import CommitKind, Note, RowCounts
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
 
 WriterKind = Literal["Mutation", "Load", "SchemaApply", "BranchMerge", "EnsureIndices", "Optimize"]
+_KINDS: Mapping[WriterKind, CommitKind] = {
+    "Mutation": "mutate",
+    "Load": "load",
+    "SchemaApply": "schema",
+    "BranchMerge": "merge",
+    "EnsureIndices": "index",
+    "Optimize": "compact",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +221,8 @@ class WriteSet:
 
     `reads` is what the write depends on beside the rows it writes, so that a commit which touches none of it need not
     be answered by preparing again; None: everything. `lineage_only` keeps a commit that changes no content (an empty
-    load).
+    load). `kind` is that of the commit where the writer's own does not say it; `counts`, by type name, are those of
+    tables that are taken over as they are, the others are counted from their steps.
     """
 
     writer_kind: WriterKind
@@ -222,6 +232,10 @@ class WriteSet:
     merged_parent: str | None = None
     reads: Footprint | None = None
     lineage_only: bool = False
+    kind: CommitKind | None = None
+    message: str | None = None
+    query: str | None = None
+    counts: Mapping[str, RowCounts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         keys = [table.table_key for table in self.tables]
@@ -235,6 +249,11 @@ class WriteSet:
     def has_effect(self) -> bool:
         """Whether there is anything to publish."""
         return bool(self.tables) or not self.delta.is_empty or self.lineage_only
+
+    @property
+    def note(self) -> Note:
+        """What the commit will say about itself; the counts of written tables are added when it is published."""
+        return Note(self.kind or _KINDS[self.writer_kind], self.message, self.query, self.counts)
 
     def footprint(self) -> Footprint | None:
         """Everything another commit must leave alone for this one to stay as it is; None: everything there is."""

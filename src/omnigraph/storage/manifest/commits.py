@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
+from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.storage.manifest.row_codec import parse_commit
 from omnigraph.storage.manifest.rows import CommitRow
 
@@ -27,7 +28,11 @@ _MAX_CHUNKS = 64
 
 @dataclass(frozen=True, slots=True)
 class GraphCommit:
-    """One commit as callers see it; `manifest_version` is the version that really introduced it."""
+    """One commit as callers see it; `manifest_version` is the version that really introduced it.
+
+    `kind`, `message`, `query` (the name of the query that ran) and `counts` (by type) are those of its note; commits of
+    older releases have none. `recovered_by` is set when recovery published it for an interrupted writer.
+    """
 
     graph_commit_id: str
     manifest_branch: str | None
@@ -36,6 +41,11 @@ class GraphCommit:
     merged_parent_commit_id: str | None
     actor_id: str | None
     created_at: int
+    kind: str | None = None
+    message: str | None = None
+    query: str | None = None
+    counts: Mapping[str, RowCounts] = field(default_factory=dict, hash=False)
+    recovered_by: str | None = None
 
     @property
     def lineage_key(self) -> tuple[int, int, str]:
@@ -52,6 +62,11 @@ class GraphCommit:
             "merged_parent_commit_id": self.merged_parent_commit_id,
             "actor_id": self.actor_id,
             "created_at": self.created_at,
+            "kind": self.kind,
+            "message": self.message,
+            "query": self.query,
+            "counts": {name: each.document() for name, each in sorted(self.counts.items())},
+            "recovered_by": self.recovered_by,
         }
 
 
@@ -157,4 +172,9 @@ def graph_commit(row: CommitRow) -> GraphCommit:
         merged_parent_commit_id=row.merged_parent_commit_id,
         actor_id=row.actor_id,
         created_at=row.created_at,
+        kind=row.note.kind,
+        message=row.note.message,
+        query=row.note.query,
+        counts=row.note.counts,
+        recovered_by=row.note.recovered_by,
     )

@@ -25,6 +25,7 @@ from omnigraph.storage.base.objects import Objects, prove_create_if_absent
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.version_files import version_evidence
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.note import Note
 from omnigraph.storage.manifest.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow, VersionRow
 from omnigraph.storage.manifest.schema_files import FILES, SOURCE, STAGING, state_text, verify_tables
 from omnigraph.storage.manifest.snapshot import TableIdentity
@@ -62,7 +63,13 @@ _EMPTY_ENOUGH = frozenset({"lost+found", ".DS_Store"})
 
 
 def initialize(
-    root: Root, objects: Objects, graph: NewGraph, *, force: bool = False, actor_id: str | None = None
+    root: Root,
+    objects: Objects,
+    graph: NewGraph,
+    *,
+    force: bool = False,
+    actor_id: str | None = None,
+    message: str | None = None,
 ) -> str:
     """Create the graph and return the id of its first commit; an existing graph, or anything else, is never touched.
 
@@ -75,7 +82,7 @@ def initialize(
         raise InitializationClaimed(root.uri)
     locations = _write_schema(root, objects, graph, force=force)
     genesis = new_ulid()
-    first = CommitRow(genesis, 1, None, now_micros(), actor_id=actor_id)
+    first = CommitRow(genesis, 1, None, now_micros(), actor_id=actor_id, note=Note("init", message))
     try:
         _create_datasets(root, objects, graph, locations, first)
     except Exception as error:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.errors import Corrupt
 from omnigraph.ids import fnv1a64
 from omnigraph.storage.lance.evidence import VersionEvidence
+from omnigraph.storage.manifest.note import Note
 from omnigraph.storage.manifest.rows import (
     BRANCH_PREFIX,
     HEAD_PREFIX,
@@ -104,6 +105,7 @@ def parse_commit(commit_id: str, manifest_version: int, branch: str | None, text
             _optional_text(raw, "parent_commit_id"),
             _optional_text(raw, "merged_parent_commit_id"),
             _optional_text(raw, "actor_id"),
+            Note.read(raw),
         )
 
     return _parsed(text, f"commit '{commit_id}'", build)
@@ -211,7 +213,7 @@ def _typed(object_type: str, metadata: Json) -> Json:
 
 def _commit_metadata(row: CommitRow) -> Json:
     links = _given(parent_commit_id=row.parent_commit_id, merged_parent_commit_id=row.merged_parent_commit_id)
-    return {**links, **_given(actor_id=row.actor_id), "created_at": row.created_at}
+    return {**links, **_given(actor_id=row.actor_id), "created_at": row.created_at, **row.note.stored()}
 
 
 def _abort_metadata(row: AbortRow) -> Json:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.refs import Identifier
+from omnigraph.storage.manifest.note import Note
 from omnigraph.storage.manifest.snapshot import TableIdentity
 from omnigraph.storage.manifest.stamp import CURRENT_STAMP, STAMP_KEY
 
@@ -95,6 +96,7 @@ class CommitRow:
     parent_commit_id: str | None = None
     merged_parent_commit_id: str | None = None
     actor_id: str | None = None
+    note: Note = field(default_factory=Note)
 
     @property
     def object_id(self) -> str:

@@ -23,6 +23,7 @@ from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import Txn, require_token
 from omnigraph.storage.intent.publication import Published
 from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.intent.tally import Tally, tally
 from omnigraph.storage.intent.writeset import Create, WriteSet, touched_ids
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle
@@ -141,7 +142,19 @@ class Attempt:
             created_at=now_micros(),
             tables=tuple(table.plan for table in planned),
             delta=self.write.delta,
+            note=self.write.note,
+            tallies=self._tallies(planned),
         )
+
+    def _tallies(self, planned: list[PlannedTable]) -> dict[str, Tally]:
+        if self.write.writer_kind == "SchemaApply":
+            return {}  # it rewrites rows without changing what they say
+        entries = self.txn.snapshot.entries
+        return {
+            table.plan.table_key: tally(table.steps, entry.row_count)
+            for table in planned
+            if (entry := entries.get(table.plan.table_key)) is not None
+        }
 
     # --- arming --------------------------------------------------------------------------------
 

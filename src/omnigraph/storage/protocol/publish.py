@@ -169,5 +169,6 @@ def _lineage(state: ManifestState, publication: Publication) -> Iterable[Manifes
         parent_commit_id=parent,
         merged_parent_commit_id=publication.merged_parent,
         actor_id=publication.actor_id,
+        note=publication.note,
     )
     yield HeadRow(publication.branch, publication.commit_id, parent)

@@ -24,9 +24,11 @@ from omnigraph.storage.branches.branches import finish_deletes
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.publication import Publication
 from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.intent.tally import counts_of
 from omnigraph.storage.lance.tables import TableHandle, open_table
 from omnigraph.storage.lance.version_files import version_evidence
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.note import Note
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.protocol import audit, fence, schema_recovery
 from omnigraph.storage.protocol.audit import RecoveryKind, TableRecovery
@@ -83,6 +85,7 @@ def publication_of(intent: Sidecar, versions: tuple[VersionRow, ...]) -> Publica
 
     Tables are planned under the keys that are published now; a renamed type's new version goes to its new key.
     """
+    note = replace(intent.note, counts={**intent.note.counts, **counts_of(intent.tallies, versions)})
     renamed = {rename.source: rename.target for rename in intent.delta.renames}
     versions = tuple(replace(row, table_key=renamed.get(row.table_key, row.table_key)) for row in versions)
     return Publication(
@@ -95,6 +98,7 @@ def publication_of(intent: Sidecar, versions: tuple[VersionRow, ...]) -> Publica
         delta=intent.delta,
         actor_id=intent.actor_id,
         merged_parent=intent.merged_parent_commit_id,
+        note=note,
     )
 
 
@@ -144,7 +148,8 @@ def _rolled_forward(store: Store, intent: Sidecar, tables: list[TableOutcome]) -
     versions = [version_row(store, table.plan.table_key, _pinned(table)) for table in tables]
     failpoints.hit("recovery.before_roll_forward_publish")
     try:
-        publish(store, publication_of(intent, tuple(versions)))
+        publication = publication_of(intent, tuple(versions))
+        publish(store, replace(publication, note=replace(publication.note, recovered_by=RECOVERY_ACTOR)))
     except (ReadSetChanged, ExpectedVersionMismatch, OperationAborted, RowLevelCasContention, BranchNotFound):
         return False
     return True
@@ -224,6 +229,7 @@ def _publish_rollback(store: Store, intent: Sidecar, restored: list[_Restored]) 
         created_at=now_micros(),
         token=None,
         actor_id=RECOVERY_ACTOR,
+        note=Note("recovery", f"rolled back the interrupted {intent.note.kind or 'write'} {intent.operation_id}"),
     )
     for _ in range(_PUBLISH_ROUNDS):
         state = manifest.load(store.root, intent.branch).state

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from omnigraph.cli.terminal.lanes import behind, drawn
-from omnigraph.engine.changes.log import LogEntry
+from omnigraph.cli.terminal.lanes import drawn
+from omnigraph.engine.changes.log import LogEntry, behind
 from omnigraph.storage.manifest.commits import GraphCommit
 
 

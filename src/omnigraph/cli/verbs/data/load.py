@@ -47,7 +47,7 @@ def init(call: Call) -> None:
     schema = source_file(call.value("--schema"))
     try:
         actor = call.text("--as") or call.config.actor
-        og.init(uri, schema, actor=actor, force=call.given("--force")).close()
+        og.init(uri, schema, actor=actor, force=call.given("--force"), message=call.text("--message")).close()
     except AlreadyInitialized as error:
         if not call.given("--force"):
             raise
@@ -109,7 +109,7 @@ def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> L
     stored = in_storage(graph)
     if stored is None:
         refuse_served(call, *_ONLY_IN_STORAGE)
-        return graph.load(data, mode, branch=branch, from_=base)
+        return graph.load(data, mode, branch=branch, from_=base, message=call.text("--message"))
     mapping, on_error = call.text("--mapping"), call.text("--on-error")
     return stored.load(
         None if mapping is not None else data,
@@ -125,6 +125,7 @@ def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> L
         progress=stage,
         no_embed=call.given("--no-embed"),
         no_build=call.given("--no-build"),
+        message=call.text("--message"),
     )
 
 

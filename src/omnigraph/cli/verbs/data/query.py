@@ -81,7 +81,9 @@ def _stored_write(call: Call) -> MutationResult:
     with _stored_graph(call, write=True) as served:
         params = params_of(call, lambda: _stored_texts(served, call.required("NAME")))
         bound = served.branch(call.value("--branch"))
-        return bound.queries.mutate(call.required("NAME"), params or None, if_commit=call.text("--if-commit"))
+        return bound.queries.mutate(
+            call.required("NAME"), params or None, if_commit=call.text("--if-commit"), message=call.text("--message")
+        )
 
 
 def _write(call: Call, source: str | Path) -> MutationResult:
@@ -100,9 +102,11 @@ def _mutate(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, A
     name, branch, expected = call.argument("NAME"), call.value("--branch"), call.text("--if-commit")
     stored = in_storage(graph)
     if stored is not None:
-        return stored.mutate(source, name, params, branch, expected, no_embed=call.given("--no-embed"))
+        return stored.mutate(
+            source, name, params, branch, expected, no_embed=call.given("--no-embed"), message=call.text("--message")
+        )
     refuse_served(call, "--no-embed")
-    return graph.mutate(source, name, params, branch, expected)
+    return graph.mutate(source, name, params, branch, expected, message=call.text("--message"))
 
 
 def _print_mutation(call: Call, done: MutationResult) -> None:

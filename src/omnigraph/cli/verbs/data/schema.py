@@ -51,7 +51,9 @@ def apply(call: Call) -> None:
     refuse_cluster_layout(target.uri)
     echo(call, target)
     with target.storage_writer() as graph:
-        done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
+        done = graph.schema.apply(
+            schema, allow_data_loss=call.given("--allow-data-loss"), message=call.text("--message")
+        )
     if call.json:
         steps = _step_documents(done.plan)
         output.document(
@@ -75,7 +77,9 @@ def apply(call: Call) -> None:
 def _apply_served(call: Call, target: ServedTarget, schema: Path) -> None:
     """The receipt of a server has the members that --json prints."""
     with target.remote() as graph:
-        done = graph.schema.apply(schema, allow_data_loss=call.given("--allow-data-loss"))
+        done = graph.schema.apply(
+            schema, allow_data_loss=call.given("--allow-data-loss"), message=call.text("--message")
+        )
     if call.json:
         output.document({**done, "uri": target.uri})
         return

@@ -76,7 +76,7 @@ def _merge(call: Call, graph: AnyGraph, decisions: dict[str, Resolution]) -> Mer
     stored = in_storage(graph)
     if stored is None:
         refuse_served(call, "--preview", "--resolve", "--strategy", "--disjoint")
-        return graph.branches.merge(source, into, delete)
+        return graph.branches.merge(source, into, delete, message=call.text("--message"))
     strategy: Any = call.value("--strategy")
     return stored.branches.merge(
         source,
@@ -86,6 +86,7 @@ def _merge(call: Call, graph: AnyGraph, decisions: dict[str, Resolution]) -> Mer
         resolve=decisions,
         strategy=strategy,
         properties="disjoint" if call.given("--disjoint") else "whole",
+        message=call.text("--message"),
     )
 
 

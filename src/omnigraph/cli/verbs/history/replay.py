@@ -29,7 +29,7 @@ def _replay(call: Call, verb: str, done: str) -> None:
     strategy: Any = call.value("--strategy")
     with target.storage_writer() as graph:
         replay = getattr(graph.branch(call.value("--branch")).commits, verb)
-        result: ReplayResult = replay(call.required("COMMIT_ID"), strategy=strategy)
+        result: ReplayResult = replay(call.required("COMMIT_ID"), strategy=strategy, message=call.text("--message"))
     if call.json:
         output.document(
             {

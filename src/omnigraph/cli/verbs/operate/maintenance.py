@@ -28,7 +28,7 @@ def optimize(call: Call) -> None:
     target = write_target(call)
     echo(call, target)
     with target.storage_writer() as graph, counting(call, "optimize", "datasets") as progress:
-        stats = graph.optimize(progress=progress)
+        stats = graph.optimize(progress=progress, message=call.text("--message"))
     if call.json:
         output.document({"uri": target.uri, "datasets": [each.to_json() for each in stats]})
         return
@@ -79,7 +79,8 @@ def repair(call: Call) -> int:
     target = read_target(call)
     echo(call, target)
     with target.storage_writer() as graph:
-        report = graph.repair(confirm=call.given("--confirm"), force=call.given("--force"))
+        message = call.text("--message")
+        report = graph.repair(confirm=call.given("--confirm"), force=call.given("--force"), message=message)
     if call.json:
         output.document({"uri": target.uri, **_repair_json(report)})
     else:
