@@ -109,20 +109,20 @@ def test_an_empty_graph_has_nothing_to_optimize(tmp_path: Path, case: str) -> No
 def test_a_second_optimize_does_nothing(graph: og.Graph, case: str) -> None:
     add(graph, *(f"p{number}" for number in range(6)))
     assert any(each.committed for each in graph.optimize())
-    commits, version = graph.commits.list(), state_of(graph).version
+    commits, version = graph.commits.list(maintenance=True), state_of(graph).version
     assert {(e.fragments_removed, e.fragments_added, e.committed) for e in graph.optimize()} == {(0, 0, False)}
-    assert (graph.commits.list(), state_of(graph).version) == (commits, version)
+    assert (graph.commits.list(maintenance=True), state_of(graph).version) == (commits, version)
 
 
 @case("3")
 def test_optimize_is_one_commit_and_compacts_the_manifest(graph: og.Graph, case: str) -> None:
     add(graph, *(f"p{number}" for number in range(20)))
-    before = graph.commits.list()
+    before = graph.commits.list(maintenance=True)
     found = graph.optimize()
     assert found[-1].type_key == "__manifest"
     assert found[-1].committed
     assert found[-1].fragments_removed > 0
-    after = graph.commits.list()
+    after = graph.commits.list(maintenance=True)
     assert after[1:] == before
     assert after[0].actor_id is None
     assert sidecar.pending(graph._core.store.objects) == []
@@ -208,9 +208,9 @@ def test_missing_indexes_are_built_in_one_version_and_one_commit(docs: og.Graph,
         ("n", "BTREE", 1, None),
         ("embedding", "IVF_SQ", 0, UNTRAINED),
     }
-    commits = docs.commits.list()
+    commits = docs.commits.list(maintenance=True)
     assert docs.ensure_indices() == pending
-    assert docs.commits.list() == commits
+    assert docs.commits.list(maintenance=True) == commits
     assert violations(docs._core.store) == []
 
 
@@ -320,7 +320,7 @@ def test_compaction_drift_is_previewed_and_healed(graph: og.Graph, case: str) ->
     assert report.datasets[-1].action == "healed"
     assert report.graph_manifest_version == state_of(graph).version
     assert entry(graph).version == head
-    assert graph.commits.list()[0].actor_id == "omnigraph:repair"
+    assert graph.commits.list(maintenance=True)[0].actor_id == "omnigraph:repair"
     assert graph.repair().datasets[-1].classification == "no_drift"
 
 
@@ -343,8 +343,8 @@ def test_foreign_deletes_can_be_forced(graph: og.Graph, case: str) -> None:
     assert report.datasets[-1].action == "forced"
     assert entry(graph).version == newest(graph).version
     assert (entry(graph).row_count, graph.get("Person", "Diana")) == (3, None)
-    assert graph.commits.list()[0].actor_id == "omnigraph:repair:force"
-    assert graph.commits.list()[0].manifest_version == report.graph_manifest_version
+    assert graph.commits.list(maintenance=True)[0].actor_id == "omnigraph:repair:force"
+    assert graph.commits.list(maintenance=True)[0].manifest_version == report.graph_manifest_version
     add(graph, "later")
 
 
@@ -563,7 +563,7 @@ def test_a_tag_keeps_its_commit_readable(graph: og.Graph) -> None:
     before = image_of(graph.view())
     graph.tags.create("v1")
     add(graph, "p1", "p2")
-    middle = graph.commits.list()[1].graph_commit_id
+    middle = graph.commits.list(maintenance=True)[1].graph_commit_id
     graph.cleanup(keep=1, confirm=True)
     reopened = og.open(graph.uri, settings=SETTINGS)
     assert image_of(reopened.at(old).view()) == before
@@ -573,7 +573,7 @@ def test_a_tag_keeps_its_commit_readable(graph: og.Graph) -> None:
 
 def test_a_commit_whose_rows_are_gone_cannot_be_tagged(graph: og.Graph) -> None:
     add(graph, "p1")
-    gone = graph.commits.list()[0]
+    gone = graph.commits.list(maintenance=True)[0]
     add(graph, "p2")
     graph.cleanup(keep=1, confirm=True)
     with pytest.raises(HistoricalVersionReclaimed):
@@ -617,7 +617,7 @@ def test_old_manifest_versions_go_with_what_they_name(graph: og.Graph) -> None:
     report = graph.cleanup(keep=2, confirm=True)
     assert report.manifest_versions_removed > 0
     reopened = og.open(graph.uri, settings=SETTINGS)
-    commits = reopened.commits.list()
+    commits = reopened.commits.list(maintenance=True)
     assert len(commits) == 7
     readable = [commit for commit in commits[:2] if reopened.get("Person", "Alice", at=commit) is not None]
     assert readable == commits[:2]
@@ -684,7 +684,7 @@ def test_old_versions_of_a_live_fork_are_collected_too(graph: og.Graph) -> None:
     entry = graph.view("feature").snapshot.entry(PERSON)
     fork = entry.address(graph._core.store.root)
     existing = existing_versions(tables.open_table(fork))
-    old = graph.branch("feature").commits.list()[-3]
+    old = graph.branch("feature").commits.list(maintenance=True)[-3]
 
     report = {each.type_key: each for each in graph.cleanup(keep=1, confirm=True).datasets}
     assert report[PERSON].old_versions_removed > 3

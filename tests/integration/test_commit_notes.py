@@ -18,7 +18,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.storage.manifest.row_codec import parse_commit
-from tests.cli_runner import Desk, desk, template  # noqa: F401  fixtures
+from tests.cli_runner import Desk
 
 SCHEMA = "node Person { name: String @key  age: I64? @index }\nedge Knows: Person -> Person"
 INSERT = "query add($name: String, $age: I64) { insert Person { name: $name, age: $age } }"
@@ -191,7 +191,7 @@ def test_a_message_of_several_lines_is_kept(graph: og.Graph) -> None:
     assert _last(graph).message == "first\n\tsecond ünï"
 
 
-def test_text_of_others_cannot_drive_a_terminal(graph: og.Graph, desk: Desk) -> None:  # noqa: F811
+def test_text_of_others_cannot_drive_a_terminal(graph: og.Graph, desk: Desk) -> None:
     graph.with_actor("eve\x1b]0;owned\x07").load(_people("a"), message="plain")
     for command in (["log"], ["log", "--oneline"], ["commit", "list"], ["commit", "show", "HEAD"]):
         place = ["--store"] if command[0:2] == ["commit", "show"] else []
@@ -300,7 +300,7 @@ def test_the_recovery_actor_finds_what_recovery_finished_or_rolled_back(graph: o
 # --- the command line ----------------------------------------------------------------------------
 
 
-def test_the_command_line_writes_and_finds_messages(desk: Desk) -> None:  # noqa: F811
+def test_the_command_line_writes_and_finds_messages(desk: Desk) -> None:
     desk.write("s.pg", SCHEMA)
     desk.write("people.jsonl", "".join(json.dumps(each) + "\n" for each in _people("a", "b")))
 

@@ -32,7 +32,7 @@ with failpoints.armed(sys.argv[2] + "=kill"):
 
 
 def _actors(graph: og.Graph) -> list[str | None]:
-    return [commit.actor_id for commit in graph.commits.list()]
+    return [commit.actor_id for commit in graph.commits.list(maintenance=True)]
 
 
 # --- actors --------------------------------------------------------------------------------------

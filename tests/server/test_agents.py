@@ -67,17 +67,20 @@ def test_stored_queries_are_tools_with_their_parameters(guarded: ServerProcess) 
 def test_schema_and_branches_are_resources(guarded: ServerProcess) -> None:
     async def talk(client: Client) -> None:
         uris = [str(each.uri) for each in (await client.list_resources()).resources]
-        assert uris == ["omnigraph://schema", "omnigraph://branches"]
+        assert uris == ["omnigraph://schema", "omnigraph://branches", "omnigraph://commits"]
         assert "node Person" in (await client.read_resource("omnigraph://schema")).contents[0].text
         assert json.loads((await client.read_resource("omnigraph://branches")).contents[0].text) == ["main"]
+        commits = json.loads((await client.read_resource("omnigraph://commits")).contents[0].text)
+        assert commits[-1]["kind"] == "init"
 
     over_http(guarded, "ta", talk)
 
 
 def test_the_policy_of_the_server_decides_about_tools(guarded: ServerProcess) -> None:
     async def writer(client: Client) -> None:
-        done = await client.call_tool("add", {"name": "Eve", "age": 1})
+        done = await client.call_tool("add", {"name": "Eve", "age": 1, "commit-message": "eve joins"})
         assert answer(done)["affected_nodes"] == 1
+        assert answer(done)["commit"]["message"] == "eve joins"
 
     async def reader(client: Client) -> None:
         refused = await client.call_tool("add", {"name": "Fay", "age": 1})

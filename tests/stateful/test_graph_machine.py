@@ -259,7 +259,7 @@ class GraphMachine(RuleBasedStateMachine):
     def _record_upkeep(self) -> None:
         """Commits of main that nobody here asked for hold what the one before held."""
         known = set(self.model.chain("main"))
-        for commit in reversed(self.graph.commits.list("main")):
+        for commit in reversed(self.graph.commits.list("main", maintenance=True)):
             if commit.graph_commit_id not in known:
                 self.model.record("main", commit.graph_commit_id, self.model.image("main"), commit.actor_id)
 
@@ -317,7 +317,7 @@ class GraphMachine(RuleBasedStateMachine):
         if reopen:
             self._reopen()
         known, published = set(self.model.chain("main")), False
-        for commit in reversed(self.graph.commits.list("main")):
+        for commit in reversed(self.graph.commits.list("main", maintenance=True)):
             if commit.graph_commit_id in known:
                 continue
             if image is not None and commit.actor_id != RECOVERY_ACTOR:
@@ -337,7 +337,7 @@ class GraphMachine(RuleBasedStateMachine):
     @invariant()
     def the_branch_last_touched_has_the_same_rows_and_history(self) -> None:
         assert image_of(self.graph.view(self.touched)) == self.model.image(self.touched)
-        listed = self.graph.commits.list(self.touched)
+        listed = self.graph.commits.list(self.touched, maintenance=True)
         assert [commit.graph_commit_id for commit in listed] == self.model.chain(self.touched)
         parents = [commit.parent_commit_id for commit in listed]
         assert parents == [*self.model.chain(self.touched)[1:], None]

@@ -103,7 +103,7 @@ def _merge_and_die(scenario: MergeScenario, uri: str) -> None:
 
 
 def _lineage_problems(graph: Graph) -> list[str]:
-    newest = graph.commits.list(limit=1)[0]
+    newest = graph.commits.list(limit=1, maintenance=True)[0]
     expected = (graph.commits.head(SOURCE), ACTOR)
     found = (newest.merged_parent_commit_id, newest.actor_id)
     return [] if found == expected else [f"the merge commit has {found} instead of {expected}"]
