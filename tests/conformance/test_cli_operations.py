@@ -374,7 +374,8 @@ def test_diff_blame_log_and_tags(desk: Desk) -> None:
     assert desk.shell("tag", "list", "--uri", "g").stdout == f"v1 {commit}\n"
     assert desk.run("branch", "merge", "feature", "--uri", "g").code == 0
     logged = desk.shell("log", "g", "--oneline").stdout
-    assert any("tag: v1" in text and "by ann" in text for text in logged.splitlines())
+    assert any("tag: v1" in text and commit[:10] in text for text in logged.splitlines())
+    assert "by ann" in desk.shell("log", "g").stdout, "one line has no place for the actor (issue 14, 8)"
     assert desk.shell("tag", "delete", "v1", "--uri", "g").stdout == "deleted tag v1\n"
 
 

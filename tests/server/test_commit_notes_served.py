@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -18,8 +19,9 @@ ADD = "query add($name: String) { insert Person { name: $name } }"
 
 
 @pytest.fixture
-def graph(open_server: ServerProcess, api: Api) -> og.RemoteGraph:
-    return og.connect(open_server.url, graph=api.graph)
+def graph(open_server: ServerProcess, api: Api) -> Iterator[og.RemoteGraph]:
+    with og.connect(open_server.url, graph=api.graph) as found:
+        yield found
 
 
 def test_messages_travel_with_every_writing_verb(graph: og.RemoteGraph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.cli.address.target import read_target
@@ -15,6 +16,9 @@ from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
     from omnigraph.engine.changes.log import LogEntry
+
+# Characters of an id: all of them, and those that are its time.
+_WHOLE, _TIME = 26, 10
 
 
 def log(call: Call) -> None:
@@ -37,13 +41,22 @@ def log(call: Call) -> None:
             }
         )
         return
-    blocks = [[_line(entry)] if call.given("--oneline") else _block(entry) for entry in entries]
+    length = _telling_length([entry.commit.graph_commit_id for entry in entries])
+    blocks = [[_line(entry, length)] if call.given("--oneline") else _block(entry) for entry in entries]
     output.write("".join(f"{text}\n" for text in drawn(entries, blocks)))
 
 
-def _line(entry: LogEntry) -> str:
+def _telling_length(ids: Sequence[str]) -> int:
+    """How much of an id tells these commits apart: its time at least, and as much of the rest as is needed."""
+    length = _TIME
+    while length < _WHOLE and len({each[:length] for each in ids}) < len(ids):
+        length += 1
+    return length
+
+
+def _line(entry: LogEntry, length: int) -> str:
     """As short as a line of git: the commit, the names that point at it, and what it is about."""
-    return f"{entry.commit.graph_commit_id}{_names(entry)} {_subject(entry)}{_merged_and_gone(entry)}"
+    return f"{entry.commit.graph_commit_id[:length]}{_names(entry)} {_subject(entry)}{_merged_and_gone(entry)}"
 
 
 def _block(entry: LogEntry) -> list[str]:
