@@ -12,7 +12,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--no-default-groups --group dev --group testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw
 
-.PHONY: help setup demo test check format bench mutants crash soak differential client-session docs clean
+.PHONY: help setup demo test test-slow check format bench mutants crash soak differential client-session docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -30,8 +30,11 @@ setup: $(VENV)/.ready ## create .venv with everything the tests need
 demo: $(VENV)/.ready ## the main job, end to end
 	@$(BIN)/python examples/demo/run.py
 
-test: $(VENV)/.ready ## all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(VENV)/.ready ## the tests, but for the slow ones: about ten minutes on two cores
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+test-slow: $(VENV)/.ready ## the slow tests, and the random ones with all of their examples
+	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow or hypothesis"
 	@# The command line's cases once more, through the installed script in processes of their own.
 	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 --dist loadgroup tests/conformance/test_cli_cases.py \
 	  tests/conformance/test_cli_operations.py tests/conformance/test_cli_blobs.py tests/server/test_cli_served.py

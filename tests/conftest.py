@@ -13,9 +13,10 @@ from omnigraph.storage.base.store import Store
 from omnigraph.testing import huts as huts_data
 from omnigraph.testing.tiny import LONG_LEASES, create_tiny, inserting, write
 from tests.cli_runner import RECORDS, SCHEMA, Desk, build_template, lines
+from tests.thoroughness import examples
 
 # A shared machine stalls now and then; how long one example takes proves nothing.
-settings.register_profile("omnigraph", deadline=None)
+settings.register_profile("omnigraph", deadline=None, max_examples=examples(100))
 settings.load_profile("omnigraph")
 
 GOLDEN = Path(__file__).parent / "golden"

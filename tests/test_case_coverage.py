@@ -30,7 +30,17 @@ TABLES = {
 def collected() -> str:
     """The id of every test that carries case numbers, one per line."""
     folders = ["conformance", "crash", "integration", "merge", "unit/embeddings", "server", "policy", "cluster"]
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-o",
+        "addopts=--import-mode=importlib",
+        "-p",
+        "no:cacheprovider",
+    ]
     done = subprocess.run([*command, *folders], cwd=TESTS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout

@@ -26,10 +26,14 @@ from omnigraph.compiler.diagnostics import TypeCheckError
 QUERIES = int(os.environ.get("OMNIGRAPH_DIFFERENTIAL_QUERIES", "2000"))
 SEED = int(os.environ.get("OMNIGRAPH_DIFFERENTIAL_SEED") or secrets.randbelow(10**9))
 BATCHES = 8
+QUICK = 2  # batches of a quick run
 PER_GRAPH = 50
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize(
+    "batch",
+    [pytest.param(batch, marks=[pytest.mark.slow] if batch >= QUICK else []) for batch in range(BATCHES)],
+)
 def test_every_query_gives_the_rows_that_duckdb_gives(batch: int, tmp_path: Path) -> None:
     wanted = -(-QUERIES // BATCHES)
     compared = refused = nonempty = graphs = 0

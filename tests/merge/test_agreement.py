@@ -19,13 +19,14 @@ from omnigraph.storage.lance import version_tree
 from omnigraph.testing import programs
 from omnigraph.testing.naive_merge import merge_images
 from omnigraph.testing.observe import image_of
+from tests.thoroughness import examples
 
 KNOWN = programs.Known()
 WRITES = st.lists(
     st.one_of(programs.constructive(KNOWN), programs.destructive(KNOWN), programs.loads(KNOWN)), min_size=1, max_size=3
 )
 SETTINGS = settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),

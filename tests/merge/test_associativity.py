@@ -17,6 +17,7 @@ from omnigraph.testing import programs
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.naive_merge import merge_images
 from omnigraph.testing.observe import image_of
+from tests.thoroughness import examples
 
 NAMES = ("left", "middle", "right")
 # How the three meet: pairs of source and target, one after the other; everything ends on main.
@@ -55,7 +56,7 @@ def expected_of(graph: og.Graph, base: Image) -> Image | None:
 
 
 @settings(
-    max_examples=5,
+    max_examples=examples(5),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),

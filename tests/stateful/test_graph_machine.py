@@ -29,6 +29,7 @@ from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Stat
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.model import ModelCommit, ModelGraph, adopt_ids, project
 from omnigraph.testing.observe import image_of
+from tests.thoroughness import examples
 
 # A killed process is known by its pid, so nobody waits for its lease; a child that lives must not outlast its own.
 _DYING = Settings(lease_ttl_ms=600_000)
@@ -393,7 +394,7 @@ def _commit_order(pair: tuple[str, ModelCommit]) -> tuple[str, str]:
 
 TestGraphMachine = GraphMachine.TestCase
 TestGraphMachine.settings = settings(
-    max_examples=200 if _LARGE else 25,
+    max_examples=200 if _LARGE else examples(25),
     stateful_step_count=60 if _LARGE else 25,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, *([Phase.shrink] if _LARGE else [])],

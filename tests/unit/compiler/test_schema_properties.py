@@ -14,9 +14,10 @@ from omnigraph.compiler.schema.format import format_schema
 from omnigraph.compiler.schema.lint import lint_schema
 from omnigraph.compiler.schema.parse import parse_schema
 from omnigraph.testing.schemas import reorderings, schemas
+from tests.thoroughness import examples
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _PIECES = (
     *("node", "edge", "interface", "implements", "enum", "Vector", "String", "I32", "Blob", "A", "B", "x", "y", "true"),
     *("{", "}", "(", ")", "[", "]", ":", "->", "..", "?", "@", ",", "=", "-", "/", ".", "*", "#", '"', "\\", "$", "\0"),

@@ -16,6 +16,7 @@ from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics import kernels
 from omnigraph.pipeline.analytics.kernels import Pairs, Teleport
 from omnigraph.testing import naive_analytics as naive
+from tests.thoroughness import examples
 
 SCHEMA = """
 node Person { name: String @key  rank: F64?  group: I64?  hops: U32?  note: String? }
@@ -56,7 +57,7 @@ def pairs(count: int, edges: naive.Edges) -> Pairs:
 
 
 @given(networks())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_every_kernel_agrees_with_its_plain_version(network: tuple[int, naive.Edges]) -> None:
     count, edges = network
     arrays = pairs(count, edges)

@@ -26,6 +26,7 @@ from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import BASE_SCALARS, PropType
 from omnigraph.testing import queries
 from omnigraph.testing.huts import SCHEMA
+from tests.thoroughness import examples
 
 TYPE_NAMES = ["Hut", "Warden", "X"]
 
@@ -71,7 +72,7 @@ def reads_over(catalog: Catalog) -> st.SearchStrategy[ast.Query]:
     return st.builds(bound, queries.queries(), types)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_checking_any_tree_gives_a_plan_or_a_type_error(data: st.DataObject) -> None:
     catalog = data.draw(catalogs())
@@ -152,7 +153,7 @@ def clause_lists() -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(CLAUSES), min_size=2, max_size=9, unique=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(clause_lists(), st.permutations(BINDINGS), st.randoms(use_true_random=False))
 def test_clause_order_never_changes_the_meaning(clauses: list[str], bindings: list[str], random: Random) -> None:
     shuffled = list(clauses)
@@ -164,7 +165,7 @@ def test_clause_order_never_changes_the_meaning(clauses: list[str], bindings: li
     assert first.result == second.result
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(clause_lists())
 def test_an_optimised_pipeline_reads_only_what_it_bound_before(clauses: list[str]) -> None:
     plan = planned([*BINDINGS, *clauses])

@@ -23,6 +23,7 @@ from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.compiler.query.typecheck import check_query
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import union_members
+from tests.thoroughness import examples
 
 SCHEMA = """
 node Hut { alt: I32?  rank: I64? }
@@ -285,7 +286,7 @@ def catalog() -> Catalog:
     return compile_schema(SCHEMA)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(worlds(), clause_lists())
 def test_the_optimised_plan_finds_the_same_assignments(world: World, clauses: list[str]) -> None:
     source = Source(f"query q() {{ match {{ {' '.join(clauses)} }} return {{ $a.alt }} }}")

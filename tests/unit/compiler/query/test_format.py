@@ -9,9 +9,12 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.format import format_queries
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.testing.queries import query_files
+from tests.thoroughness import examples
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(query_files())
 def test_a_printed_tree_parses_back_to_itself(file: ast.QueryFile) -> None:
     text = format_queries(file)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from omnigraph.compiler.query.format import format_queries
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.testing.hostile import damaged, outcome, shapes, token_soup
+from tests.thoroughness import examples
 
 FILES = {
     path.stem: path.read_bytes().decode()
@@ -129,7 +130,7 @@ PIECES = (
         "query q() { match { $a: Hut } return { $a } }",
     ),
 )
-quick = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def check(text: str | bytes) -> None:

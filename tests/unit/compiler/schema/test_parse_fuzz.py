@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from omnigraph.compiler.schema.format import format_schema
 from omnigraph.compiler.schema.parse import parse_schema
 from omnigraph.testing.hostile import damaged, outcome, shapes, token_soup
+from tests.thoroughness import examples
 
 FILES = {
     path.stem: path.read_bytes().decode()
@@ -73,7 +74,7 @@ PIECES = (
         "\ufeff",
     ),
 )
-quick = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def check(text: str | bytes) -> None:

@@ -19,6 +19,7 @@ from omnigraph.engine.intake.ndjson_arrow import read_usual_lines
 from omnigraph.engine.intake.records import Decoded, Intake
 from omnigraph.engine.values.json_values import IMAGE, json_rows
 from omnigraph.errors import ResourceLimitExceeded
+from tests.thoroughness import examples
 
 CATALOG = compile_schema(
     """
@@ -131,7 +132,7 @@ def records(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(records(), max_size=8), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_reading_by_block_and_by_line_give_one_answer(lines: list[str], end: str, final: bool) -> None:
     data = (end.join(lines) + (end if final else "")).encode()

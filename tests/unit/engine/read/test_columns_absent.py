@@ -26,6 +26,7 @@ from omnigraph.engine.views.view import View
 from omnigraph.policy.visibility import Visibility
 from omnigraph.testing.evaluator import evaluate
 from omnigraph.testing.evaluator_values import close
+from tests.thoroughness import examples
 
 # The schema in steps: what each one declares, by type and by the identity of the property.
 STEPS = (
@@ -306,7 +307,11 @@ def test_one_name_for_two_properties_is_searched_in_the_right_texts(tmp_path: Pa
 
 # What can have happened to a table times what a query can do with a column of it.
 @pytest.mark.parametrize("small", [4_096, 0])
-@settings(max_examples=5, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(
+    max_examples=examples(5),
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 @given(st.data())
 def test_an_absent_column_is_null_to_every_operator(small: int, data: DataObject) -> None:
     with tempfile.TemporaryDirectory() as place, patch("omnigraph.engine.read.columns.entities.SMALL_TABLE", small):

@@ -22,11 +22,14 @@ from omnigraph.testing.evaluator import OutputRow, evaluate
 from omnigraph.testing.evaluator_values import Overflow, close
 from omnigraph.testing.image import Record
 from omnigraph.testing.read_programs import SCHEMA, graphs, image_of, queries
+from tests.thoroughness import examples
 
 
 # Shrinking reruns whole graphs; a smaller example is not worth minutes.
 @settings(
-    max_examples=40, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=examples(40),
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(graphs(), st.lists(queries(), min_size=4, max_size=8))
 def test_every_query_has_the_rows_that_its_definition_gives(records: list[Record], texts: list[str]) -> None:

@@ -26,6 +26,7 @@ from omnigraph.testing.evaluator import evaluate
 from omnigraph.testing.evaluator_values import close
 from omnigraph.testing.image import Record
 from omnigraph.testing.read_programs import SCHEMA, graphs, image_of, queries
+from tests.thoroughness import examples
 
 INDEXED = SCHEMA.replace("v: Vector(2)?", "v: Vector(2)? @index").replace("x: String?", "x: String? @index")
 
@@ -39,7 +40,11 @@ def covered(place: Path, records: list[Record], coverage: str) -> og.Graph:
     return graph
 
 
-@settings(max_examples=6, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(
+    max_examples=examples(6),
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 @given(graphs(), st.lists(queries(searching=True), min_size=6, max_size=8))
 def test_coverage_never_shows_in_an_answer(records: list[Record], texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, indexes_are_used():

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from omnigraph.server.http.records import record_lines
 from omnigraph.server.http.refusal import Refusal
+from tests.thoroughness import examples
 
 VALUES = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(VALUES, st.sampled_from([None, 2]), st.sampled_from(["\n", "\n\n", " ", "\r\n"]))))
 def test_every_record_keeps_its_value_and_its_first_line(
     records: list[tuple[dict[str, object], int | None, str]],
