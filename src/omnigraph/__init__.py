@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.commits import Commits
     from omnigraph.engine.api.copies import Backups, PruneReport, clone
     from omnigraph.engine.api.graph import Graph
-    from omnigraph.engine.api.graph_at import Past
+    from omnigraph.engine.api.graph_at import GraphAt
     from omnigraph.engine.api.spark import SparkView
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
@@ -72,7 +72,7 @@ __all__ = [
     "MutationResult",
     "NodeValues",
     "OmnigraphError",
-    "Past",
+    "GraphAt",
     "PruneReport",
     "RemoteGraph",
     "ReplayResult",
@@ -134,7 +134,7 @@ def __getattr__(name: str) -> Any:
             from omnigraph.engine.merge import outcome as home
         case "ReplayResult":
             from omnigraph.engine.merge import replay as home
-        case "Past":
+        case "GraphAt":
             from omnigraph.engine.api import graph_at as home
         case "Limits":
             from omnigraph.engine.read.frames import budget as home

@@ -39,7 +39,7 @@ def add(graph: og.Graph, name: str, age: int | None = None, branch: str | None =
     return done.commit_id
 
 
-def names(reader: og.Graph | og.Past) -> list[str]:
+def names(reader: og.Graph | og.GraphAt) -> list[str]:
     return sorted(image_of(reader.view())["node:Person"])
 
 

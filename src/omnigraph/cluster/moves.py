@@ -16,7 +16,7 @@ from omnigraph.cluster.state.digests import content_digest
 from omnigraph.cluster.state.sidecars import Kind, Sidecar, write_sidecar
 from omnigraph.cluster.state.stored import graph_name, now
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.lifecycle import create_graph
 from omnigraph.errors import BadRequest, Conflict, OmnigraphError, ResourceLimitExceeded, StorageError
 from omnigraph.ids import new_ulid
@@ -145,9 +145,9 @@ class Moves:
     def _delete(self, change: Change, approval: Approval) -> None:
         graph_id = addresses.name_of(change.resource)
         place, found = self.session.place, self.session.found
-        cut = cut_of(store_for(place.graph_uri(graph_id)))
+        lock = export_lock_of(store_for(place.graph_uri(graph_id)))
         try:
-            cut.take()
+            lock.take()
         except ResourceLimitExceeded:
             found.error("graph_delete_export_in_progress", change.resource, "an export is running; try again later")
             self._fail(change, "graph_delete_failed")
@@ -155,7 +155,7 @@ class Moves:
         try:
             self._delete_root(change, approval)
         finally:
-            cut.give_back()
+            lock.give_back()
 
     def _delete_root(self, change: Change, approval: Approval) -> None:
         graph_id = addresses.name_of(change.resource)

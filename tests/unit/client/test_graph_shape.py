@@ -45,7 +45,7 @@ AWAITED: dict[str, type] = {
     "schema": aio_nouns.AsyncSchema,
     "queries": aio_nouns.AsyncQueries,
 }
-OTHERS = {"": og.Transaction, "past": og.Past, "tags": og.Tags, "spark": og.SparkView, "analytics": og.Analytics}
+OTHERS = {"": og.Transaction, "past": og.GraphAt, "tags": og.Tags, "spark": og.SparkView, "analytics": og.Analytics}
 
 # What only a served graph has.
 ONLY_SERVED = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.arguments import checked, checked_methods, renamed
-from omnigraph.engine.api.graph_at import Past
+from omnigraph.engine.api.graph_at import GraphAt
 from omnigraph.engine.api.reader import Reader
 from omnigraph.engine.api.runners import Runners
 from omnigraph.engine.read.frames.budget import Limits
@@ -63,7 +63,7 @@ class BranchReader(Reader):
         *,
         version: int | None = None,
         time: str | datetime | None = None,
-    ) -> Past:
+    ) -> GraphAt:
         """The graph as it was at a commit (its id or a tag), at a manifest version of this branch, or at an instant."""
         self._core.require_open()
         if sum(given is not None for given in (commit, version, time)) != 1:
@@ -72,7 +72,7 @@ class BranchReader(Reader):
             state = state_at_version(self._core, self._branch, version)
         else:
             state = state_at_commit(self._core, self._resolve(commit, time))
-        return Past(self._core, self._runners, state)
+        return GraphAt(self._core, self._runners, state)
 
     def _resolve(self, commit: str | GraphCommit | None, time: str | datetime | None) -> GraphCommit:
         if time is not None:
@@ -158,8 +158,8 @@ class BranchReader(Reader):
 
     def diff(
         self,
-        before: Target | Past,
-        after: Target | Past | None = None,
+        before: Target | GraphAt,
+        after: Target | GraphAt | None = None,
         *,
         kinds: Names = None,
         types: Names = None,
@@ -176,8 +176,8 @@ class BranchReader(Reader):
         new = self._core.state(self._branch) if after is None else self._state_of(after)
         return difference(self._core, old, new, change_scope(kinds, types, ops))
 
-    def _state_of(self, target: Target | Past) -> ManifestState:
-        return state_of(self._core, target.view() if isinstance(target, Past) else target, self._branch)
+    def _state_of(self, target: Target | GraphAt) -> ManifestState:
+        return state_of(self._core, target.view() if isinstance(target, GraphAt) else target, self._branch)
 
     def _named(self, branch: str | None) -> str | None:
         return branch_named(branch, self._branch)

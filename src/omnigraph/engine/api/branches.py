@@ -10,7 +10,7 @@ from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merg
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.targets import branch_named, require_branch
 from omnigraph.policy.actions import Action
 from omnigraph.storage.branches import branches
@@ -33,7 +33,7 @@ class Branches:
         self._core.require_writable()
         origin = None if from_ is None else self._branch(from_) or "main"
         self._core.require_allowed(self._actor, Action.BRANCH_CREATE, origin, new_name(name, "branch"))
-        cut_of(self._core.store).require_free()
+        export_lock_of(self._core.store).require_free()
         branches.create_branch(self._core.store, name, source=origin if origin is not None else self._bound())
         self._core.tables.clear()
 
@@ -46,7 +46,7 @@ class Branches:
         """Delete a branch that nothing depends on; its commits become unreachable."""
         self._core.require_writable()
         self._core.require_allowed(self._actor, Action.BRANCH_DELETE, target=branch_name(name) or "main")
-        cut_of(self._core.store).require_free()
+        export_lock_of(self._core.store).require_free()
         branches.delete_branch(self._core.store, name, bound=self._bound())
         self._core.tables.clear()
 

@@ -13,7 +13,7 @@ from omnigraph.engine.changes.output_file import StrPath
 from omnigraph.engine.changes.poll import DEFAULT_COMMITS, Cursor, FeedPage, FeedPosition, PageToken, Start, poll_feed
 from omnigraph.engine.changes.scope import ChangeScope, change_scope
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.targets import Names, branch_named
 from omnigraph.errors import BadRequest
 
@@ -96,7 +96,7 @@ class Changes:
     ) -> Baseline:
         """Write everything the branch holds as JSON lines, ended by the cursor from which `poll` continues."""
         scope = change_scope(kinds, types, ops)
-        with cut_of(self._core.store).held():
+        with export_lock_of(self._core.store).held():
             return capture_baseline(self._core, self._named(branch), scope, target)
 
     def _named(self, branch: str | None) -> str | None:

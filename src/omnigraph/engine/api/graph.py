@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.arguments import checked_methods
-from omnigraph.engine.api.maintenance import Upkeep
+from omnigraph.engine.api.maintenance import GraphMaintenance
 from omnigraph.engine.api.runners import LoadRequest, Runners
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.values.message import commit_message
@@ -61,7 +61,7 @@ def open_handle(
 
 
 @checked_methods
-class Graph(Upkeep):
+class Graph(GraphMaintenance):
     """An opened graph, bound to one branch; safe to share between threads, and a context manager."""
 
     # --- what it is ------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Past(Reader):
+class GraphAt(Reader):
     """One moment of a graph, read with the schema of that moment; it never changes, whatever is committed later."""
 
     def __init__(self, core: Core, runners: Runners, state: ManifestState) -> None:
@@ -54,4 +54,4 @@ class Past(Reader):
         return self._view.branch or "main"
 
     def __repr__(self) -> str:
-        return f"<Past of '{self._core.store.root.uri}' at {self.commit_id}>"
+        return f"<GraphAt of '{self._core.store.root.uri}' at {self.commit_id}>"

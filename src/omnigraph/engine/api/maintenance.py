@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Upkeep(BranchReader):
+class GraphMaintenance(BranchReader):
     """What an operator does to a graph; it changes how rows are stored, never which rows there are."""
 
     def indexes(self, *, branch: str | None = None) -> list[IndexReport]:

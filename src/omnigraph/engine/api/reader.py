@@ -16,7 +16,7 @@ from omnigraph.engine.read.query import ReadCall, explain_query
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.entity import entity_at
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.lifecycle import StrPath, Text, read_source
 from omnigraph.engine.views.table_tasks import Runner
 from omnigraph.engine.views.view import View
@@ -109,9 +109,9 @@ class Reader(ABC):
         if format == "jsonl":
             from omnigraph.engine.changes.export_file import write_export
 
-            with cut_of(self._core.store).held():
+            with export_lock_of(self._core.store).held():
                 return write_export(view, target, types)
         self._core.require_everything_visible("an export with its schema")
         schema = self._core.schemas.of(state).source
-        with cut_of(self._core.store).held():
+        with export_lock_of(self._core.store).held():
             return self._runners.export(view, schema, target, types, format)

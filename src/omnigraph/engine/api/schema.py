@@ -10,7 +10,7 @@ from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.schema.apply import SchemaApplied, apply_schema, plan_schema
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.lifecycle import Text, read_source
 from omnigraph.engine.views.targets import commit_named
 from omnigraph.engine.views.time_travel import state_at_commit
@@ -73,7 +73,7 @@ class Schema(SchemaAt):
         """
         self._core.require_writable()
         self._core.require_allowed(self._actor, Action.SCHEMA_APPLY, target="main")
-        cut_of(self._core.store).require_free()
+        export_lock_of(self._core.store).require_free()
         return apply_schema(
             self._core,
             read_source(desired),

@@ -15,7 +15,7 @@ from typing import Any
 from omnigraph.engine.maintenance.optimize import in_parallel
 from omnigraph.engine.merge.base import CommitGraph, merge_base
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 from omnigraph.storage.intent.control import Control, hold_control
@@ -101,7 +101,7 @@ def _cleanup(
     core: Core, policy: Policy, *, confirm: bool, progress: Callable[[int, int], None] | None
 ) -> CleanupReport:
     store = core.store
-    cut_of(store).require_free()
+    export_lock_of(store).require_free()
     require_clean(store, "cleanup")
     with hold_control(store, "cleanup") as control:
         orphans = [*reclaim_orphans(store, control), *discard_abandoned(store)] if confirm else []

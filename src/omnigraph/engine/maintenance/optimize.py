@@ -17,7 +17,7 @@ from omnigraph.engine.maintenance.indexes import PendingIndex, keep_corpora, mis
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.table_tasks import IndexBuilder
 from omnigraph.errors import BadRequest, OmnigraphError, RecoveryRequired, Retry, StorageError
 from omnigraph.ids import new_ulid
@@ -80,7 +80,7 @@ def optimize(
 
     `finished` is told after every table how many are done, and of how many.
     """
-    cut_of(core.store).require_free()
+    export_lock_of(core.store).require_free()
     require_clean(core.store, "optimize")
     view = core.view(None)
     entries = [(info, view.entry(info)) for info in table_types(view.catalog).values()]

@@ -12,7 +12,7 @@ from omnigraph.engine.merge.outcome import MergeOptions, MergeOutcome, MergeResu
 from omnigraph.engine.values.arrow import TableType, table_types, to_stored
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.delta import row_delta
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.engine.views.view import View
 from omnigraph.engine.write.committed import PinnedRows
@@ -82,7 +82,7 @@ def _with_source_deleted(core: Core, call: MergeCall, result: MergeResult) -> Me
         return result
     try:
         core.require_allowed(call.actor, Action.BRANCH_DELETE, target=call.source or "main")
-        cut_of(core.store).require_free()
+        export_lock_of(core.store).require_free()
         delete_branch(core.store, call.source or "main", bound=call.target)
     except OmnigraphError as error:
         return replace(result, branch_deleted=False, branch_delete_error=str(error))

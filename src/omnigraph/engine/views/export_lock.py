@@ -1,4 +1,4 @@
-"""The one cut that a process gives out of a graph at a time: an export or a baseline that is being written.
+"""The lock that lets a process write one export or baseline of a graph at a time.
 
 While it is held, nothing in this process may take away what it reads, or change which branches and types there are.
 """
@@ -24,7 +24,7 @@ class ExportLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the cut for the length of a block."""
+        """Hold the lock for the length of a block."""
         self.take()
         try:
             yield
@@ -32,7 +32,7 @@ class ExportLock:
             self.give_back()
 
     def take(self) -> None:
-        """Hold the cut, or raise ResourceLimitExceeded."""
+        """Hold the lock, or raise ResourceLimitExceeded."""
         if not self._lock.acquire(blocking=False):
             raise _taken()
 
@@ -46,14 +46,14 @@ class ExportLock:
             raise _taken()
 
 
-_cuts: WeakValueDictionary[str, ExportLock] = WeakValueDictionary()
-_cuts_lock = threading.Lock()
+_locks: WeakValueDictionary[str, ExportLock] = WeakValueDictionary()
+_registry_lock = threading.Lock()
 
 
-def cut_of(store: Store) -> ExportLock:
-    """The cut of a graph, the same for every handle on it in this process."""
-    with _cuts_lock:
-        return _cuts.setdefault(store.root.uri, ExportLock())
+def export_lock_of(store: Store) -> ExportLock:
+    """The lock of a graph, the same for every handle on it in this process."""
+    with _registry_lock:
+        return _locks.setdefault(store.root.uri, ExportLock())
 
 
 def _taken() -> ResourceLimitExceeded:

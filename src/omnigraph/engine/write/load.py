@@ -12,7 +12,7 @@ from omnigraph.engine.intake.records import Decoded, Intake
 from omnigraph.engine.intake.sources import Decode
 from omnigraph.engine.values.result import EmbedCounts, LoadMode, LoadResult
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.export_lock import cut_of
+from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.load_rows import LoadCounts, prepare_load
 from omnigraph.engine.write.reads import Reads
@@ -71,7 +71,7 @@ def create_missing(core: Core, branch: str | None, base: str) -> bool:
     """Create the branch of a load unless it exists; whether it had to be."""
     if branch is None or branch in list_branches(core.store):
         return False
-    cut_of(core.store).require_free()
+    export_lock_of(core.store).require_free()
     try:
         create_branch(core.store, branch, source=base)
     except Conflict:

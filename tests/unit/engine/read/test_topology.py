@@ -17,7 +17,7 @@ from omnigraph.engine.read.topology import files as files_module
 from omnigraph.engine.read.topology import store as topologies_module
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.advance import Origin, advance
-from omnigraph.engine.read.topology.store import topology, topology_at_hand
+from omnigraph.engine.read.topology.store import cached_topology, topology
 from omnigraph.engine.read.topology.topology import DIRECTIONS, Ends, build_topology
 from omnigraph.engine.values.predicate import Bindings
 
@@ -140,7 +140,7 @@ def test_a_fresh_process_maps_what_was_kept(graph: og.Graph) -> None:
     built = topology(ends)
     expected = {direction: content(built.lists(direction)) for direction in DIRECTIONS}
     graph._core.store.memory.clear()
-    mapped = topology_at_hand(ends_of(graph))
+    mapped = cached_topology(ends_of(graph))
     assert mapped is not None
     assert isinstance(mapped.out.neighbours.base, np.memmap)
     assert {direction: content(lists) for direction, lists in mapped.known().items()} == expected
@@ -168,7 +168,7 @@ def test_damaged_files_are_built_anew_and_change_no_answer(graph: og.Graph, dama
         victim.write_bytes(victim.read_bytes()[:-4])
     else:
         victim.write_bytes(b"noise")
-    assert topology_at_hand(ends_of(graph)) is None
+    assert cached_topology(ends_of(graph)) is None
     assert content(topology(ends_of(graph)).out) == expected
 
 
@@ -213,6 +213,6 @@ def test_repeated_look_ups_end_in_a_topology(graph: og.Graph, monkeypatch: pytes
     run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
     steps = Steps(run, Link("E", "x", "y", "A", "A"), "out")
     assert len(steps.around(np.array([1]))) == 2
-    assert topology_at_hand(steps._ends) is None
+    assert cached_topology(steps._ends) is None
     assert len(steps.around(np.array([1]))) == 7
-    assert topology_at_hand(steps._ends) is not None
+    assert cached_topology(steps._ends) is not None

@@ -1,4 +1,4 @@
-"""`optimize`, `check`, `repair`, `cleanup` and `indexes`: upkeep of the storage below a graph."""
+"""`optimize`, `check`, `repair`, `cleanup` and `indexes`: maintenance of the storage below a graph."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class TextColumn:
         return self.table.as_named and self.table.row_count >= least_rows(self.table.root, WORTH_KEEPING)
 
 
-def corpus_at_hand(column: TextColumn) -> Corpus | None:
+def cached_corpus(column: TextColumn) -> Corpus | None:
     """The corpus of these exact texts if this process has it, or can have it without reading the whole column."""
     artifact = column.artifact
     held = artifact.cache.get(artifact.key)
@@ -80,7 +80,7 @@ def is_kept(column: TextColumn) -> bool:
 def corpus_of(column: TextColumn) -> Corpus:
     """The corpus of these exact texts, made if need be."""
     artifact = column.artifact
-    return corpus_at_hand(column) or artifact.cache.get_or_build(artifact.key, lambda: _built(column))
+    return cached_corpus(column) or artifact.cache.get_or_build(artifact.key, lambda: _built(column))
 
 
 def kept_corpus(column: TextColumn) -> Corpus | None:

@@ -63,7 +63,7 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
     calls = [call for condition in conditions if (call := searched(condition)) is not None]
     if not calls or is_union(table_key) or run.entities(table_key).is_small:
         return None
-    from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_at_hand, corpus_of
+    from omnigraph.engine.read.search.corpus_store import TextColumn, cached_corpus, corpus_of
 
     entities = run.entities(table_key)
     found: Rows | None = None
@@ -71,7 +71,7 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
         assert isinstance(call.field, ir.Property)
         assert isinstance(call.query, ir.Const | ir.Param)
         column = TextColumn(entities, call.field.name, run.keep_derived, run.budget.check)
-        corpus = corpus_at_hand(column) if narrowed else corpus_of(column)
+        corpus = cached_corpus(column) if narrowed else corpus_of(column)
         if corpus is None:
             return None
         query = run.constant(call.query)
@@ -94,11 +94,11 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable
     if table_key.startswith(OPTIONAL) or is_union(table_key):
         few = _matching_rows(_corpus(run.columns(table_key).values(name, wanted), wanted, run.budget.memory), wanted)
         return lambda query, distance: few(query, distance)[place]
-    from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_at_hand, corpus_of
+    from omnigraph.engine.read.search.corpus_store import TextColumn, cached_corpus, corpus_of
 
     entities = run.entities(table_key)
     column = TextColumn(entities, name, run.keep_derived, run.budget.check)
-    whole = corpus_at_hand(column)
+    whole = cached_corpus(column)
     if whole is None and len(wanted) * _WHOLE_COLUMN_SHARE >= entities.row_count:
         whole = corpus_of(column)
     if whole is None:

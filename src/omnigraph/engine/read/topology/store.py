@@ -10,7 +10,7 @@ from omnigraph.engine.read.topology.files import WORTH_KEEPING, decoded_lists, l
 from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends, Topology, build_topology
 
 
-def topology_at_hand(ends: Ends) -> Topology | None:
+def cached_topology(ends: Ends) -> Topology | None:
     """The topology of these exact versions if this process has it or can map it from disk."""
     held = ends.edges.memory.cache(TOPOLOGIES).get(ends.key)
     if held is not None or ends.edges.row_count < least_rows(ends.edges.root, WORTH_KEEPING):
@@ -24,7 +24,7 @@ def topology_at_hand(ends: Ends) -> Topology | None:
 
 def topology(ends: Ends, build: Callable[[Ends], Topology] | None = None) -> Topology:
     """The topology of these exact versions, made if need be; `build` makes and keeps one that has no predecessor."""
-    held = topology_at_hand(ends)
+    held = cached_topology(ends)
     return held or ends.artifact.cache.get_or_build(ends.key, lambda: _make(ends, build))
 
 
