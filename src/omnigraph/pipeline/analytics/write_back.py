@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.engine.api.access import Access
 from omnigraph.engine.intake.frames import decode_frame
-from omnigraph.engine.read.columns.entities import one_chunk
+from omnigraph.engine.read.columns.held import one_chunk
 from omnigraph.engine.values.arrow import row_schema, to_stored
 from omnigraph.engine.views.entity import all_rows
 from omnigraph.engine.write.change_set import TableChange

@@ -1,4 +1,4 @@
-"""GraphMaintenance of one table: fewer fragments and complete indexes, rows unchanged.
+"""Maintenance of one table: fewer fragments and complete indexes, rows unchanged.
 
 Everything here preserves content, so it needs no sidecar: a version that is never published does no harm, and the next
 writer builds on it. Each run ends with a version that carries a mark, because lance compacts without leaving one.

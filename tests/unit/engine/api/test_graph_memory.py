@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read.columns.entities import COLUMNS
+from omnigraph.engine.read.columns.held import COLUMNS
 from omnigraph.errors import BadRequest
 from omnigraph.memory.budget import PROCESS, MemoryBudget, worker_budget
 from omnigraph.storage.base.layout import normalize_root

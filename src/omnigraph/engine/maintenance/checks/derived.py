@@ -11,7 +11,8 @@ from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.engine.maintenance.checks.report import Checking
 from omnigraph.engine.maintenance.indexes import declared_indexes
 from omnigraph.engine.read.columns.artifacts import Place
-from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index_store import kept_keys, key_artifact
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.search.corpus_store import TextColumn, fresh_corpus, kept_corpus

@@ -3,131 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
+from omnigraph.engine.read.columns.held import COLUMNS, ROW_ID, Held, ascending, one_chunk
 from omnigraph.engine.read.columns.pages import PagedTable
-from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct_rows, row_ids
-from omnigraph.engine.values.arrow import TableType, row_schema
+from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct_rows
+from omnigraph.engine.read.columns.table_facts import Layout, TableFacts, VersionKey
+from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.views.view import View
 from omnigraph.memory.budget import MemoryBudget
-from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance.tables import NearestRows, TableHandle
-from omnigraph.storage.manifest.snapshot import TableEntry
 
-ROW_ID = "_rowid"
 # From the take and scan times in lance-facts: fetching a row costs about as much as scanning two hundred.
 _SCAN_RATIO = 200
 _WIDE_SCAN_RATIO = 20
 SMALL_TABLE = 4_096
 _LARGEST_IN_MEMORY = 1 << 20
-_NARROW_TEXT = 1 << 31
 SCAN_SECONDS_PER_ROW = 4e-8
 _SCAN_SECONDS_PER_BYTE = 2e-9
 _ASKED_AGAIN = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The values of one column for an ascending set of rows."""
-
-    index: RowIndex
-    values: pa.Array
-
-    def take(self, rows: Rows) -> pa.Array:
-        """The value of each row; every one must be present."""
-        if len(rows) == 1:
-            return self.values.slice(int(self.index.positions(rows)[0]), 1)
-        if self.index.equals(rows):
-            return self.values
-        return self.values.take(pa.array(self.index.positions(rows)))
-
-
-def _held_bytes(held: Held) -> int:
-    return int(held.values.nbytes + held.index.rows.nbytes)
-
-
-COLUMNS: CacheKind[Held] = CacheKind("columns", _held_bytes, share=1 / 4)
 _FETCHES = cost_kind("fetched rows")
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The columns of a type as the catalog has them, and the names they are stored under at one version."""
-
-    types: Mapping[str, pa.DataType]
-    stored: Mapping[str, str | None]
-    as_named: bool
-
-    @classmethod
-    def of(cls, view: View, info: TableType) -> Layout:
-        """Compare the catalog with what is stored."""
-        schema, found, stored = row_schema(info), view.table(info).schema, view.columns(info)
-        plain = (field for field in schema if field.name not in info.blobs)
-        same = all(stored[field.name] == field.name and found.field(field.name).type == field.type for field in plain)
-        types = {field.name: field.type for field in schema}
-        return cls(types, stored, same and not view.masks(info))
-
-
-class VersionKey:
-    """Names the exact content of a table among all graphs of the process; its hash is worked out once."""
-
-    __slots__ = ("_hash", "parts")
-
-    def __init__(self, *parts: Hashable) -> None:
-        self.parts = parts
-        self._hash = hash(parts)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, VersionKey) and self.parts == other.parts)
-
-
-@dataclass(slots=True)
-class _Facts:
-    """What is known about one entry read as one type; the same for every query that meets the same two objects."""
-
-    entry: TableEntry
-    info: TableType
-    masks: frozenset[str]
-    content_key: Hashable = None
-    version_key: VersionKey | None = None
-    layout: Layout | None = None
-    fetches: int = 0
-    pages: PagedTable | None = None
-
-    @classmethod
-    def of(cls, view: View, entry: TableEntry, info: TableType) -> _Facts:
-        """The known ones, or new ones."""
-        known, place, masks = view.tables.memory.cache(_FACTS), (id(entry), id(info)), view.masks(info)
-        found = known.get(place)
-        # Holding both objects keeps their ids theirs.
-        if found is None or found.entry is not entry or found.info is not info or found.masks != masks:
-            found = cls(entry, info, masks)
-            known.put(place, found)
-        return found
-
-    def keep_pages(self, view: View, pages: PagedTable | None) -> None:
-        """From now on rows are looked for in pages, if there are any."""
-        self.pages = pages
-        view.tables.memory.cache(_FACTS).put((id(self.entry), id(self.info)), self)  # it has grown
-
-
-def _facts_bytes(facts: _Facts) -> int:
-    return _FACTS_BYTES if facts.pages is None else _FACTS_BYTES + facts.pages.nbytes
-
-
-_FACTS_BYTES = 4 << 10
-_FACTS: CacheKind[_Facts] = CacheKind("facts about tables", _facts_bytes, share=1 / 16, entries=1_024, by_name=True)
 
 
 class Entities:
@@ -138,7 +41,7 @@ class Entities:
         self.row_count = self.entry.row_count
         self._view = view
         self._info = info
-        self._facts = _Facts.of(view, self.entry, info)
+        self._facts = TableFacts.of(view, self.entry, info)
         self._columns = view.tables.memory.cache(COLUMNS)
         self._held: dict[str, list[Held]] = {}
         self.rows_read = 0
@@ -292,7 +195,7 @@ class Entities:
 
     def _hold(self, names: list[str], table: pa.Table) -> Rows:
         self.count_read(table)
-        rows, table = _ascending(table)
+        rows, table = ascending(table)
         index = RowIndex(rows)
         for name in names:
             self._held.setdefault(name, []).append(Held(index, self._column(name, table, len(rows))))
@@ -382,22 +285,3 @@ class Entities:
         for name in names if self.as_named else ():
             self._columns.put((self.version_key, name), self._held[name][-1])
             self.memory.cache(_FETCHES).forget((self.version_key, name))  # the column is held now
-
-
-def _ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
-    """The row ids of a scanned table and its other columns, if any; both in ascending order of row id."""
-    rows = row_ids(table[ROW_ID])
-    table = table.drop_columns([ROW_ID])
-    if len(rows) > 1 and bool((rows[1:] < rows[:-1]).any()):
-        order = np.argsort(rows, kind="stable")
-        return rows[order], table.take(pa.array(order))
-    return rows, table
-
-
-def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one contiguous array; text beyond 2 GiB gets wider offsets."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    if pa.types.is_string(column.type) and column.nbytes >= _NARROW_TEXT:
-        column = column.cast(pa.large_utf8())
-    return column.combine_chunks()

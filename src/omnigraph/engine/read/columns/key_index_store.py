@@ -11,7 +11,8 @@ import pyarrow as pa
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept, Place, least_rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of, due, search_kind
-from omnigraph.engine.read.columns.entities import ROW_ID, SMALL_TABLE, Entities, one_chunk
+from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
+from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED

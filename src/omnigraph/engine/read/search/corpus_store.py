@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept, least_rows
-from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed

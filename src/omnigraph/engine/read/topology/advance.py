@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows
-from omnigraph.engine.read.columns.entities import ROW_ID, Entities
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.held import ROW_ID
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
 from omnigraph.engine.read.topology.adjacency import Adjacency, build

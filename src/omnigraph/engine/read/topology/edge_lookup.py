@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
 from omnigraph.engine.read.topology.topology import Ends

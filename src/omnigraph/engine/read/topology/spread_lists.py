@@ -19,7 +19,8 @@ import pyarrow as pa
 from omnigraph.engine.intake.files import open_input, open_output
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.artifacts import Place
-from omnigraph.engine.read.columns.entities import ROW_ID, Entities, one_chunk
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyPart
 from omnigraph.engine.read.columns.key_index_store import kept_keys, key_artifact
 from omnigraph.engine.read.columns.rowindex import row_ids

@@ -1,0 +1,57 @@
+"""Values of one column in memory, with the rows they belong to, and the cache of whole columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
+from omnigraph.memory.cache import CacheKind
+
+ROW_ID = "_rowid"
+_NARROW_TEXT = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The values of one column for an ascending set of rows."""
+
+    index: RowIndex
+    values: pa.Array
+
+    def take(self, rows: Rows) -> pa.Array:
+        """The value of each row; every one must be present."""
+        if len(rows) == 1:
+            return self.values.slice(int(self.index.positions(rows)[0]), 1)
+        if self.index.equals(rows):
+            return self.values
+        return self.values.take(pa.array(self.index.positions(rows)))
+
+
+def _held_bytes(held: Held) -> int:
+    return int(held.values.nbytes + held.index.rows.nbytes)
+
+
+COLUMNS: CacheKind[Held] = CacheKind("columns", _held_bytes, share=1 / 4)
+
+
+def ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
+    """The row ids of a scanned table and its other columns, if any; both in ascending order of row id."""
+    rows = row_ids(table[ROW_ID])
+    table = table.drop_columns([ROW_ID])
+    if len(rows) > 1 and bool((rows[1:] < rows[:-1]).any()):
+        order = np.argsort(rows, kind="stable")
+        return rows[order], table.take(pa.array(order))
+    return rows, table
+
+
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one contiguous array; text beyond 2 GiB gets wider offsets."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_string(column.type) and column.nbytes >= _NARROW_TEXT:
+        column = column.cast(pa.large_utf8())
+    return column.combine_chunks()
