@@ -11,15 +11,17 @@ import pytest
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged, StorageError
 from omnigraph.storage.base import failpoints
-from omnigraph.storage.base.layout import MANIFEST
+from omnigraph.storage.base.layout import MANIFEST, ref_file
+from omnigraph.storage.base.ref_names import branch_of
 from omnigraph.storage.base.store import Store, store_for
 from omnigraph.storage.branches import branches
 from omnigraph.storage.branches.branches import branch_name, create_branch, delete_branch, list_branches
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.refs import read_ref
+from omnigraph.storage.lance.refs import read_ref, ref_names
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import require_ref
 from omnigraph.storage.manifest.rows import ControlRow
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import recovery
@@ -51,6 +53,10 @@ def entry(store: Store, key: str, branch: str | None) -> TableEntry:
 
 def trees(store: Store) -> list[str]:
     return sorted(name for name in store.objects.list_tree(f"{MANIFEST}/tree") if name)
+
+
+def owners(refs: set[str]) -> list[str]:
+    return sorted(branch_of(ref) for ref in refs)
 
 
 def table_refs(store: Store, key: str) -> set[str]:
@@ -132,7 +138,7 @@ def test_of_six_processes_that_create_one_branch_one_succeeds(store: Store, case
 @case("V8")
 def test_a_tree_left_without_a_ref_does_not_block_the_next_create(store: Store, case: str) -> None:
     create_branch(store, "feature")
-    store.objects.delete(f"{MANIFEST}/_refs/branches/feature.json")
+    store.objects.delete(f"{MANIFEST}/{ref_file(require_ref(store.root, 'feature').name)}")
     assert list_branches(store) == ["main"]
     create_branch(store, "feature")
     write(store, inserting(["x"], A), "feature")
@@ -172,7 +178,7 @@ def test_a_branch_others_depend_on_cannot_be_deleted(store: Store, case: str) ->
 def test_a_deleted_branch_is_gone_and_main_is_intact(store: Store, case: str) -> None:
     create_branch(store, "feature")
     write(store, inserting(["f"], A, B), "feature")
-    assert table_refs(store, A) == {"feature"} == table_refs(store, B)
+    assert owners(table_refs(store, A)) == ["feature"] == owners(table_refs(store, B))
     delete_branch(store, "feature")
     with pytest.raises(BranchNotFound):
         contents(store, A, "feature")
@@ -185,14 +191,12 @@ def test_a_deleted_branch_is_gone_and_main_is_intact(store: Store, case: str) ->
 
 
 @case("V13")
-def test_a_deleted_name_is_retired_until_the_grace_is_over(store: Store, case: str) -> None:
+def test_a_deleted_name_can_be_used_again_at_once(store: Store, case: str) -> None:
+    """Decision 0031: an incarnation has a ref of its own, so the name need not rest."""
     create_branch(store, "feature")
     write(store, inserting(["old"], A), "feature")
     delete_branch(store, "feature")
-    with pytest.raises(Conflict, match="retired"):
-        create_branch(store, "feature")
-    patient = replace(store, settings=replace(LONG_LEASES, retire_grace_ms=0))
-    create_branch(patient, "feature")
+    create_branch(store, "feature")
     write(store, inserting(["new"], A), "feature")
     assert set(contents(store, A, "feature")) == {"seed", "new"}
     assert violations(store) == []
@@ -212,7 +216,10 @@ def test_a_single_process_may_reuse_a_deleted_name_at_once(store: Store, case: s
 
 @case("V14")
 @pytest.mark.parametrize("point", ["table_commit.pre@1", "publish.pre_commit@1"])
-def test_a_writer_suspended_across_the_delete_cannot_publish(store: Store, case: str, point: str) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "deleted-and-created"])
+def test_a_writer_suspended_across_the_delete_cannot_publish(
+    store: Store, case: str, point: str, *, again: bool
+) -> None:
     hook, _, count = point.partition("@")
     create_branch(store, "feature")
     write(store, inserting(["f"], A, B), "feature")
@@ -221,12 +228,13 @@ def test_a_writer_suspended_across_the_delete_cannot_publish(store: Store, case:
     )
     parked.wait_stopped()
     delete_branch(store, "feature")
-    patient = replace(store, settings=replace(LONG_LEASES, retire_grace_ms=0))
-    with pytest.raises(Conflict, match="retired"):
+    if again:
         create_branch(store, "feature")
-    assert parked.resume().error == "BranchNotFound"
-    create_branch(patient, "feature")
-    write(store, inserting(["new"], A, B), "feature")
+        write(store, inserting(["new"], A, B), "feature")  # waits for nobody: the sleeper's claim is on another branch
+    assert parked.resume().error == ("ReadSetChanged" if again else "BranchNotFound")
+    if not again:
+        create_branch(store, "feature")
+        write(store, inserting(["new"], A, B), "feature")
     assert set(contents(store, A, "feature")) == {"seed", "new"} == set(contents(store, B, "feature"))
     recovery.sweep(store)
     assert violations(store) == []
@@ -239,9 +247,10 @@ def test_the_first_writer_of_a_branch_suspended_across_the_delete_cannot_publish
         Path(store.root.uri), LONG_LEASES, "publish.pre_commit=stop@1", ("late",), (A,), branch="feature"
     )
     parked.wait_stopped()
+    ref = require_ref(store.root, "feature").name
     delete_branch(store, "feature")
     assert parked.resume().error == "BranchNotFound"
-    sealed = manifest.peek(store.root, "feature")
+    sealed = manifest.peek(store.root, ref)
     assert sealed is not None
     assert sealed.state.graph_head is None
 
@@ -253,7 +262,7 @@ def test_an_intent_for_a_deleted_branch_does_not_concern_its_namesake(store: Sto
     dead = WritingChild(Path(store.root.uri), LONG_LEASES, spec, ("late",), (A, B), branch="feature").finish()
     assert dead.exit_code == -signal.SIGKILL
     delete_branch(store, "feature")
-    create_branch(replace(store, settings=replace(LONG_LEASES, retire_grace_ms=0)), "feature")
+    create_branch(store, "feature")
     (recovered,) = recovery.sweep(store)
     assert recovered.kind == "OrphanedBranchDiscarded"
     write(store, inserting(["new"], A, B), "feature")
@@ -267,7 +276,7 @@ def test_the_first_write_forks_only_the_table_it_touches(store: Store, case: str
     before = entry(store, A, None)
     write(store, inserting(["f"], A), "feature")
     forked = entry(store, A, "feature")
-    assert (forked.ref, forked.version) == ("feature", before.version + 1)
+    assert (forked.ref, forked.version) == (require_ref(store.root, "feature").name, before.version + 1)
     assert entry(store, K, "feature").ref is None
     assert entry(store, A, None) == before
     write(store, inserting(["g"], A), "feature")
@@ -281,7 +290,8 @@ def test_a_delete_forks_only_tables_with_matching_rows(store: Store, case: str) 
     write(store, deleting(["gone"], B))
     create_branch(store, "feature")
     write(store, deleting(["gone"], A, B, K), "feature")
-    assert [entry(store, key, "feature").ref for key in (A, B, K)] == ["feature", None, None]
+    ref = require_ref(store.root, "feature").name
+    assert [entry(store, key, "feature").ref for key in (A, B, K)] == [ref, None, None]
     assert (table_refs(store, B), table_refs(store, K)) == (set(), set())
     assert ("gone" in contents(store, A), "gone" in contents(store, A, "feature")) == (True, False)
 
@@ -296,7 +306,7 @@ def test_two_first_writers_of_a_branch_table_share_one_fork(store: Store, case: 
     end_lease(store)
     write(store, inserting(["mine"], A), "feature")  # reuses the other's ref
     assert parked.resume().commit is not None
-    assert table_refs(store, A) == {"feature"}
+    assert owners(table_refs(store, A)) == ["feature"]
     assert set(contents(store, A, "feature")) == {"seed", "mine", "late"}
     assert violations(store) == []
 
@@ -304,13 +314,14 @@ def test_two_first_writers_of_a_branch_table_share_one_fork(store: Store, case: 
 @case("V18")
 def test_a_stale_ref_with_another_parent_is_left_alone(store: Store, case: str) -> None:
     trunk = tables.open_table(store.root.table(entry(store, A, None).location))
-    tables.create_ref(trunk, "feature", source=None, version=1)
     create_branch(store, "feature")
+    ref = require_ref(store.root, "feature").name
+    tables.create_ref(trunk, ref, source=None, version=1)
     write(store, inserting(["f"], A), "feature")
-    assert entry(store, A, "feature").ref == "feature--2"
+    assert entry(store, A, "feature").ref == f"{ref}--2"
     assert set(contents(store, A, "feature")) == {"seed", "f"}
     write(store, updating(["f"], A, value=7), "feature")
-    assert entry(store, A, "feature").ref == "feature--2"
+    assert entry(store, A, "feature").ref == f"{ref}--2"
     assert contents(store, A, "feature")["f"] == ("", 7)
 
 
@@ -321,7 +332,7 @@ def test_an_untouched_fork_of_a_dead_writer_is_reused(store: Store) -> None:
     )
     dead.finish()
     write(store, inserting(["mine"], A, B), "feature")
-    assert [entry(store, key, "feature").ref for key in (A, B)] == ["feature", "feature"]
+    assert [entry(store, key, "feature").ref for key in (A, B)] == [require_ref(store.root, "feature").name] * 2
     assert set(contents(store, A, "feature")) == {"seed", "mine"} == set(contents(store, B, "feature"))
     assert violations(store) == []
 
@@ -341,8 +352,10 @@ def test_one_ref_read_alone_equals_the_same_ref_in_the_listing(store: Store) -> 
     create_branch(store, "review/one")
     write(store, inserting(["x"], A), "review/one")
     create_branch(store, "two", source="review/one")
-    listed = manifest.refs(store.root)
-    assert {name: read_ref(store.root.manifest(), name) for name in ("review/one", "two")} == listed
+    listed = tables.list_refs(tables.open_table(store.root.manifest(), control=True))
+    assert owners(set(listed)) == ["review/one", "two"]
+    assert {name: read_ref(store.root.manifest(), name) for name in listed} == listed
+    assert set(ref_names(store.root.manifest())) == set(listed)
     assert read_ref(store.root.manifest(), "nope") is None
 
 
@@ -454,7 +467,7 @@ def test_a_branch_created_by_a_process_that_died_before_registering_it_still_wor
     write(store, inserting(["x"], A), "feature")
     registered = manifest.load(store.root, "feature").state.branch_row
     assert registered is not None
-    assert registered.identifier == manifest.refs(store.root)["feature"].identifier
+    assert registered.identifier == require_ref(store.root, "feature").identifier
     delete_branch(store, "feature")
     assert list_branches(store) == ["main"]
     assert sidecar.pending(store.objects) == []

@@ -17,6 +17,7 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, Conflict, HistoricalVersionReclaimed, RecoveryRequired
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.ref_names import branch_of
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.lance import tables
@@ -527,9 +528,13 @@ def test_refs_of_deleted_branches_are_removed(graph: og.Graph, case: str) -> Non
     graph.branches.delete("gone")
     report = graph.cleanup(keep=1, confirm=True)
     assert [name.rpartition("/")[2] for name in report.orphans] == ["leftover"]
-    assert set(raw(graph).branches.list()) == {"stays"}
+    assert [branch_of(ref) for ref in raw(graph).branches.list()] == ["stays"]
     location = Path(graph.uri, entry(graph).location)
-    assert sorted(path.name for path in (location / "tree").iterdir()) == ["stays"]
+    assert [branch_of(path.name) for path in (location / "tree").iterdir()] == ["stays"]
+    (freed, leftover) = report.branches_removed
+    assert (freed.branch, leftover.branch) == ("gone", "leftover")
+    assert freed.files >= 4
+    assert freed.bytes > 1_000
     assert image_of(og.open(graph.uri, branch="stays", settings=SETTINGS).view()) == stays
     add(graph, "more", branch="stays")
     assert violations(graph._core.store) == []
@@ -541,8 +546,10 @@ def test_files_of_a_deleted_branch_stay_until_the_grace_is_over(tmp_path: Path) 
     graph.branches.create("gone")
     add(graph, "on-gone", branch="gone")
     graph.branches.delete("gone")
-    graph.cleanup(keep=1, confirm=True)
-    assert (Path(graph.uri, entry(graph).location) / "tree" / "gone").is_dir()
+    assert graph.cleanup(keep=1, confirm=True).branches_removed == ()
+    (left,) = (Path(graph.uri, entry(graph).location) / "tree").iterdir()
+    assert branch_of(left.name) == "gone"
+    assert any(left.rglob("*.lance"))
 
 
 @case("27")

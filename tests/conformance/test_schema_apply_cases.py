@@ -21,6 +21,7 @@ from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import live_refs
 from omnigraph.storage.manifest.schema_files import FILES, STAGING
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import audit
@@ -77,7 +78,7 @@ def assert_at_rest(graph: og.Graph) -> None:
     """Nothing is left of a schema change, whatever became of it."""
     store = graph._core.store
     assert violations(store) == []
-    assert SCHEMA_LOCK_REF not in manifest.refs(store.root)
+    assert SCHEMA_LOCK_REF not in live_refs(store.root)
     control = state_of(graph).control
     assert control is not None
     assert control.holder is None

@@ -13,7 +13,7 @@ from omnigraph.errors import Conflict
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
 from omnigraph.storage.lance.tables import open_table
-from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import live_refs
 from omnigraph.testing.observe import image_of
 from omnigraph.testing.storage_graph import publish, version_row
 
@@ -86,13 +86,13 @@ def test_the_schema_lock_is_no_branch_to_anybody(tmp_path: Path, case: str) -> N
     seen: list[tuple[bool, list[str]]] = []
 
     def look() -> None:
-        locked = SCHEMA_LOCK_REF in manifest.refs(graph._core.store.root)
+        locked = SCHEMA_LOCK_REF in live_refs(graph._core.store.root)
         seen.append((locked, graph.branches.list()))
 
     with failpoints.armed({"schema_apply.post_lock": look}):
         graph.schema.apply("node Person { name: String @key  age: I32? }")
     assert seen == [(True, ["main"])]
-    assert manifest.refs(graph._core.store.root) == {}
+    assert live_refs(graph._core.store.root) == {}
 
 
 @pytest.mark.parametrize("case", ["V10"])

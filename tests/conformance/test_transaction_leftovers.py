@@ -15,7 +15,7 @@ from omnigraph.settings import Settings
 from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.branches import private_branches
 from omnigraph.storage.lance.refs import list_refs
-from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import live_refs
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
 
@@ -53,7 +53,7 @@ def test_the_branch_of_a_running_transaction_is_not_listed(graph: og.Graph) -> N
         assert tx.get("Person", "bob") is not None
     assert graph.get("Person", "bob") is not None
     assert leftovers(graph) == []
-    assert manifest.refs(access(graph).store.root) == {}
+    assert live_refs(access(graph).store.root) == {}
     assert violations(access(graph).store) == []
 
 
@@ -85,7 +85,7 @@ def test_what_a_dead_transaction_left_goes_with_the_next_writer(graph: og.Graph,
     assert graph.branches.list() == ["main"]
     graph.mutate(ADD, params={"n": "next"})
     assert leftovers(graph) == []
-    assert manifest.refs(access(graph).store.root) == {}
+    assert live_refs(access(graph).store.root) == {}
     assert violations(access(graph).store) == []
     assert (graph.get("Person", "dead") is not None) == (
         spec in ("transaction.pre_drop=kill", "transaction.mid_drop=kill")

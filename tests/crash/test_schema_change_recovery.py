@@ -16,6 +16,7 @@ from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import Create, ManifestDelta, Overwrite, TableWrite, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest, schema_files
+from omnigraph.storage.manifest.branch_refs import live_refs
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow
 from omnigraph.storage.manifest.schema_files import SchemaContract
 from omnigraph.storage.manifest.snapshot import TableIdentity
@@ -96,7 +97,7 @@ def assert_at_rest(store: Store) -> None:
     state = manifest.load(store.root).state
     assert state.control is not None
     assert state.control.holder is None
-    assert SCHEMA_LOCK_REF not in manifest.refs(store.root)
+    assert SCHEMA_LOCK_REF not in live_refs(store.root)
     assert not store.objects.exists(f"{MANIFEST}/tree/{SCHEMA_LOCK_REF}")
     assert schema_files.staged_hash(store.objects) is None
     assert sidecar.pending(store.objects) == []

@@ -49,6 +49,14 @@ def guarded(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield server
 
 
+def test_a_branch_name_is_used_again_at_once_over_http(desk: Desk, at: list[str]) -> None:
+    for _ in range(2):
+        assert desk.run("branch", "create", "work", *at).code == 0
+        assert desk.run("branch", "delete", "work", *at, "--yes").code == 0
+    assert desk.run("branch", "create", "work", *at).code == 0
+    assert desk.run("query", *at, "-e", NAMES, "--branch", "work", "--json").json["target"]["branch"] == "work"
+
+
 def test_rows_and_their_commit_come_from_the_server(desk: Desk, at: list[str]) -> None:
     found = desk.run("query", *at, "-e", NAMES, "--json").json
     assert [row["name"] for row in found["rows"]] == ["Alice", "Bob", "Carol", "Dan"]

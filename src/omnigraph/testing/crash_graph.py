@@ -18,7 +18,7 @@ from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.settings import Settings
 from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
-from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import live_refs
 from omnigraph.storage.manifest.schema_files import FILES, STAGING
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
@@ -162,7 +162,7 @@ def _at_rest(graph: Graph) -> list[str]:
     store = access(graph).store
     found = violations(store)
     found += [f"{name + STAGING} is still there" for name in FILES if store.objects.exists(name + STAGING)]
-    if SCHEMA_LOCK_REF in manifest.refs(store.root):
+    if SCHEMA_LOCK_REF in live_refs(store.root):
         found.append("the schema lock is still there")
     return found
 

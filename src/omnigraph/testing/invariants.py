@@ -16,6 +16,7 @@ from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import control_is_held
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.maintenance.orphans import left_lineages
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.snapshot import TableEntry
@@ -74,8 +75,7 @@ def _of_audit(store: Store, states: list[ManifestState]) -> Iterator[str]:
     for operation, count in Counter(record.operation_id for record in records).items():
         if count > 1:
             yield f"operation {operation} has {count} audit rows"
-    control = states[0].control
-    deleted = control is not None and bool(control.retired)  # what was decided there can no longer be looked up
+    deleted = any(True for _ in left_lineages(store))  # what was decided there can no longer be looked up
     for record in records:
         wanted = {"RolledForward": "published", "RolledBack": "aborted"}.get(record.kind)
         decided = {state.decision(record.operation_id) for state in states} - {None}

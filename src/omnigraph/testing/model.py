@@ -48,7 +48,6 @@ class ModelGraph:
 
     catalog: Catalog
     branches: dict[str, ModelBranch] = field(default_factory=dict)
-    retired: set[str] = field(default_factory=set)
     mint: Placeholders = field(default_factory=Placeholders)
 
     @classmethod
@@ -91,18 +90,17 @@ class ModelGraph:
 
     def create_branch(self, name: str, source: str) -> None:
         """Fork a branch at the source's head."""
-        taken = {*self.branches, *self.retired}
+        taken = self.branches
         if name in taken or any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in taken):
             raise Refused("conflict")
         self.branches[name] = ModelBranch(list(self._live(source).commits), source)
 
     def delete_branch(self, name: str) -> None:
-        """Remove a branch that no other branch came from; its name rests for a while."""
+        """Remove a branch that no other branch came from; its name is free at once."""
         self._live(name)
         if any(other.source == name for other in self.branches.values()):
             raise Refused("conflict")
         del self.branches[name]
-        self.retired.add(name)
 
     # --- reading ---------------------------------------------------------------------------------
 

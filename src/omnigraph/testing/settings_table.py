@@ -161,7 +161,7 @@ WRITE_PROTOCOL = {
     "writer_wait_ms": "how long a branch operation, maintenance or a write waits for a schema change or a cleanup",
     "mark_wait_ms": "how long maintenance waits for the mark of a compaction that another process may have in hand",
     "control_ttl_ms": "how long a branch or schema operation that went silent keeps its claim",
-    "retire_grace_ms": "how long the intent of a finished write is kept",
+    "retire_grace_ms": "how long the files of a deleted branch are kept for those who still read it",
     "publisher_retry_budget": "how often a commit is published again after losing a race",
     "reprepare_budget": "how often a write is computed, at most, while the branch moves",
     "reprepare_seconds": "how long a write may take, waiting for other writers included",

@@ -24,6 +24,7 @@ from omnigraph.storage.branches import branches
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import Delete, Step, StrictInsert, TableWrite, Upsert, WriteSet
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import address_of
 from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.commit import Committed, commit
 from omnigraph.storage.protocol.trim import trim_manifest
@@ -186,5 +187,6 @@ def _tidy(store: Store) -> None:
     """What opening a graph, `optimize` and `cleanup` do to the manifest."""
     branch = random.choice(BRANCHES)
     recovery.sweep(store)
-    manifest.compact_manifest(store.root, branch, whole=True)
-    trim_manifest(store.root, branch, keep=1)
+    place = address_of(store.root, branch)
+    manifest.compact_manifest(place, whole=True)
+    trim_manifest(place, keep=1)

@@ -12,9 +12,11 @@ from omnigraph.errors import BadRequest, RowLevelCasContention
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.base.objects import open_objects
+from omnigraph.storage.base.ref_names import new_ref
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.version_files import version_evidence
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import live_refs, require_ref
 from omnigraph.storage.manifest.initialize import NewGraph, NewTable, initialize
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import BranchRow, CommitRow, HeadRow, ManifestRow, SchemaRow, VersionRow
@@ -117,10 +119,12 @@ def publish(
 
 def create_branch(root: Root, name: str, source: str | None = None) -> BranchRow:
     """A graph branch made by hand: the ref of the manifest and its row, without the control protocol."""
-    version = manifest.load(root, source).state.version
+    captured = manifest.load(root, source)
+    version, parent = captured.state.version, captured.handle.address.ref
     trunk = tables.open_table(root.manifest(), control=True)
-    tables.create_ref(trunk, name, source=source, version=version)
-    ref = manifest.refs(root)[name]
+    made = new_ref(name, epoch=len(live_refs(root)) + 1, parent=parent, version=version)
+    tables.create_ref(trunk, made, source=parent, version=version)
+    ref = require_ref(root, name)
     row = BranchRow(name, ref.identifier, source, version, now_micros())
     outcome = manifest.publish_rows(manifest.load(root, name), [row])
     assert isinstance(outcome, tables.Landed), outcome

@@ -61,7 +61,7 @@ def test_manifest_compaction_keeps_the_lineage(s3_root: Root) -> None:
     for _ in range(4):
         publish(s3_root)
     before = list(manifest.load(s3_root).state.lineage.newest_first())
-    assert manifest.compact_manifest(s3_root)
+    assert manifest.compact_manifest(s3_root.manifest())
     assert list(manifest.load(s3_root).state.lineage.newest_first()) == before
 
 

@@ -23,8 +23,9 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
 from omnigraph.storage.maintenance.checksum_ledger import remove_versions
 from omnigraph.storage.maintenance.load_claims import discard_abandoned
-from omnigraph.storage.maintenance.orphans import reclaim_orphans
+from omnigraph.storage.maintenance.orphans import FreedBranch, deleted_branches, reclaim_files, reclaim_orphans
 from omnigraph.storage.maintenance.retention import Needs, needs_of, unneeded_schemas
+from omnigraph.storage.manifest.branch_refs import address_of
 from omnigraph.storage.manifest.schema_archive import drop_schema
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.storage.protocol.reserve import keep_reserve, on_full_disk
@@ -81,10 +82,15 @@ class CleanupReport:
     manifest_versions_removed: int = 0
     manifest_bytes_removed: int = 0
     schemas_removed: tuple[str, ...] = ()
+    branches_removed: tuple[FreedBranch, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Every field."""
-        return {**asdict(self), "datasets": [asdict(each) for each in self.datasets]}
+        return {
+            **asdict(self),
+            "datasets": [asdict(each) for each in self.datasets],
+            "branches_removed": [asdict(each) for each in self.branches_removed],
+        }
 
 
 def cleanup(
@@ -105,6 +111,7 @@ def _cleanup(
     require_clean(store, "cleanup")
     with hold_control(store, "cleanup") as control:
         orphans = [*reclaim_orphans(store, control), *discard_abandoned(store)] if confirm else []
+        branches = reclaim_files(store, control) if confirm else deleted_branches(store)
         require_clean(store, "cleanup")
         needs = needs_of(store)
         _keep_merge_bases(core, needs)
@@ -116,7 +123,7 @@ def _cleanup(
             drop_schema(store.objects, schema)
     # Needs no control, because nothing that a version said is lost; and giving control back has added two versions.
     live = needs.states.values() if confirm else ()
-    gone = sum((trim_manifest(store.root, state.branch, keep=1) for state in live), Reclaimed())
+    gone = sum((trim_manifest(address_of(store.root, state.branch), keep=1) for state in live), Reclaimed())
     core.tables.clear()
     tables.forget_cached(store.root)
     seconds = None if policy.older_than is None else int(policy.older_than.total_seconds())
@@ -129,6 +136,7 @@ def _cleanup(
         gone.versions,
         gone.bytes,
         tuple(schemas),
+        tuple(branches),
     )
 
 

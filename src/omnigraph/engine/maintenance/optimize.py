@@ -206,7 +206,7 @@ def _publish(core: Core, work: Iterable[_Upkeep], actor: str | None, message: st
 def _optimize_manifest(core: Core, before: frozenset[int]) -> DatasetStats:
     # The commit above may have triggered the light compaction; what counts is what became of the fragments before it.
     for _ in range(_MANIFEST_ATTEMPTS):
-        if manifest.compact_manifest(core.store.root, whole=True):
+        if manifest.compact_manifest(core.store.root.manifest(), whole=True):
             break
     after = manifest.load(core.store.root).handle.fragment_ids()
     removed, added = len(before - after), len(after - before)

@@ -22,7 +22,7 @@ from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
 from omnigraph.ids import is_ulid
 from omnigraph.storage.base.layout import normalize_branch
-from omnigraph.storage.branches.branches import list_branches, readable_branches
+from omnigraph.storage.branches.branches import branch_exists
 from omnigraph.storage.branches.names import HEAD, branch_name
 from omnigraph.storage.branches.tags import find_tag
 from omnigraph.storage.manifest.commits import GraphCommit
@@ -82,7 +82,7 @@ def branch_named(name: str | None, bound: str | None) -> str | None:
 
 def require_branch(core: Core, branch: str | None) -> None:
     """Refuse a branch that does not exist, with what its name means instead."""
-    if branch is None or branch in readable_branches(core.store):
+    if branch is None or branch_exists(core.store, branch):
         return
     if find_tag(core.store, branch) is not None:
         raise BadRequest(f"'{branch}' is a tag, not a branch; name a branch")
@@ -114,13 +114,20 @@ def _meaning(core: Core, text: str, bound: str | None) -> Branch | GraphCommit |
         return _ancestor(core, text, commit, int(steps[:_MAX_DIGITS] or 1), bound)
     if text == HEAD:
         return Branch(bound)
-    if text in list_branches(core.store):
+    if _is_branch(core, text):
         return Branch(normalize_branch(text))
     tag = find_tag(core.store, text)
     if tag is not None:
         return find_commit(core, tag.graph_commit_id, tag.branch)
     # Last, so that whatever is a name of its own never depends on which commits there are.
     return _at_instant(core, text, bound) or commit_beginning(core, text, bound)
+
+
+def _is_branch(core: Core, text: str) -> bool:
+    try:
+        return branch_exists(core.store, branch_name(text))
+    except BadRequest:
+        return False  # no branch can be called so
 
 
 def _head(core: Core, branch: str | None) -> GraphCommit:

@@ -18,7 +18,7 @@ from omnigraph.engine.write.load_rows import LoadCounts, prepare_load
 from omnigraph.engine.write.reads import Reads
 from omnigraph.errors import Conflict
 from omnigraph.storage.base.layout import normalize_branch
-from omnigraph.storage.branches.branches import create_branch, list_branches
+from omnigraph.storage.branches.branches import branch_exists, create_branch
 from omnigraph.storage.intent.capture import Txn, capture
 from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.protocol.budget import Budget
@@ -69,13 +69,13 @@ def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult
 
 def create_missing(core: Core, branch: str | None, base: str) -> bool:
     """Create the branch of a load unless it exists; whether it had to be."""
-    if branch is None or branch in list_branches(core.store):
+    if branch is None or branch_exists(core.store, branch):
         return False
     export_lock_of(core.store).require_free()
     try:
         create_branch(core.store, branch, source=base)
     except Conflict:
-        if branch not in list_branches(core.store):
+        if not branch_exists(core.store, branch):
             raise
         return False  # another writer was faster, and its branch will do
     return True
@@ -85,7 +85,7 @@ def dry_run_load(
     core: Core, branch: str | None, base: str | None, prepare: Prepare, *, expected_head: str | None
 ) -> Committed:
     """Prepare a write on the newest state of its branch (of the base, while the branch is missing) and leave it."""
-    missing = branch is not None and base is not None and branch not in list_branches(core.store)
+    missing = base is not None and not branch_exists(core.store, branch)
     txn = capture(
         core.store, normalize_branch(base) if missing and base is not None else branch, expected_head=expected_head
     )

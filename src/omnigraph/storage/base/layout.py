@@ -25,6 +25,7 @@ TAGS_DIR = "__tags"
 RESERVE = "__reserve"
 SCHEMAS_DIR = "__schemas"
 CHECKSUMS_DIR = "__checksums"
+REFS_DIR = "_refs/branches"  # inside a dataset
 SCHEMA_LOCK_REF = "__schema_apply_lock__"
 PRIVATE_PREFIX = "__transaction__"  # of the branches of transactions, which no listing shows
 
@@ -117,8 +118,8 @@ class Root:
     def table(self, location: str, ref: str | None = None) -> Address:
         return Address(self, location, ref)
 
-    def manifest(self, branch: str | None = None) -> Address:
-        return Address(self, MANIFEST, branch)
+    def manifest(self, ref: str | None = None) -> Address:
+        return Address(self, MANIFEST, ref)
 
 
 def _received(uri: str, options: tuple[tuple[str, str], ...], cache_bytes: int | None = None) -> Root:
@@ -233,7 +234,7 @@ def ref_file(ref: str) -> str:
     >>> ref_file("review/x")
     '_refs/branches/review%2Fx.json'
     """
-    return f"_refs/branches/{ref.replace('/', '%2F')}.json"
+    return f"{REFS_DIR}/{ref.replace('/', '%2F')}.json"
 
 
 def _local_path(url: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from omnigraph.errors import Corrupt, ReadSetChanged, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.ref_names import belongs_to
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.sidecar import TablePlan
 from omnigraph.storage.lance import tables
@@ -18,25 +18,24 @@ _MAX_SUFFIX = 10_000
 
 
 def owned_refs(branch: str, names: Iterable[str | None]) -> list[str]:
-    """Those refs that belong to a branch: its own name, or that name with a `--k` suffix."""
-    pattern = re.compile(re.escape(branch) + r"(--\d+)?")
-    return [name for name in names if name is not None and pattern.fullmatch(name)]
+    """Those refs of a table that belong to a branch."""
+    return [name for name in names if name is not None and belongs_to(branch, name)]
 
 
-def fork_ref(store: Store, trunk: Address, branch: str, *, source: str | None, version: int) -> tuple[str, bool]:
-    """The name for a branch's ref forked from exactly (source, version), and whether that ref exists already.
+def fork_ref(store: Store, trunk: Address, ref: str, *, source: str | None, version: int) -> tuple[str, bool]:
+    """The name for a table's ref of a branch, forked from exactly (source, version), and whether it exists already.
 
     A ref with another parent, or a tree that a deleted ref left behind, keeps its name: a suspended writer may still
     be using it.
     """
-    for name in [branch, *(f"{branch}--{k}" for k in range(2, _MAX_SUFFIX))]:
+    for name in [ref, *(f"{ref}--{k}" for k in range(2, _MAX_SUFFIX))]:
         found = read_ref(trunk, name)  # a listing would read the file of every other branch
         if found is not None:
             if _forked_from(found, source, version):
                 return name, True
         elif not store.objects.exists(f"{trunk.location}/tree/{name}"):
             return name, False
-    raise Corrupt(f"{trunk.uri} has no free ref name for branch '{branch}'")
+    raise Corrupt(f"{trunk.uri} has no free name for a ref like '{ref}'")
 
 
 def create_fork(plan: TablePlan, address: Address) -> TableHandle:

@@ -11,11 +11,11 @@ from typing import Literal
 from omnigraph.errors import BadRequest, Conflict
 from omnigraph.ids import is_ulid
 from omnigraph.storage.base.layout import is_public, normalize_branch
+from omnigraph.storage.base.ref_names import is_ref_like
 
 HEAD = "HEAD"
 _MAIN = "main"
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
-_RESERVED_SUFFIX = re.compile(r".*--\d+")
 _LONGEST = 200  # a ref is a file, named after its branch with every slash written in three characters
 
 Kind = Literal["branch", "tag"]
@@ -34,7 +34,7 @@ def branch_name(name: str) -> str | None:
         )
     if len(branch) + 2 * branch.count("/") > _LONGEST:
         raise BadRequest(f"a branch name has at most {_LONGEST} characters, and a '/' counts as three")
-    if not is_public(branch) or _RESERVED_SUFFIX.fullmatch(segments[-1]):
+    if not is_public(branch) or is_ref_like(segments[-1]):
         raise BadRequest(f"the branch name '{branch}' is reserved")
     return branch
 

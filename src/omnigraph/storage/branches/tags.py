@@ -10,7 +10,7 @@ from omnigraph.errors import Conflict, Corrupt, NotFound
 from omnigraph.storage.base.layout import TAGS_DIR
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.control import hold_control
-from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import find_ref
 
 _NAME = re.compile(r"[A-Za-z0-9._/-]+")
 
@@ -35,7 +35,7 @@ def create_tag(store: Store, tag: Tag) -> None:
     run on past a new one.
     """
     with hold_control(store, "tag", target=tag.name):
-        if tag.name in manifest.refs(store.root):
+        if find_ref(store.root, tag.name) is not None:
             raise Conflict(f"there is a branch '{tag.name}' already; choose another name for the tag")
         if not store.objects.write_if_absent(_path(tag.name), json.dumps(asdict(tag))):
             raise Conflict(f"tag '{tag.name}' already exists; tags never move, delete it first")

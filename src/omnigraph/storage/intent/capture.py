@@ -8,11 +8,13 @@ from omnigraph.errors import BranchNotFound, Conflict, PreconditionFailed, ReadS
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.lease import Lease, held
+from omnigraph.storage.base.ref_names import branch_of
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.intent.sidecar import Token
-from omnigraph.storage.lance.refs import read_ref
+from omnigraph.storage.lance.refs import Ref
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import find_ref
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
 from omnigraph.storage.manifest.rows import BranchRow, ControlHolder
 from omnigraph.storage.manifest.snapshot import Snapshot
@@ -29,6 +31,11 @@ class Txn:
     @property
     def branch(self) -> str | None:
         return self.token.branch
+
+    @property
+    def ref(self) -> str | None:
+        """The ref of the branch's manifest; its tables' refs are called after it."""
+        return self.loaded.handle.address.ref
 
     @property
     def state(self) -> ManifestState:
@@ -97,10 +104,15 @@ def branch_row_of(store: Store, state: ManifestState) -> BranchRow | None:
     """The row that every publish on a named branch rewrites; made up when the creator died before writing it."""
     if state.branch is None or state.branch_row is not None:
         return state.branch_row
-    ref = read_ref(store.root.manifest(), state.branch)
-    if ref is None:
+    ref = find_ref(store.root, state.branch)
+    if ref is None or ref.identifier != state.identifier:
         raise BranchNotFound(state.branch)
-    return BranchRow(state.branch, state.identifier, ref.parent, ref.parent_version, now_micros())
+    return BranchRow(state.branch, state.identifier, parent_branch(ref), ref.parent_version, now_micros())
+
+
+def parent_branch(ref: Ref) -> str | None:
+    """The branch that a ref of the manifest was forked from; None is main."""
+    return None if ref.parent is None else branch_of(ref.parent)
 
 
 def control_is_held(store: Store, holder: ControlHolder) -> bool:

@@ -28,6 +28,7 @@ class Control:
 
     store: Store
     operation_id: str
+    epoch: int
     acquired: float
     ttl_ms: int
     retired: dict[str, int] = field(default_factory=dict)
@@ -142,7 +143,7 @@ def _take(store: Store, kind: ControlKind, target: str | None, operation_id: str
         if holder is None or holder.operation_id == operation_id or not control_is_held(store, holder):
             mine = _holder(store, kind, target, operation_id)
             if _swap(loaded, replace(current, epoch=current.epoch + 1, holder=mine)):
-                return Control(store, operation_id, started, mine.ttl_ms, dict(current.retired))
+                return Control(store, operation_id, current.epoch + 1, started, mine.ttl_ms, dict(current.retired))
         elif not more:
             about = f" of '{holder.target}'" if holder.target else ""
             raise Conflict(f"another {holder.kind}{about} is in progress (operation {holder.operation_id})")

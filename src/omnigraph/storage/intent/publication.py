@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.storage.intent.sidecar import Token
 from omnigraph.storage.intent.writeset import ManifestDelta
+from omnigraph.storage.lance.refs import Identifier
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.note import Note
@@ -17,13 +18,15 @@ from omnigraph.storage.manifest.rows import VersionRow
 class Publication:
     """One graph commit: its rows and everything that must still hold for it to become visible.
 
-    `token` is None only for recovery's rollback commit, which goes on top of whatever is there.
+    `token` is None only for recovery's rollback commit, which goes on top of whatever is there, in the incarnation of
+    the branch that `identifier` names.
     """
 
     branch: str | None
     commit_id: str
     created_at: int
     token: Token | None
+    identifier: Identifier | None = None
     expected: Mapping[str, int] = field(default_factory=dict)
     versions: tuple[VersionRow, ...] = ()
     delta: ManifestDelta = field(default_factory=ManifestDelta)

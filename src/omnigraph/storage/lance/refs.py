@@ -9,7 +9,7 @@ from typing import Any
 
 from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base.errors import translated
-from omnigraph.storage.base.layout import Address, ref_file
+from omnigraph.storage.base.layout import REFS_DIR, Address, ref_file
 from omnigraph.storage.base.objects import client_of
 from omnigraph.storage.lance.handle import TableHandle
 
@@ -40,6 +40,12 @@ def list_refs(trunk: TableHandle) -> dict[str, Ref]:
             if error.kind != "NotFound" or attempt == _LIST_ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
+
+
+def ref_names(trunk: Address) -> list[str]:
+    """The names of all refs of a dataset, by one listing and without reading any of them."""
+    names = client_of(trunk.root).list_dir(f"{trunk.location}/{REFS_DIR}")
+    return [name.removesuffix(".json").replace("%2F", "/") for name in names if name.endswith(".json")]
 
 
 def read_ref(trunk: Address, name: str) -> Ref | None:

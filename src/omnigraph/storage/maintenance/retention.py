@@ -19,6 +19,7 @@ from omnigraph.storage.lance.reclaim import existing_versions
 from omnigraph.storage.lance.version_files import has_version_file
 from omnigraph.storage.maintenance.drift import refuse_drift, subject
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import address_of
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.schema_archive import kept_schemas
 from omnigraph.storage.manifest.snapshot import Snapshot
@@ -79,7 +80,7 @@ def unneeded_schemas(store: Store, needs: Needs) -> list[str]:
     """
     needed = set(needs.schemas)
     for state in needs.states.values():
-        newest = tables.open_table(store.root.manifest(state.branch), control=True)
+        newest = tables.open_table(address_of(store.root, state.branch), control=True)
         for version in schema_boundaries(newest, existing_versions(newest)):
             last = manifest.load_version(store.root, state.branch, version).snapshot
             if any(has_version_file(store.objects, entry.address(store.root), entry.version) for entry in last):

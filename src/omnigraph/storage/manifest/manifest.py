@@ -10,12 +10,14 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, ReadSetChanged, StorageError
+from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, StorageError
 from omnigraph.memory.cache import CacheKind
-from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.layout import Address, Root
+from omnigraph.storage.base.ref_names import branch_of
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.refs import Identifier, Ref, read_ref
+from omnigraph.storage.lance.refs import Identifier, read_ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Staged, TableHandle
+from omnigraph.storage.manifest.branch_refs import require_ref
 from omnigraph.storage.manifest.decode import Decision, ManifestState, decode_state, fold
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
@@ -26,7 +28,7 @@ from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
     "Decision", "Loaded", "ManifestState", "advance", "carry_over", "compact_manifest", "compaction_due",
-    "decode_state", "fold", "load", "load_version", "newest", "peek", "publish_rows", "refresh", "refs",
+    "decode_state", "fold", "load", "load_version", "newest", "peek", "publish_rows", "refresh",
     "stage_genesis",
 ]  # fmt: skip
 
@@ -34,7 +36,6 @@ _log = logging.getLogger("omnigraph.storage")
 
 _BYTES_PER_COMMIT = 256  # what a commit takes once its lineage has been read
 _BYTES_PER_TABLE = 1 << 10
-_IDENTIFIER_ATTEMPTS = 8
 _TRIMMED_ATTEMPTS = 8
 _COMPACT_AT_FRAGMENTS = 16
 
@@ -78,58 +79,46 @@ def refresh(loaded: Loaded) -> Loaded:
     address, state = loaded.handle.address, loaded.state
     if loaded.handle.latest_version() != state.version:
         return load(address.root, state.branch)
-    if state.branch is not None:
-        ref = read_ref(address.trunk, state.branch)
+    if address.ref is not None:
+        ref = read_ref(address.trunk, address.ref)
         if ref is None or ref.identifier != state.identifier:
             return load(address.root, state.branch)
     return loaded
 
 
-def peek(root: Root, branch: str) -> Loaded | None:
-    """The newest state in a branch's tree, be it sealed or left without a ref; None when there is no readable tree."""
-    ref = read_ref(root.manifest(), branch)
+def peek(root: Root, name: str) -> Loaded | None:
+    """The newest state in the tree of a ref, be it sealed or without that ref; None when there is no readable tree."""
+    ref = read_ref(root.manifest(), name)
     try:
-        handle = tables.open_table(root.manifest(branch), control=True)
+        handle = tables.open_table(root.manifest(name), control=True)
     except StorageError as error:
         if error.kind == "NotFound":
             return None
         raise
-    return Loaded(handle, _state_of(handle, branch, ref.identifier if ref is not None else ()))
+    return Loaded(handle, _state_of(handle, branch_of(name), ref.identifier if ref is not None else ()))
 
 
 def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
     """The state of one older version; versions below a branch's fork are found on its parent."""
-    name, identifier = branch, Identifier()
-    while name is not None:
-        ref = read_ref(root.manifest(), name)
-        if ref is None:
-            raise BranchNotFound(name)
-        identifier = ref.identifier
-        if version >= ref.parent_version:
-            break
-        name, identifier = ref.parent, Identifier()
+    address, identifier = _lineage_at(root, branch, version)
+    name = None if address.ref is None else branch_of(address.ref)
     try:
-        handle = tables.open_table(root.manifest(name), version, control=True)
+        handle = tables.open_table(address, version, control=True)
     except HistoricalVersionReclaimed:
-        return rebuild_state(root.manifest(name), name, version, identifier)
+        return rebuild_state(address, name, version, identifier)
     check_stamp(handle.schema, root.uri)
     try:
         return _state_of(handle, name, identifier)
     except StorageError as error:
         if error.kind != "NotFound":
             raise
-        return rebuild_state(root.manifest(name), name, version, identifier)  # trimmed since it was opened
+        return rebuild_state(address, name, version, identifier)  # trimmed since it was opened
 
 
 def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:
     """The newest version of a branch's manifest and its incarnation: the probe before a warm read."""
     handle, identifier = _open_newest(root, branch)
     return handle.version, identifier
-
-
-def refs(root: Root) -> dict[str, Ref]:
-    """Every ref of the manifest dataset, the schema lock included."""
-    return tables.list_refs(open_tip(root.manifest()))  # lance reads them from files of their own, whatever the version
 
 
 def publish_rows(loaded: Loaded, rows: Sequence[ManifestRow]) -> CommitOutcome:
@@ -157,15 +146,13 @@ def compaction_due(handle: TableHandle) -> bool:
     return handle.fragment_count() >= _COMPACT_AT_FRAGMENTS
 
 
-def compact_manifest(
-    root: Root, branch: str | None = None, *, state: ManifestState | None = None, whole: bool = False
-) -> bool:
+def compact_manifest(address: Address, *, state: ManifestState | None = None, whole: bool = False) -> bool:
     """Merge the manifest's small fragments in place; False when a concurrent publish won, which is harmless.
 
     `state` is what the newest version was known to say; it then needs no decoding again after the compaction. `whole`
     also rewrites what is too large to be rewritten often.
     """
-    handle = tables.open_table(root.manifest(branch), control=True)
+    handle = tables.open_table(address, control=True)
     try:
         compacted = tables.compact(handle, tiered=not whole)
         if state is not None and state.version == handle.version:
@@ -188,18 +175,24 @@ def carry_over(state: ManifestState, compacted: TableHandle) -> None:
 
 
 def _open_newest(root: Root, branch: str | None) -> tuple[TableHandle, Identifier]:
-    address = root.manifest(branch)
     if branch is None:
-        return open_tip(address), ()
-    for _ in range(_IDENTIFIER_ATTEMPTS):
-        before = read_ref(address.trunk, branch)
-        if before is None:
-            raise BranchNotFound(branch)
-        handle = open_tip(address)
-        after = read_ref(address.trunk, branch)
-        if after is not None and after.identifier == before.identifier:
-            return handle, before.identifier
-    raise ReadSetChanged(f"branch_identifier:{branch}")
+        return open_tip(root.manifest()), ()
+    ref = require_ref(root, branch)
+    return open_tip(root.manifest(ref.name)), ref.identifier
+
+
+def _lineage_at(root: Root, branch: str | None, version: int) -> tuple[Address, Identifier]:
+    """The manifest that holds a version of a branch: its own, or that of an ancestor before its fork."""
+    ref = None if branch is None else require_ref(root, branch)
+    while ref is not None and version < ref.parent_version:
+        if ref.parent is None:
+            ref = None
+            break
+        parent = read_ref(root.manifest(), ref.parent)
+        if parent is None:
+            raise BranchNotFound(branch_of(ref.parent))
+        ref = parent
+    return (root.manifest(), ()) if ref is None else (root.manifest(ref.name), ref.identifier)
 
 
 def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -> ManifestState:

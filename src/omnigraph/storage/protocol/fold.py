@@ -15,6 +15,7 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.compact import mark
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import address_of
 from omnigraph.storage.protocol.reserve import keep_reserve
 from omnigraph.storage.protocol.trim import trim_manifest
 
@@ -27,12 +28,11 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
     keep_reserve(store.root)
     try:
         if 0 < settings.manifest_compact_fragments <= published.fragments:
-            manifest.compact_manifest(store.root, published.state.branch, state=published.state)
+            place = address_of(store.root, published.state.branch)
+            manifest.compact_manifest(place, state=published.state)
             if keep := settings.manifest_keep_versions:
                 own = published.commit.graph_commit_id
-                trim_manifest(
-                    store.root, published.state.branch, keep=keep, at_least=keep, state=published.state, own=own
-                )
+                trim_manifest(place, keep=keep, at_least=keep, state=published.state, own=own)
         for handle in written:
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
                 _compact_table(handle)

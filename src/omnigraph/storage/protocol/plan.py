@@ -54,7 +54,7 @@ class Planner:
             return self._unpublished(write)
         branch = self.txn.branch
         if branch is not None and not is_own(branch, entry):
-            return self._forked(write, entry, branch)
+            return self._forked(write, entry)
         drawn = self.drafts.get(write.table_key)
         base = None if drawn is None else self._drafted_on(drawn, entry.version)
         if base is None:
@@ -70,9 +70,10 @@ class Planner:
             return None
         return drawn.base
 
-    def _forked(self, write: TableWrite, entry: TableEntry, branch: str) -> PlannedTable | None:
+    def _forked(self, write: TableWrite, entry: TableEntry) -> PlannedTable | None:
         trunk = self.store.root.table(entry.location)
-        name, exists = fork_ref(self.store, trunk, branch, source=entry.ref, version=entry.version)
+        assert self.txn.ref is not None
+        name, exists = fork_ref(self.store, trunk, self.txn.ref, source=entry.ref, version=entry.version)
         fork = Fork(entry.ref, entry.version)
         if exists:
             base = self._base(trunk.on(name), entry.version)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from omnigraph.errors import (
     BadRequest,
+    BranchNotFound,
     Corrupt,
     ExpectedVersionMismatch,
     OperationAborted,
@@ -108,6 +109,8 @@ def rows_of(store: Store, state: ManifestState, publication: Publication) -> lis
     """The rows of a publication on this state, after checking that the state still allows it."""
     if publication.token is not None:
         require_token(state, publication.token)
+    if publication.identifier is not None and publication.identifier != state.identifier:
+        raise BranchNotFound(publication.branch or "main")
     for table_key, expected in publication.expected.items():
         actual = state.current_version(table_key)
         if actual != expected:

@@ -136,7 +136,10 @@ def _recover(store: Store, intent: Sidecar, *, eager_restore: bool) -> Recovered
         failpoints.hit("recovery.post_marker")
     if decision == "published":
         return _finish_forward(store, intent)
-    return _roll_back(store, intent, tables, eager_restore=eager_restore)
+    try:
+        return _roll_back(store, intent, tables, eager_restore=eager_restore)
+    except BranchNotFound:
+        return _discard_orphan(store, intent)  # deleted since it was looked at
 
 
 def _rolled_forward(store: Store, intent: Sidecar, tables: list[TableOutcome]) -> bool:
@@ -228,6 +231,7 @@ def _publish_rollback(store: Store, intent: Sidecar, restored: list[_Restored]) 
         commit_id=intent.rollback_commit_id,
         created_at=now_micros(),
         token=None,
+        identifier=intent.authority.branch_identifier if intent.branch is not None else None,
         actor_id=RECOVERY_ACTOR,
         note=Note("recovery", f"rolled back the interrupted {intent.note.kind or 'write'} {intent.operation_id}"),
     )

@@ -8,6 +8,7 @@ from omnigraph.storage.intent import control
 from omnigraph.storage.intent.capture import control_is_held
 from omnigraph.storage.intent.sidecar import Sidecar
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.manifest import manifest, schema_files
 
 
@@ -26,7 +27,7 @@ def drop_lock(store: Store) -> None:
 
 def clear_stale_lock(store: Store) -> None:
     """Remove the lock, and release the control, of a schema change that died before it left a sidecar."""
-    if SCHEMA_LOCK_REF not in manifest.refs(store.root):
+    if read_ref(store.root.manifest(), SCHEMA_LOCK_REF) is None:
         return
     row = manifest.load(store.root).state.control
     if row is not None and row.holder is not None and control_is_held(store, row.holder):

@@ -28,6 +28,7 @@ from omnigraph.storage.base.waiting import looks
 from omnigraph.storage.branches import private_branches
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.manifest.branch_refs import find_ref
 from omnigraph.storage.protocol import recovery
 
 TableAddress = tuple[str, str | None]
@@ -147,7 +148,7 @@ def older(store: Store, mine: Sidecar, key: str | None = None, *, withdraws: boo
         if operation_id >= place:
             break
         other = sidecar.load(store.objects, operation_id)
-        if other is None or sidecar.is_ours(other) or not interest.concerns(other):
+        if other is None or sidecar.is_ours(other) or not interest.concerns(other) or _is_former(store, other):
             continue
         if sidecar.is_live(other, skew_ms=store.settings.lease_skew_ms):
             return _at_work(store, other)
@@ -190,6 +191,8 @@ def _operation_ahead(store: Store, interest: Interest, operation_id: str, *, gat
     other = sidecar.load(store.objects, operation_id)
     if other is None or not interest.concerns(other):
         return None
+    if other.operation_id != interest.awaited and _is_former(store, other):
+        return None
     if sidecar.is_live(other, skew_ms=store.settings.lease_skew_ms):
         return None if sidecar.is_ours(other) else _at_work(store, other)
     try:
@@ -197,6 +200,14 @@ def _operation_ahead(store: Store, interest: Interest, operation_id: str, *, gat
     except (Retry, RecoveryRequired):
         return _at_work(store, other)  # somebody else is busy with it; look again
     return None
+
+
+def _is_former(store: Store, other: Sidecar) -> bool:
+    """Whether a live operation was meant for a branch that was deleted, and whose name another one has now."""
+    if other.branch is None or not sidecar.is_live(other, skew_ms=store.settings.lease_skew_ms):
+        return False
+    ref = find_ref(store.root, other.branch)
+    return ref is not None and ref.identifier != other.authority.branch_identifier
 
 
 def _tickets_ahead(store: Store, branch: str | None, tickets: list[str], key: str | None) -> Iterator[Ahead]:

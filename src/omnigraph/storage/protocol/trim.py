@@ -15,7 +15,7 @@ from bisect import bisect_left
 
 from omnigraph import host
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
-from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import Objects, open_objects
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
@@ -23,6 +23,7 @@ from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclai
 from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.storage.lance.version_files import LONG_COMMIT_SECONDS, version_modified_at
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import forks_of
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.trimmed import schema_boundaries
 
@@ -32,8 +33,7 @@ _ATTEMPTS = 4
 
 
 def trim_manifest(
-    root: Root,
-    branch: str | None = None,
+    manifest_of: Address,
     *,
     keep: int,
     at_least: int = 1,
@@ -48,7 +48,7 @@ def trim_manifest(
     """
     for _ in range(_ATTEMPTS):
         try:
-            return _trim(tables.open_table(root.manifest(branch), control=True), keep, at_least, state, own)
+            return _trim(tables.open_table(manifest_of, control=True), keep, at_least, state, own)
         except (HistoricalVersionReclaimed, StorageError) as error:
             # Others trim as well: the version that was the newest when it was opened is gone by now, or its branch is.
             if isinstance(error, StorageError) and error.kind != "NotFound":
@@ -108,6 +108,4 @@ def _barrier(newest: TableHandle) -> TableHandle | None:
 
 def _branch_points(newest: TableHandle) -> set[int]:
     """Versions that other lineages were forked from; lance reads them when it opens those."""
-    branch = newest.address.ref
-    trunk = newest if branch is None else tables.open_table(newest.address.trunk, control=True)
-    return {ref.parent_version for ref in tables.list_refs(trunk).values() if ref.parent == branch}
+    return set(forks_of(newest.address.root, newest.address.ref).values())

@@ -19,10 +19,13 @@ from omnigraph.storage.base.layout import (
     PRIVATE_PREFIX,
     PROBE_PREFIX,
     RECOVERY_DIR,
+    REFS_DIR,
     SCHEMA_LOCK_REF,
 )
+from omnigraph.storage.base.ref_names import owner_of, ref_of_file
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import list_branches
+from omnigraph.storage.lance.refs import ref_names
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded
 
@@ -77,7 +80,7 @@ def _capture(store: Store, branches: list[str] | None) -> Listing:
     names = _chosen(store, branches)
     loaded = {name: manifest.load(store.root, None if name == "main" else name) for name in names}
     limits = _limits(loaded)
-    refs = None if branches is None else _refs(loaded)
+    refs = set(ref_names(store.root.manifest())) if branches is None else _refs(loaded)
     sizes = store.objects.list_sizes("")
     texts = {name: store.objects.read(name) for name in sizes if name in _REPLACED}
     if manifest.load(store.root, None).state.schema != loaded["main"].state.schema:
@@ -113,7 +116,7 @@ def _refs(loaded: Mapping[str, Loaded]) -> set[str]:
     return {ref for ref in found if ref is not None}
 
 
-def _belongs(name: str, limits: Mapping[str, int], refs: set[str] | None) -> bool:
+def _belongs(name: str, limits: Mapping[str, int], refs: set[str]) -> bool:
     base = name.rpartition("/")[2]
     if name.startswith(_SKIPPED) or name in _SKIPPED_NAMES or name in _REPLACED or base.startswith((PROBE_PREFIX, ".")):
         return False
@@ -126,15 +129,14 @@ def _belongs(name: str, limits: Mapping[str, int], refs: set[str] | None) -> boo
     return version <= limits.get(lineage, _LAST_VERSION)
 
 
-def _of_refs(name: str, refs: set[str] | None) -> bool:
-    """Whether a file is of main or of one of the refs; None stands for all of them."""
-    if refs is None:
-        return True
+def _of_refs(name: str, refs: set[str]) -> bool:
+    """Whether a file is of main or of one of the refs; what deleted branches have left is of none."""
     _, tree, below = name.partition("/tree/")
-    if tree:
-        return any(below.startswith(f"{ref}/") for ref in refs)
-    _, listed, file = name.partition("/_refs/branches/")
-    return not listed or file.removesuffix(".json").replace("%2F", "/") in refs
+    _, listed, file = name.partition(f"/{REFS_DIR}/")
+    ref = ref_of_file(below) if tree else file.removesuffix(".json").replace("%2F", "/") if listed else None
+    if ref is None:
+        return not tree
+    return ref in refs or owner_of(ref) in refs
 
 
 def version_of(name: str) -> int | None:

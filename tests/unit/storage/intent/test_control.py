@@ -16,6 +16,7 @@ from omnigraph.storage.branches.retire import is_sealed, seal
 from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance.tables import Landed
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import require_ref
 from omnigraph.testing.tiny import create_tiny
 
 
@@ -51,17 +52,18 @@ def test_whoever_lost_control_to_another_is_told_so(store: Store, step: Callable
 
 def test_whoever_lost_control_seals_nothing(store: Store) -> None:
     create_branch(store, "feature")
-    identifier = manifest.refs(store.root)["feature"].identifier
+    ref = require_ref(store.root, "feature")
     with hold_control(store, "branch_delete") as control:
         handed_over(store)
         with pytest.raises(ReadSetChanged, match="graph_control"):
-            seal(store, "feature", identifier, control)
-    assert not is_sealed(store, "feature")
+            seal(store, ref, control)
+    assert not is_sealed(store, ref.name)
 
 
 def test_a_seal_is_meant_for_one_branch_and_not_for_its_name(store: Store) -> None:
     create_branch(store, "feature")
+    ref = require_ref(store.root, "feature")
     with hold_control(store, "branch_delete") as control, pytest.raises(ReadSetChanged, match="branch_identifier"):
-        seal(store, "feature", ((1, "another"),), control)
-    assert not is_sealed(store, "feature")
+        seal(store, replace(ref, identifier=((1, "another"),)), control)
+    assert not is_sealed(store, ref.name)
     assert list_branches(store) == ["main", "feature"]

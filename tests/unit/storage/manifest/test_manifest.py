@@ -18,6 +18,7 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.branch_refs import address_of, require_ref
 from omnigraph.storage.manifest.commits import GraphCommit, Lineage
 from omnigraph.storage.manifest.decode import decode_state, fold
 from omnigraph.storage.manifest.row_codec import encode_rows, parse_control, parse_schema, parse_table, parse_version
@@ -311,7 +312,7 @@ def test_a_branch_manifest_of_another_incarnation_is_refused(root: Root) -> None
 def test_a_recreated_branch_is_another_incarnation(root: Root) -> None:
     create_branch(root, "feature")
     first = manifest.newest(root, "feature")
-    tables.delete_ref(tables.open_table(root.manifest(), control=True), "feature")
+    tables.delete_ref(tables.open_table(root.manifest(), control=True), require_ref(root, "feature").name)
     create_branch(root, "feature")
     second = manifest.newest(root, "feature")
     assert first[0] == second[0]
@@ -324,7 +325,7 @@ def test_compacting_a_branch_manifest_keeps_its_state(root: Root) -> None:
         publish(root, branch="feature")
     before = manifest.load(root, "feature").state
     assert manifest.compaction_due(manifest.load(root, "feature").handle)
-    assert manifest.compact_manifest(root, "feature")
+    assert manifest.compact_manifest(address_of(root, "feature"))
     root.memory.clear()
     after = manifest.load(root, "feature")
     assert not manifest.compaction_due(after.handle)
@@ -337,7 +338,7 @@ def test_a_publish_prepared_before_a_compaction_still_lands_or_is_refused_cleanl
     for _ in range(5):
         publish(root)
     stale = manifest.load(root)
-    manifest.compact_manifest(root)
+    manifest.compact_manifest(root.manifest())
     commit, head = new_ulid(), stale.state.effective_head
     batch = [CommitRow(commit, stale.state.version + 1, None, now_micros(), head), HeadRow(None, commit, head)]
     outcome = manifest.publish_rows(stale, batch)

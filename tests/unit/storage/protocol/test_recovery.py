@@ -129,7 +129,7 @@ def test_a_rolled_back_fork_is_neutralized_but_not_published(store: Store) -> No
     state = manifest.load(store.root, "feature").state
     assert [entry.ref for entry in state.snapshot] == [None, None, None]
     assert state.graph_head == intent.rollback_commit_id
-    fork = tables.open_table(store.root.table(intent.tables[0].table_path, "feature"))
+    fork = tables.open_table(store.root.table(intent.tables[0].table_path, intent.tables[0].table_branch))
     assert fork.scan(["id"])["id"].to_pylist() == ["seed"]
 
 

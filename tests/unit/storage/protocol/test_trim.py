@@ -15,6 +15,7 @@ from omnigraph.storage.lance import tables, version_files
 from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions
 from omnigraph.storage.lance.tables import Refused, Staged
 from omnigraph.storage.manifest import manifest, trimmed
+from omnigraph.storage.manifest.branch_refs import address_of
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import HeadRow
@@ -71,7 +72,7 @@ def lived(tmp_path: Path) -> og.Graph:
 def test_every_version_of_main_reads_the_same_after_trimming(lived: og.Graph) -> None:
     root = lived._core.store.root
     before = every_state(lived, None)
-    gone = trim_manifest(root, keep=1)
+    gone = trim_manifest(root.manifest(), keep=1)
     root.memory.clear()
     assert gone.versions > len(before) // 2
     assert every_state(lived, None) == and_barrier(before)
@@ -80,8 +81,8 @@ def test_every_version_of_main_reads_the_same_after_trimming(lived: og.Graph) ->
 def test_every_version_of_a_branch_reads_the_same_after_trimming(lived: og.Graph) -> None:
     root = lived._core.store.root
     before = every_state(lived, "feature")
-    assert trim_manifest(root, "feature", keep=1).versions
-    trim_manifest(root, keep=1)
+    assert trim_manifest(address_of(root, "feature"), keep=1).versions
+    trim_manifest(root.manifest(), keep=1)
     root.memory.clear()
     assert every_state(lived, "feature") == and_barrier(before)
 
@@ -94,7 +95,7 @@ def test_trimming_between_schema_changes_loses_none_of_them(tmp_path: Path) -> N
         graph.mutate(PUT, params={"n": f"before {len(schema)}"})
         graph.schema.apply(schema)
         expected |= every_state(graph, None, max(expected, default=0) + 1)
-        trim_manifest(root, keep=1)
+        trim_manifest(root.manifest(), keep=1)
         root.memory.clear()
         expected = and_barrier(expected)
         assert every_state(graph, None) == expected
@@ -103,7 +104,7 @@ def test_trimming_between_schema_changes_loses_none_of_them(tmp_path: Path) -> N
 def test_commits_can_be_read_and_branched_from_after_trimming(lived: og.Graph) -> None:
     commits = lived.commits.list()
     names = {commit: lived.at(commit).query(NAMES).to_arrow() for commit in commits}
-    trim_manifest(lived._core.store.root, keep=1)
+    trim_manifest(lived._core.store.root.manifest(), keep=1)
     with og.open(lived.uri) as reopened:
         for commit, expected in names.items():
             assert reopened.at(commit).query(NAMES).to_arrow() == expected
@@ -118,7 +119,7 @@ def test_a_history_that_was_not_read_before_trimming_can_be_read_after_it(lived:
     for number in range(3):
         lived.mutate(PUT, params={"n": f"later {number}"})
     lived.optimize()
-    trim_manifest(root, keep=1)
+    trim_manifest(root.manifest(), keep=1)
     assert len(list(state.lineage.newest_first())) == len(state.lineage)
 
 
@@ -128,7 +129,7 @@ def test_the_past_can_be_read_while_others_trim_it(lived: og.Graph, monkeypatch:
     looks = [existing_versions(manifest.load(root).handle)]
     version = looks[0][-3]
     expected = told(manifest.load_version(root, None, version))
-    trim_manifest(root, keep=1)
+    trim_manifest(root.manifest(), keep=1)
     root.memory.clear()
     late = trimmed.existing_versions
     monkeypatch.setattr(trimmed, "existing_versions", lambda table: looks.pop() if looks else late(table))
@@ -147,7 +148,7 @@ def test_writers_trim_by_themselves(tmp_path: Path) -> None:
 
 def test_a_version_that_nothing_can_tell_any_more_was_reclaimed(lived: og.Graph) -> None:
     root = lived._core.store.root
-    trim_manifest(root, keep=1)
+    trim_manifest(root.manifest(), keep=1)
     kept = sorted((Path(lived.uri) / "__manifest" / "_versions").glob("*.manifest"))
     kept[-1].unlink()  # the oldest: it alone knew the first schema
     root.memory.clear()
@@ -164,7 +165,7 @@ def test_a_commit_that_slept_while_versions_were_trimmed_is_refused(lived: og.Gr
     merge = tables.open_table(slept.handle.address, slept.state.version).dataset.merge_insert("object_id")
     inside, _ = merge.when_matched_update_all().conflict_retries(0).use_index(False).execute_uncommitted(rows)
     lived.mutate(PUT, params={"n": "meanwhile"}, branch=branch)
-    assert trim_manifest(root, branch, keep=1).versions
+    assert trim_manifest(address_of(root, branch), keep=1).versions
     assert slept.state.version + 1 not in existing_versions(manifest.load(root, branch).handle)
     staged = Staged(slept.handle.address, slept.state.version, inside, slept.handle.dataset)
     assert isinstance(tables.commit(staged), Refused)
@@ -178,11 +179,11 @@ def test_while_somebody_is_at_work_the_versions_of_the_last_seconds_stay(lived: 
         files = list((Path(lived.uri) / "__manifest" / "_versions").glob("*.manifest"))
         for file in files:
             os.utime(file, (2**32, 2**32))
-        assert trim_manifest(store.root, keep=1) == Reclaimed()
+        assert trim_manifest(store.root.manifest(), keep=1) == Reclaimed()
         for file in files:
             os.utime(file, (0, 0))
         newest = manifest.load(store.root).state.version
-        assert trim_manifest(store.root, keep=1).versions > len(before) // 2
+        assert trim_manifest(store.root.manifest(), keep=1).versions > len(before) // 2
         assert manifest.load(store.root).state.version == newest + 1
 
 

@@ -154,6 +154,8 @@ def _cleaned(uri: str, policy: str, report: CleanupReport) -> str:
     size = sum(each.bytes_removed for each in report.datasets)
     count = len(report.datasets) - len(failed)
     text = f"cleanup {uri} ({policy}) — removed {versions} versions ({size} bytes) across {count} datasets\n"
+    for branch in report.branches_removed:
+        text += f"  the deleted branch {branch.branch} gave back {branch.bytes} bytes in {branch.files} files\n"
     if failed:
         names = ", ".join(subject(each.type_key) for each in failed)
         text += f"  {len(failed)} dataset(s) failed and were left alone: {names}\n"
