@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 
 import omnigraph as og
 from bench.measure import Measurement, median_ms
-from omnigraph.storage.manifest.manifest import forget_decoded
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  note: String? }
@@ -117,7 +116,6 @@ class _Writer:
 
 
 def _cold_open(uri: str) -> None:
-    forget_decoded()
     og.open(uri).close()
 
 

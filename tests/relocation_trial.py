@@ -16,6 +16,7 @@ import omnigraph as og
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects_remote import _open_store
 from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest.branch_refs import address_of
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of
 
@@ -133,7 +134,7 @@ def compact_branches(graph: og.Graph) -> None:
     for name in NAMES:
         if name in graph.branches.list():
             graph.branch(name).ensure_indices()
-            compacted = tables.compact(tables.open_table(root.manifest(name), control=True))
+            compacted = tables.compact(tables.open_table(address_of(root, name), control=True))
             assert compacted.fragment_count() == 1
 
 

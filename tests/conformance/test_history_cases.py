@@ -88,7 +88,7 @@ def test_writing_one_type_on_a_branch_forks_that_table_only(graph: og.Graph, cas
     graph.branches.create("feature")
     add(graph, "b", branch="feature")
     entries = graph.view("feature").snapshot.entries
-    assert (entries["node:Person"].ref, entries["edge:Knows"].ref) == ("feature", None)
+    assert (entries["node:Person"].owner, entries["edge:Knows"].owner) == ("feature", None)
     assert entries["node:Person"].version == graph.snapshot().entries["node:Person"].version + 1
 
 
@@ -99,12 +99,12 @@ def test_a_cascade_on_a_branch_forks_only_tables_with_matching_rows(graph: og.Gr
     )
     graph.branches.create("lonely")
     graph.mutate('query q() { delete Person where name = "b" }', branch="lonely")
-    assert {e.table_key: e.ref for e in graph.view("lonely").snapshot} == {
+    assert {e.table_key: e.owner for e in graph.view("lonely").snapshot} == {
         "edge:Knows": None, "node:Person": "lonely", "node:Pet": None,
     }  # fmt: skip
     graph.branches.create("linked")
     graph.mutate('query q() { delete Person where name = "a" }', branch="linked")
-    assert {e.table_key: e.ref for e in graph.view("linked").snapshot} == {
+    assert {e.table_key: e.owner for e in graph.view("linked").snapshot} == {
         "edge:Knows": "linked", "node:Person": "linked", "node:Pet": None,
     }  # fmt: skip
 

@@ -198,7 +198,7 @@ def test_a_branch_that_inherits_a_table_points_at_mains_new_version(
     assert feature.branches.merge("main", into="feature").outcome == "fast_forward"
     assert entry(feature) == entry(graph)
     change(feature, "Bob", age=32)
-    assert (entry(feature).ref, entry(feature).version) == ("feature", entry(graph).version + 1)
+    assert (entry(feature).owner, entry(feature).version) == ("feature", entry(graph).version + 1)
     assert (rows(feature)["Alice"]["age"], rows(feature)["Bob"]["age"]) == (31, 32)
 
 
@@ -212,7 +212,7 @@ def test_a_branch_that_owns_a_table_gets_the_rows_even_when_main_has_a_smaller_v
     assert entry(feature).version > entry(graph).version
     before = entry(feature)
     feature.branches.merge("main", into="feature")
-    assert (entry(feature).ref, entry(feature).version) == ("feature", before.version + 1)
+    assert (entry(feature).owner, entry(feature).version) == ("feature", before.version + 1)
     assert (rows(feature)["Alice"]["age"], rows(feature)["Bob"]["age"]) == (31, 3)
 
 
@@ -225,7 +225,7 @@ def test_a_sibling_forks_from_its_own_version_and_outlives_the_source(
     change(feature, "Alice", age=31)
     done = graph.branches.merge("feature", into="sibling", delete=True)
     assert (done.outcome, done.branch_deleted) == ("fast_forward", True)
-    assert entry(sibling).ref == "sibling"
+    assert entry(sibling).owner == "sibling"
     with pytest.raises(BranchNotFound):
         feature.view()
     assert rows(og.open(graph.uri, "sibling"))["Alice"]["age"] == 31

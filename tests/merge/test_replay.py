@@ -104,7 +104,7 @@ def test_a_pick_can_go_to_another_branch_and_fork_its_tables(people: og.Graph) -
     change(people, "Alice", age=31)
     people.commits.cherry_pick(head(people), branch="feature")
     assert people.branch("feature").get("Person", "Alice") == people.get("Person", "Alice")
-    assert people.branch("feature").snapshot().entry("node:Person").ref == "feature"
+    assert people.branch("feature").snapshot().entry("node:Person").owner == "feature"
 
 
 def test_a_pick_that_contradicts_the_branch_is_a_conflict(people: og.Graph) -> None:

@@ -232,15 +232,15 @@ MUTATIONS = (
     _mutation(
         "retire: the seal hits a later branch of the name",
         "retire",
-        "        if state.identifier != identifier:\n",
+        "        if state.identifier != ref.identifier:\n",
         "        if state.branch != branch:\n",
         "control",
     ),
     _mutation(
         "branches: a branch that others were forked from is deleted",
         "branches",
-        'if other.startswith(f"{branch}/") or ref.parent == branch:',
-        'if other.startswith(f"{branch}/"):',
+        "for child in forks_of(store.root, ref.name):",
+        "for child in ():",
         "branches::test_a_branch_that_another_was_created_from_is_not_deleted",
     ),
     _mutation(

@@ -11,7 +11,6 @@ from omnigraph.errors import BranchNotFound
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import list_branches
-from omnigraph.storage.branches.forks import owned_refs
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import control_is_held
 from omnigraph.storage.lance import tables
@@ -56,7 +55,7 @@ def _of_branch(store: Store, state: ManifestState) -> Iterator[str]:
             yield f"{name}: {entry.table_key} holds '{repeated[0]}' twice"
         if len(ids) != entry.row_count:
             yield f"{name}: {entry.table_key} has {len(ids)} rows, its entry says {entry.row_count}"
-        if state.branch is None or owned_refs(state.branch, [entry.ref]):
+        if state.branch is None or entry.owner == state.branch:
             yield from _undecided(state, tables.open_table(address), entry)
 
 

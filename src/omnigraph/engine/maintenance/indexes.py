@@ -24,7 +24,6 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.table_tasks import SparkPlace
 from omnigraph.engine.views.view import View
 from omnigraph.errors import OmnigraphError
-from omnigraph.storage.branches.forks import owned_refs
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import BuildIndexes, TableWrite, WriteSet
 from omnigraph.storage.lance.tables import IndexInfo, IndexSpec, TableHandle
@@ -226,7 +225,7 @@ def ensure_indices(
             entry = view.entry(info)
             if (branch is not None and entry.ref is None) or (only is not None and info.table_key not in only):
                 continue
-            owned = branch is None or bool(owned_refs(branch, [entry.ref]))
+            owned = branch is None or entry.owner == branch
             if owned:
                 refuse_drift(core.store, entry)
             table = view.tables.get(entry)

@@ -21,7 +21,6 @@ from omnigraph.errors import BadRequest, BranchNotFound, MergeConflict, MergeCon
 from omnigraph.policy.actions import Action
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.branches.branches import delete_branch
-from omnigraph.storage.branches.forks import owned_refs
 from omnigraph.storage.intent.capture import Txn, capture
 from omnigraph.storage.intent.control import await_cleanup, refuse_beside_cleanup
 from omnigraph.storage.intent.sidecar import Token
@@ -280,7 +279,7 @@ def _pointers(merges: Mapping[str, TableMerge], sides: Sides, target: str | None
         return
     for key, merge in merges.items():
         base, ours, theirs = (_entry(view, merge.info) for view in (sides.base, sides.ours, sides.theirs))
-        shareable = theirs.ref is None and theirs.version > ours.version and not owned_refs(target, [ours.ref])
+        shareable = theirs.ref is None and theirs.version > ours.version and ours.owner != target
         if merge.as_theirs and base == ours and shareable and not merge.is_empty:
             yield VersionRow(key, theirs.version, theirs.ref, theirs.row_count, theirs.evidence)
 

@@ -71,15 +71,6 @@ def owner_of(table_ref: str) -> str:
     return _TABLE_SUFFIX.sub("", table_ref)
 
 
-def belongs_to(branch: str, table_ref: str) -> bool:
-    """Whether a table's ref was made for some incarnation of a branch.
-
-    >>> belongs_to("x", "x--b7.0.42--2"), belongs_to("x", "x--2"), belongs_to("x", "xy")
-    (True, True, False)
-    """
-    return branch_of(owner_of(table_ref)) == branch
-
-
 def ref_of_file(path: str) -> str | None:
     """The ref in whose tree a file is, by its path below `tree`; None when it is no file of lance.
 

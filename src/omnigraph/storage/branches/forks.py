@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from omnigraph.errors import Corrupt, ReadSetChanged, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address
-from omnigraph.storage.base.ref_names import belongs_to
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.sidecar import TablePlan
 from omnigraph.storage.lance import tables
@@ -15,11 +12,6 @@ from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.lance.tables import Ref, TableHandle
 
 _MAX_SUFFIX = 10_000
-
-
-def owned_refs(branch: str, names: Iterable[str | None]) -> list[str]:
-    """Those refs of a table that belong to a branch."""
-    return [name for name in names if name is not None and belongs_to(branch, name)]
 
 
 def fork_ref(store: Store, trunk: Address, ref: str, *, source: str | None, version: int) -> tuple[str, bool]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from omnigraph.errors import NotFound
 from omnigraph.storage.base.layout import Address, Root
+from omnigraph.storage.base.ref_names import branch_of, owner_of
 from omnigraph.storage.lance.evidence import VersionEvidence
 
 
@@ -30,6 +31,11 @@ class TableEntry:
     ref: str | None
     row_count: int
     evidence: VersionEvidence
+
+    @property
+    def owner(self) -> str | None:
+        """The branch that writes to this entry's lineage; None is main. Branches made from it may show it too."""
+        return None if self.ref is None else branch_of(owner_of(self.ref))
 
     def address(self, root: Root) -> Address:
         """The dataset lineage this entry's version belongs to."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.branches.forks import owned_refs
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.lance import tables
@@ -50,7 +49,7 @@ def draw_up(store: Store, txn: Txn, write: WriteSet) -> Drafts:
 
 def is_own(branch: str | None, entry: TableEntry) -> bool:
     """Whether a branch writes to the lineage of an entry, or has to fork it first."""
-    return branch is None or bool(owned_refs(branch, [entry.ref]))
+    return branch is None or entry.owner == branch
 
 
 def _draw(store: Store, table: TableWrite, entry: TableEntry) -> Drawn | None:

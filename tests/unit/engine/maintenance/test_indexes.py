@@ -11,7 +11,6 @@ import omnigraph as og
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.types import BASE_SCALARS, PropType
 from omnigraph.engine.maintenance.indexes import declared_indexes, index_kind, missing_indexes
-from omnigraph.storage.branches.forks import owned_refs
 from omnigraph.testing.invariants import violations
 
 
@@ -95,7 +94,7 @@ def test_a_table_shared_with_another_branch_is_forked_for_its_indexes(tmp_path: 
     second = graph.branch("second")
     assert second.ensure_indices() == []
     entries = second.view().snapshot.entries
-    assert owned_refs("second", [entries["node:Hut"].ref])
+    assert entries["node:Hut"].owner == "second"
     assert entries["node:Pet"].ref is None
     assert {each.coverage for each in second.indexes() if each.rows} == {1}
     assert {each.name for each in graph.branch("first").indexes()} == {None}
