@@ -105,8 +105,10 @@ def test_the_branch_a_handle_is_bound_to_cannot_be_deleted_through_it(tmp_path: 
 
 
 @pytest.mark.parametrize("case", ["V11"])
-def test_a_branch_whose_tables_another_one_shows_cannot_be_deleted(tmp_path: Path, case: str) -> None:
-    graph = og.init(tmp_path / "g.omni", "node Person { name: String @key }")
+def test_the_tables_of_a_deleted_branch_stay_while_another_one_shows_them(tmp_path: Path, case: str) -> None:
+    """No writer makes such a state; decision 0030: deleting looks at no other branch, and cleanup looks at all."""
+    settings = og.Settings(retire_grace_ms=0)
+    graph = og.init(tmp_path / "g.omni", "node Person { name: String @key }", settings=settings)
     for name in ("feature", "sibling", "bystander"):
         graph.branches.create(name)
     graph.mutate('query q() { insert Person { name: "a" } }', branch="feature")
@@ -115,7 +117,9 @@ def test_a_branch_whose_tables_another_one_shows_cannot_be_deleted(tmp_path: Pat
     shown = open_table(entry.address(root), entry.version)
     publish(root, [version_row("node:Person", shown.address, shown.version)], branch="sibling")
     assert list(image_of(graph.branch("sibling").view())["node:Person"]) == ["a"]
-    with pytest.raises(Conflict, match="branch 'sibling' still depends on its tables"):
-        graph.branches.delete("feature")
-    graph.branches.delete("sibling")
     graph.branches.delete("feature")
+    assert [freed.branch for freed in graph.cleanup(keep=1, confirm=True).branches_removed] == ["feature"]
+    assert list(image_of(og.open(graph.uri, branch="sibling").view())["node:Person"]) == ["a"]
+    graph.branches.delete("sibling")
+    assert [freed.branch for freed in graph.cleanup(keep=1, confirm=True).branches_removed] == ["feature", "sibling"]
+    assert not any(Path(graph.uri).glob("nodes/*/tree/*"))

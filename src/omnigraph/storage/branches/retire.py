@@ -8,7 +8,7 @@ from dataclasses import replace
 from omnigraph.errors import OmnigraphError, ReadSetChanged
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
-from omnigraph.storage.base.layout import ref_file
+from omnigraph.storage.base.layout import MANIFEST, ref_file
 from omnigraph.storage.base.ref_names import branch_of, owner_of
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.capture import branch_row_of
@@ -71,11 +71,11 @@ def is_sealed(store: Store, ref: str) -> bool:
 
 
 def forget_refs(store: Store, location: str, names: Iterable[str], control: Control) -> None:
-    """Take refs of one dataset away; their trees stay for a cleanup, unless this is the only process."""
+    """Take refs of one dataset away; their trees stay for a cleanup, but for a manifest's if this is the only process."""
     for name in names:
         control.require()
         store.objects.delete(f"{location}/{ref_file(name)}")
-        if store.settings.topology == "single_process":
+        if location == MANIFEST and store.settings.topology == "single_process":
             store.objects.delete_prefix(f"{location}/tree/{name}")
 
 

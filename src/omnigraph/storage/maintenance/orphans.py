@@ -47,7 +47,7 @@ def reclaim_orphans(store: Store, control: Control) -> list[str]:
     A ref that a live branch's snapshot still names is kept, whichever branch it belonged to.
     """
     live = _live_owners(store)
-    used = {(entry.location, entry.ref) for state in _states(store) for entry in state.snapshot}
+    used = _shown(store)
     removed = []
     for location in _tables(store):
         refs = tables.list_refs(tables.open_table(store.root.table(location), control=True))
@@ -88,14 +88,18 @@ def _reclaimable(store: Store) -> list[Lineage]:
     live, left = _live_owners(store), list(left_lineages(store, places))
     grace = store.settings.retire_grace_ms / 1_000
     resting = {each.ref for each in left if each.location == MANIFEST and _age(store, each) < grace}
-    parents = _parents(store, places)
-    kept = live | resting
-    return [each for each in left if owner_of(each.ref) not in kept and (each.location, each.ref) not in parents]
+    kept, needed = live | resting, _parents(store, places) | _shown(store)
+    return [each for each in left if owner_of(each.ref) not in kept and (each.location, each.ref) not in needed]
 
 
 def _live_owners(store: Store) -> set[str]:
     """Refs of the manifest that branches have, and those that a transaction may be about to make."""
     return {*ref_names(store.root.manifest()), *live_transactions(store), SCHEMA_LOCK_REF}
+
+
+def _shown(store: Store) -> set[tuple[str, str | None]]:
+    """The lineages of tables that live branches show."""
+    return {(entry.location, entry.ref) for state in _states(store) for entry in state.snapshot}
 
 
 def _parents(store: Store, places: list[str]) -> set[tuple[str, str | None]]:
