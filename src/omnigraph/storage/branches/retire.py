@@ -71,7 +71,7 @@ def is_sealed(store: Store, ref: str) -> bool:
 
 
 def forget_refs(store: Store, location: str, names: Iterable[str], control: Control) -> None:
-    """Take refs of one dataset away; their trees stay for a cleanup, but for a manifest's if this is the only process."""
+    """Take refs of one dataset away; trees stay for a cleanup, but for a manifest's if there is one process only."""
     for name in names:
         control.require()
         store.objects.delete(f"{location}/{ref_file(name)}")
