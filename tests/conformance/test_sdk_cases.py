@@ -106,7 +106,7 @@ def test_the_branch_a_handle_is_bound_to_cannot_be_deleted_through_it(tmp_path: 
 
 @pytest.mark.parametrize("case", ["V11"])
 def test_the_tables_of_a_deleted_branch_stay_while_another_one_shows_them(tmp_path: Path, case: str) -> None:
-    """No writer makes such a state; decision 0030: deleting looks at no other branch, and cleanup looks at all."""
+    """No writer makes such a state; decision 0031: deleting looks at no other branch, and cleanup looks at all."""
     settings = og.Settings(retire_grace_ms=0)
     graph = og.init(tmp_path / "g.omni", "node Person { name: String @key }", settings=settings)
     for name in ("feature", "sibling", "bystander"):

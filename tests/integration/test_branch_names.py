@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from cli_runner import ADD_PERSON, Desk, desk, template
+from cli_runner import ADD_PERSON, Desk
 from omnigraph.engine.api.access import access
 from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, Conflict
 from omnigraph.ids import now_micros
@@ -22,8 +22,6 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.branch_refs import live_refs, require_ref
 from omnigraph.storage.manifest.rows import BranchRow
 from omnigraph.testing.invariants import violations
-
-__all__ = ["desk", "template"]  # fixtures
 
 SCHEMA = "node P { k: String @key n: I32? }\nedge K: P -> P"
 KEYS = "query k() { match { $p: P } return { $p.k as k } order { k } }"
