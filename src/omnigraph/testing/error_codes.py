@@ -95,6 +95,10 @@ CODES: dict[str, tuple[str, str]] = {
     "T35": ("An optional block binds nothing.", "Bind a variable in it, or leave optional out."),
     "T36": ("A path is used as something else, or lacks a name.", "Name it and both ends; read .length or .nodes."),
     "T37": ("A match reads a type that an earlier statement of the query writes.", "Put it first, or split the query."),
+    "T38": (
+        "A function is called with the wrong number of arguments, or without an entity.",
+        "See its signature in the reference.",
+    ),
     # Parameters and running.
     "P001": ("Parameters are not an object of names and values.", "Send an object."),
     "P002": ("A parameter is null and must not be.", "Give it a value or declare it nullable."),

@@ -12,9 +12,11 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.functions import Failure
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import SortKey
+from omnigraph.compiler.ir.walk import rebuild
 from omnigraph.compiler.query.checked import (
     Bind,
     Checked,
@@ -32,7 +34,7 @@ from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_dateti
 from omnigraph.compiler.types import union_members
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.evaluator_paths import edge_tables, hops_between, pairs_of, shortest_path, who
-from omnigraph.testing.evaluator_values import Assignment, Entity, Overflow, Values, all_true, compare_total
+from omnigraph.testing.evaluator_values import Assignment, Entity, Values, all_true, compare_total
 
 OutputRow: TypeAlias = dict[str, Any]
 
@@ -76,10 +78,11 @@ class _Evaluation:
         if limit is not None and not (read.grouped or read.having or read.distinct):
             matched = matched[: limit + offset]  # nobody asks what the other rows would give
         out = self.grouped(matched) if read.grouped else [self.projected(row, matched) for row in matched]
-        out = [row for row in out if self.kept(row)]
+        if not read.grouped:
+            out = [row for row in out if self.kept(row)]
         for row in out:
             for value in row.values():
-                if isinstance(value, Overflow):
+                if isinstance(value, Failure):
                     raise value
         if read.distinct:
             out = [row for place, row in enumerate(out) if row not in out[:place]]
@@ -122,7 +125,7 @@ class _Evaluation:
                 assignment |= {str(step.path_var): shortest_path(self.tables, step.link, assignment) for step in paths}
                 try:
                     kept = self.satisfies_all(clauses, assignment)
-                except Overflow:
+                except Failure:
                     if not undecided:
                         raise
                     kept = True
@@ -202,13 +205,13 @@ class _Evaluation:
             return {"id": entity["id"], **kind, **{name: entity[name] for name in column.expr.properties}}
         try:
             return self.values.value(column.expr, row, rows)
-        except Overflow as error:
+        except Failure as error:
             if self.read.grouped:
                 raise
             return error
 
     def grouped(self, rows: list[Assignment]) -> list[OutputRow]:
-        keys = [column for column in self.read.columns if not column.is_aggregate]
+        keys = [column for column in self.read.columns if column.is_key]
         groups: list[tuple[list[Any], list[Assignment]]] = []
         for row in rows:
             key = [self.shown(column, row, rows) for column in keys]
@@ -220,28 +223,54 @@ class _Evaluation:
         if not keys and not groups:
             groups.append(([], []))
         out = [self.aggregated(members, rows) for _, members in groups]
-        if self.read.keys:
-            out.sort(key=cmp_to_key(self.compare_groups))
-        return out
+        kept = [place for place, members in enumerate(groups) if self.kept_group(out[place], members[1], rows)]
+        before: Callable[[int, int], int] = lambda a, b: self.compare_groups(groups, out, a, b, rows)  # noqa: E731
+        places = sorted(kept, key=cmp_to_key(before))
+        return [out[place] for place in (places if self.read.keys else kept)]
+
+    def kept_group(self, row: OutputRow, members: list[Assignment], rows: list[Assignment]) -> bool:
+        shown: Assignment = {"": row}
+        tests = [self.folded(test, members, rows) for test in self.read.having]
+        return all_true(lambda test=test: self.values.truth(test, shown) for test in tests) is True  # type: ignore[misc]
+
+    def folded(self, node: Any, members: list[Assignment], rows: list[Assignment]) -> Any:
+        """An expression with its aggregates as the constants that they are for one group."""
+        if isinstance(node, ir.AggregateCall):
+            value = self.values.aggregate(node, members, rows)
+            return ir.Const(tuple(value) if isinstance(value, list) else value, node.type)  # type: ignore[arg-type]
+        return rebuild(node, lambda part: self.folded(part, members, rows))
 
     def aggregated(self, members: list[Assignment], rows: list[Assignment]) -> OutputRow:
         row: OutputRow = {}
         for column in self.read.columns:
+            first = members[0] if members else {}
             if isinstance(column.expr, ir.AggregateCall):
                 row[column.name] = self.values.aggregate(column.expr, members, rows)
+            elif column.is_aggregate:
+                try:
+                    row[column.name] = self.values.value(self.folded(column.expr, members, rows), first, rows)
+                except Failure as error:
+                    row[column.name] = error
             else:
-                row[column.name] = self.shown(column, members[0], rows)
+                row[column.name] = self.shown(column, first, rows)
         return row
 
-    def compare_groups(self, left: OutputRow, right: OutputRow) -> int:
+    def compare_groups(self, groups: list[Any], out: list[OutputRow], a: int, b: int, rows: list[Assignment]) -> int:
+        left, right = out[a], out[b]
         for key in self.read.keys:
-            assert isinstance(key.expr, ir.Column)
-            result = compare_total(left[key.expr.name], right[key.expr.name])
+            pair = []
+            for place in (a, b):
+                members = groups[place][1]
+                found = self.values.value(
+                    self.folded(key.expr, members, rows), {**(members[0] if members else {}), "": out[place]}, rows
+                )
+                pair.append(found)
+            result = compare_total(*pair)
             if result:
                 return -result if key.descending else result
         for column in self.read.columns:
             listed = any(isinstance(row[column.name], list | tuple) for row in (left, right))
-            if not column.is_aggregate and not listed:
+            if column.is_key and not listed:
                 result = compare_total(left[column.name], right[column.name])
                 if result:
                     return result

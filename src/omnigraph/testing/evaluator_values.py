@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from functools import cmp_to_key
 from typing import Any, TypeAlias
 
+from omnigraph.compiler.functions import FUNCTIONS, Failure
+from omnigraph.compiler.functions.text import compiled
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import DateTime
@@ -16,7 +20,7 @@ Entity: TypeAlias = dict[str, Any]
 Assignment: TypeAlias = dict[str, Entity | None]
 
 
-class Overflow(Exception):
+class Overflow(Failure):
     """An integer beyond 64 bits; it fails the query only if the row it belongs to is in the answer."""
 
 
@@ -60,23 +64,56 @@ class Values:
                 return self.now
             case ir.Property(var, name):
                 entity = row[var]
+                if name == "@type" and entity is not None:
+                    return entity["_table"].partition(":")[2]
                 return None if entity is None else entity[name]
             case ir.Node(var):
                 return row[var]
             case ir.Column(name):
                 found = (row[""] or {})[name]
-                if isinstance(found, Overflow):
+                if isinstance(found, Failure):
                     raise found
                 return found
             case ir.Arithmetic(op, left, right):
                 return _arithmetic(op, *self._both(left, right, row, rows), expr.type.scalar)
+            case ir.Function():
+                return self._function(expr, row, rows)
+            case ir.Choice(conditions, values, otherwise):
+                chosen = next(
+                    (value for test, value in zip(conditions, values, strict=True) if self.truth(test, row) is True),
+                    otherwise,
+                )
+                found = self.value(chosen, row, rows)
+                return float(found) if found is not None and expr.type.scalar == "F64" else found
             case ir.TextMatch():
                 return self.text_match(expr, row)
             case ir.Nearest() | ir.Bm25() | ir.Rrf():
                 score = self.ranking(expr, rows, None).get(_place(rows, row))
                 return score if isinstance(expr, ir.Nearest) else score or 0.0
+            case _ if isinstance(expr, ir.CONDITIONS):
+                return self.truth(expr, row)
             case _:
                 raise AssertionError(f"{type(expr).__name__} has no value of its own")
+
+    def _function(self, call: ir.Function, row: Assignment, rows: list[Assignment]) -> Any:
+        function = FUNCTIONS[call.name]
+        if call.name == "coalesce":
+            found = (self.value(arg, row, rows) for arg in call.args)
+            known = next((value for value in found if value is not None), None)
+            return float(known) if known is not None and call.type.scalar == "F64" else known
+        values, failure = [], None
+        for at, arg in enumerate(call.args):
+            try:
+                values.append(_as_argument(self.value(arg, row, rows), function.param(at).kind, call.type.scalar))
+            except Failure as error:
+                failure = error
+        if not function.own_nulls and None in values:
+            return None
+        if failure is not None:
+            raise failure
+        found = function.compute(*values)
+        plain = isinstance(found, int) and not isinstance(found, bool)
+        return float(found) if plain and call.type.scalar == "F64" and not call.type.list else found
 
     # --- conditions ------------------------------------------------------------------------------
 
@@ -88,7 +125,15 @@ class Values:
                 text, needle = self._operands(left, right, row)
                 if text is None or needle is None:
                     return None
-                return bool(needle in text if op == "contains" else text.startswith(needle))
+                match op:
+                    case "contains":
+                        return bool(needle in text)
+                    case "starts_with":
+                        return bool(text.startswith(needle))
+                    case "ends_with":
+                        return bool(text.endswith(needle))
+                    case _:
+                        return compiled(needle).search(text) is not None
             case ir.In(value, options, negated):
                 found = self._member(value, options, row)
                 return found if found is None else found != negated
@@ -106,6 +151,9 @@ class Values:
                 return all_true(lambda part=part: self.truth(part, row) for part in parts)  # type: ignore[misc]
             case ir.Or(parts):
                 return any_true(lambda part=part: self.truth(part, row) for part in parts)  # type: ignore[misc]
+            case ir.Not(part):
+                inner = self.truth(part, row)
+                return None if inner is None else not inner
             case ir.NotTrue(part):
                 return self.truth(part, row) is not True
             case ir.Possibly():
@@ -117,7 +165,7 @@ class Values:
         for side in (left, right):
             try:
                 found.append(self.value(side, row, rows))
-            except Overflow as error:
+            except Failure as error:
                 overflow = error
         if overflow is not None and None not in found:
             raise overflow
@@ -151,8 +199,18 @@ class Values:
     # --- aggregates ------------------------------------------------------------------------------
 
     def aggregate(self, call: ir.AggregateCall, members: list[Assignment], rows: list[Assignment]) -> Any:
+        if call.where is not None:
+            members = [member for member in members if self.truth(call.where, member) is True]
         if call.arg is None:
             return len(members)
+        if call.key is not None:
+            key = call.key
+
+            def before(a: Assignment, b: Assignment) -> int:
+                return compare_total(self.value(key, a, rows), self.value(key, b, rows))
+
+            # Rows with equal keys keep their order.
+            members = sorted(members, key=cmp_to_key(before), reverse=call.descending)
         found = [self.value(call.arg, member, rows) for member in members]
         present = [value for value in found if value is not None]
         if call.function == "count":
@@ -162,9 +220,16 @@ class Values:
             return sum(value not in plain[:place] for place, value in enumerate(plain))
         if call.function == "collect":
             return [value for place, value in enumerate(present) if not (call.distinct and value in present[:place])]
+        if call.distinct:
+            present = [value for place, value in enumerate(present) if value not in present[:place]]
         if not present:
             return None
         match call.function:
+            case "stddev" | "variance":
+                if len(present) < 2:
+                    return None
+                found_variance = statistics.variance(map(float, present))
+                return math.sqrt(found_variance) if call.function == "stddev" else found_variance
             case "sum":
                 return float(sum(present))
             case "avg":
@@ -254,8 +319,9 @@ def all_true(questions: Iterable[Callable[[], bool | None]]) -> bool | None:
     answers = [_answer(question) for question in questions]
     if False in answers or None in answers:
         return False if False in answers else None
-    if any(isinstance(answer, Overflow) for answer in answers):
-        raise Overflow
+    for answer in answers:
+        if isinstance(answer, Failure):
+            raise answer
     return True
 
 
@@ -264,16 +330,24 @@ def any_true(questions: Iterable[Callable[[], bool | None]]) -> bool | None:
     answers = [_answer(question) for question in questions]
     if True in answers:
         return True
-    if any(isinstance(answer, Overflow) for answer in answers):
-        raise Overflow
+    for answer in answers:
+        if isinstance(answer, Failure):
+            raise answer
     return None if None in answers else False
 
 
-def _answer(question: Callable[[], bool | None]) -> bool | Overflow | None:
+def _answer(question: Callable[[], bool | None]) -> bool | Failure | None:
     try:
         return question()
-    except Overflow as error:
+    except Failure as error:
         return error
+
+
+def _as_argument(value: Any, kind: str, result: str) -> Any:
+    if isinstance(value, list):
+        value = tuple(value)
+    wide = kind == "Float" or (kind == "T" and result in ("F32", "F64"))
+    return float(value) if wide and isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _is_single(expr: ir.Expr) -> bool:

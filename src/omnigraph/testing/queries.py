@@ -105,7 +105,7 @@ def statements() -> SearchStrategy[ast.Statement]:
 
 
 @st.composite
-def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Condition:
+def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Expr:
     """Comparisons, membership and null tests under `and` and `or`; with `bare`, as in a mutation's `where`."""
     if depth and draw(st.integers(0, 3)) == 0:
         parts = draw(_tuples(conditions(bare=bare, depth=depth - 1), min_size=2, max_size=3))
@@ -120,7 +120,7 @@ def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Co
         return ast.In(draw(left), draw(operand), draw(st.booleans()))
     if kind == "null":
         return ast.IsNull(draw(left), draw(st.booleans()))
-    return ast.Truth(draw(_text_calls(1)))
+    return draw(_text_calls(1))
 
 
 @st.composite

@@ -307,6 +307,8 @@ def _negation(draw: DrawFn, scope: Scope, depth: int) -> str:
 
 
 def _condition(draw: DrawFn, scope: Scope, depth: int) -> str:
+    if draw(st.integers(0, 9)) == 0:
+        return f"not ({_condition(draw, scope, 0)})"
     if depth and draw(st.integers(0, 4)) == 0:
         word = draw(st.sampled_from([" or ", " and "]))
         return word.join(_condition(draw, scope, depth - 1) for _ in range(2))
@@ -329,5 +331,8 @@ def _condition(draw: DrawFn, scope: Scope, depth: int) -> str:
         case "list" if ants := ants_in(scope):
             return f"${draw(st.sampled_from(ants))}.tags contains {other_operand(draw, scope, 'text')}"
         case _:
+            if family == "number" and draw(st.integers(0, 4)) == 0:
+                low, high = draw(st.sampled_from(["-1", "0", "0.5"])), draw(st.sampled_from(["1", "2", "3"]))
+                return f"({low} <= {left} < {high})"
             op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
             return f"{left} {op} {other_operand(draw, scope, family)}"

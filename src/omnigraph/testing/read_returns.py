@@ -59,6 +59,8 @@ def _aggregate(draw: DrawFn, scope: Scope) -> str:
     var, kind = draw(st.sampled_from(sorted(scope.all().items())))
     families = SCALARS[kind]
     family = draw(st.sampled_from(sorted(families)))
+    if draw(st.integers(0, 2)) == 0:
+        return _newer_aggregate(draw, scope)
     match draw(st.sampled_from(["count", "distinct", "sum", "avg", "min", "max", "collect"])):
         case "distinct":
             whole = var in scope.whole() and draw(st.booleans())
@@ -72,6 +74,29 @@ def _aggregate(draw: DrawFn, scope: Scope) -> str:
             return f"collect({word}${var}.{draw(st.sampled_from(families[family]))})"
         case _:
             return f"count(${var}{'' if var in scope.whole() else '.' + families[family][0]})"
+
+
+def _newer_aggregate(draw: DrawFn, scope: Scope) -> str:
+    """Aggregates with conditions, keys and different values, and computations with them."""
+    value, family = operand(draw, scope)
+    other, kind = operand(draw, scope)
+    where = f" where {other} is not null" if draw(st.booleans()) else ""
+    word = draw(st.sampled_from(["", "distinct "]))
+    forms = [f"count({word}{value}{where})", f"count(*{where}) * 2 + 1", f'concat("n", to_string(count(*{where})))']
+    if kind != "large":  # a key that overflows fails for every row of the match
+        forms += [f"first({value}{where} order {other})", f"last({value}{where} order {other} desc)", f"mode({value})"]
+    if family == "number":
+        forms += [
+            f"sum({word}{value}{where}) / count(*)",
+            f"round(avg({word}{value}{where}), 3)",
+            f"median({value}{where})",
+            f"percentile({value}, 0.3)",
+            f"round(stddev({word}{value}{where}), 6)",
+            f"variance({value}) > 1",
+        ]
+    if family == "bool":
+        forms += [f"any({value}{where})", f"all({value}{where})"]
+    return draw(st.sampled_from(forms))
 
 
 def rank_key(draw: DrawFn, scope: Scope) -> str | None:

@@ -95,7 +95,79 @@ def operand(draw: DrawFn, scope: Scope) -> tuple[str, str]:
     if family == "large" and draw(st.integers(0, 2)) == 0:
         other = draw(st.sampled_from(["1", "-1", "2.5", "0", "4611686018427387904", "9223372036854775807"]))
         operand = f"{operand} {draw(st.sampled_from('+-*/%'))} {other}"
-    return operand, family
+    return computed(draw, operand, family) if draw(st.integers(0, 3)) == 0 else (operand, family)
+
+
+# Functions of a value (`{}`), by the family of the value, and the family of the result.
+_FUNCTIONS: dict[str, list[tuple[str, str]]] = {
+    "number": [
+        ("abs({})", "number"),
+        ("round({}, 1)", "number"),
+        ("floor({} / 2)", "number"),
+        ("coalesce({}, 7)", "number"),
+        ("nullif({}, 2)", "number"),
+        ("greatest({}, 1, 0.5)", "number"),
+        ("sqrt({})", "number"),
+        ("sign({})", "number"),
+        ("case when {0} > 1 then {0} when {0} is null then -1 else 0.5 end", "number"),
+        ("to_string({})", "text"),
+        ("to_int({})", "number"),
+        ("{} > 1", "bool"),
+        ("list_sum([1, 2]) + size([1]) * {}", "number"),
+    ],
+    "large": [
+        ("abs({})", "large"),
+        ("coalesce({}, 0)", "large"),
+        ("round({}, -3)", "large"),
+        ("to_float({})", "number"),
+    ],
+    "text": [
+        ("lower({})", "text"),
+        ("upper({})", "text"),
+        ("reverse({})", "text"),
+        ("trim({})", "text"),
+        ('({} + "b")', "text"),
+        ("left({}, 1)", "text"),
+        ("substring({}, -1)", "text"),
+        ('replace({}, "a", "b")', "text"),
+        ('coalesce({}, "a")', "text"),
+        ('regex_replace({}, "[ab]+", "-")', "text"),
+        ('regex_extract({}, "b.?")', "text"),
+        ('if({0} contains "a", {0}, "none")', "text"),
+        ("length({})", "number"),
+        ('position({}, "b")', "number"),
+        ('size(split({}, "a"))', "number"),
+        ("try_to_int({})", "number"),
+        ("to_int({})", "number"),
+        ('{} matches "^a"', "bool"),
+        ('{} icontains "B"', "bool"),
+        ('{} ends_with "b"', "bool"),
+    ],
+    "bool": [("(not {})", "bool"), ("coalesce({}, false)", "bool"), ('if({}, "a", "b")', "text")],
+    "date": [
+        ('date_trunc({}, "quarter")', "date"),
+        ('({} + duration("P1M"))', "date"),
+        ('date_add({}, -3, "day")', "date"),
+        ("year({})", "number"),
+        ("weekday({})", "number"),
+        ("datetime({})", "instant"),
+        ('format_date({}, "%m/%Y")', "text"),
+    ],
+    "instant": [
+        ('date_trunc({}, "hour")', "instant"),
+        ("hour({})", "number"),
+        ("week({})", "number"),
+        ("date({})", "date"),
+        ('date_diff({}, datetime("2024-03-01T00:00:00Z"), "day")', "number"),
+    ],
+}
+
+
+def computed(draw: DrawFn, operand: str, family: str) -> tuple[str, str]:
+    """A function of a value, and the family of the result."""
+    form, result = draw(st.sampled_from(_FUNCTIONS[family]))
+    found = form.format(f"({operand})")
+    return (f"({found})" if " " in found else found), result
 
 
 def other_operand(draw: DrawFn, scope: Scope, family: str) -> str:

@@ -15,6 +15,7 @@ from omnigraph.client.unserved import UNSERVED
 from omnigraph.compiler import diagnostics
 from omnigraph.settings import DEFAULTS
 from omnigraph.testing.error_codes import CODES
+from omnigraph.testing.query_reference import query_page
 from omnigraph.testing.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
 
 _SDK_HEAD = """\
@@ -84,7 +85,12 @@ _SERVER_HEAD = """\
 
 def pages() -> Mapping[str, str]:
     """File name under `docs/` and its whole text."""
-    return {"sdk.md": sdk_page(), "errors.md": errors_page(), "settings.md": settings_page()}
+    return {
+        "sdk.md": sdk_page(),
+        "errors.md": errors_page(),
+        "settings.md": settings_page(),
+        "reference/query.md": query_page(),
+    }
 
 
 def sdk_page() -> str:

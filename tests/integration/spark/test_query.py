@@ -13,6 +13,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.testing import read_programs
+from omnigraph.testing.evaluator_values import close
+from omnigraph.testing.expressions import CASES, aggregate_examples, examples
 from omnigraph.testing.huts import RECORDS, SCHEMA
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance" / "test_query_results.py"
@@ -63,6 +65,18 @@ def test_a_faulty_read_fails_with_the_code_the_case_lists(huts: og.Graph, text: 
 def test_columns_and_types_are_the_promised_ones_even_without_rows(huts: og.Graph) -> None:
     text = 'query q() { match { $h: Hut { code: "zz" } } return { $h.name, $h.alt as height, $h, $h.seen, $h.vec } }'
     assert huts.query(text, runner="spark").to_arrow().schema == huts.query(text).to_arrow().schema
+
+
+def test_every_function_and_aggregate_gives_its_documented_answer(huts: og.Graph) -> None:
+    for text, expected in (examples(), aggregate_examples()):
+        (found,) = huts.query(text, runner="spark").rows()
+        assert {name: found[name] for name in expected if not close(found[name], expected[name])} == {}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_expressions_mean_the_same(huts: og.Graph, name: str) -> None:
+    text, _ = CASES[name]
+    assert close(huts.query(text, runner="spark").rows(), huts.query(text).rows())
 
 
 # --- one query for every way that something is lowered ----------------------------------------------------

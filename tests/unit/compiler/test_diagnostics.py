@@ -35,7 +35,7 @@ MISTAKES: dict[str, str | bytes] = {
     "where-in-a-read": in_match("where $h.alt > 5"),
     "missing-operator": in_match("$h.alt 5"),
     "missing-operand": in_match("$h.alt >"),
-    "chained-comparison": in_match("1 < $h.alt < 5"),
+    "chained-comparison": in_match("1 < $h.alt > 5"),
     "unknown-function": in_match('serach($h.name, "x")'),
     "or-not-block": in_match("$h.alt = 1 or not { $h path $_ }"),
     "not-in-alone": in_match("$h.alt = 1 not in [1]"),

@@ -9,6 +9,7 @@ from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import PropType, union_members
 
 BOOL = PropType("Bool")
+TRUTH = PropType("Bool", nullable=True)
 STRING = PropType("String")
 INT64 = PropType("I64")
 FLOAT64 = PropType("F64")
@@ -22,7 +23,8 @@ TARGET = ""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
 TEXT_FUNCTIONS = frozenset({"search", "match_text", "fuzzy"})
-AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "collect"})
+AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "collect", "stddev", "variance"})
+TEXT_TESTS = frozenset({"contains", "starts_with", "ends_with", "matches"})
 
 # A list or vector is a tuple of scalars.
 Scalar: TypeAlias = str | int | float | bool | Date | DateTime
@@ -216,16 +218,44 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """`count(*)` has no argument; `distinct` counts or collects different values."""
+    """`count(*)` has no argument; `distinct` looks at different values only.
+
+    Only rows for which `where` is true count. What is collected goes by `key`, then by the order of rows.
+    """
 
     function: str
     arg: Expr | None
     distinct: bool
-    type: PropType
+    type: ValueType
+    where: Condition | None = None
+    key: Expr | None = None
+    descending: bool = False
 
     def __post_init__(self) -> None:
         require(self.function in AGGREGATES, f"aggregate {self.function!r}")
         require(self.arg is not None or self.function == "count", f"{self.function} without an argument")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A call of a function of the registry, its arguments as its signature wants them."""
+
+    name: str
+    args: tuple[Expr, ...]
+    type: PropType
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The value beside the first condition that is true, else `otherwise`; nothing else is looked at."""
+
+    conditions: tuple[Condition, ...]
+    values: tuple[Expr, ...]
+    otherwise: Expr
+    type: PropType
+
+    def __post_init__(self) -> None:
+        require(len(self.conditions) == len(self.values) > 0, "a choice between nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,29 +266,23 @@ class Column:
     type: ValueType
 
 
-Expr: TypeAlias = (
-    Const
-    | Param
-    | Now
-    | Property
-    | Node
-    | Arithmetic
-    | TextMatch
-    | Nearest
-    | Bm25
-    | Rrf
-    | Score
-    | AggregateCall
-    | Column
-)
-
-
 # --- conditions ------------------------------------------------------------------------------
-# Three-valued: any null operand makes a condition unknown, and only true keeps a row.
+# Three-valued: any null operand makes a condition unknown, and only true keeps a row. A condition is a value, too.
+
+
+class _Truth:
+    """What all conditions share."""
+
+    __slots__ = ()
+
+    @property
+    def type(self) -> PropType:
+        """True, false or null."""
+        return TRUTH
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(_Truth):
     """`left op right` on two scalars; numbers compare by mathematical value."""
 
     op: str
@@ -272,7 +296,7 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
-class SameNode:
+class SameNode(_Truth):
     """Whether two variables are one node (or, negated, two)."""
 
     left: Node
@@ -285,20 +309,20 @@ class SameNode:
 
 
 @dataclass(frozen=True, slots=True)
-class TextTest:
-    """`contains` (substring) or `starts_with` (prefix), exact and case-sensitive."""
+class TextTest(_Truth):
+    """`contains` (substring), `starts_with`, `ends_with`, exact and case-sensitive, or `matches` (an RE2 search)."""
 
     op: str
     left: Expr
     right: Expr
 
     def __post_init__(self) -> None:
-        require(self.op in ("contains", "starts_with"), f"text test {self.op!r}")
+        require(self.op in TEXT_TESTS, f"text test {self.op!r}")
         require(_is_string(self.left) and _is_string(self.right), f"{self.op} on non-text")
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class In(_Truth):
     """Whether a scalar is an item of a list; also what `list contains item` means."""
 
     value: Expr
@@ -312,7 +336,7 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(_Truth):
     """A null test; never unknown."""
 
     operand: Expr
@@ -320,7 +344,7 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
-class IsTrue:
+class IsTrue(_Truth):
     """A boolean value standing as a condition."""
 
     operand: Expr
@@ -330,34 +354,66 @@ class IsTrue:
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(_Truth):
     """Every part holds."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(_Truth):
     """Some part holds."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NotTrue:
+class Not(_Truth):
+    """True where the part is false; unknown stays unknown."""
+
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class NotTrue(_Truth):
     """The part is false or unknown; what a `not` block of mere filters comes to."""
 
     part: Condition
 
 
 @dataclass(frozen=True, slots=True)
-class Possibly:
+class Possibly(_Truth):
     """The part is true, or a value that it needs cannot be computed; who keeps such a row asks again when it counts."""
 
     part: Condition
 
 
-Condition: TypeAlias = Compare | SameNode | TextTest | In | IsNull | IsTrue | And | Or | NotTrue | Possibly
+Condition: TypeAlias = Compare | SameNode | TextTest | In | IsNull | IsTrue | And | Or | Not | NotTrue | Possibly
+CONDITIONS = (Compare, SameNode, TextTest, In, IsNull, IsTrue, And, Or, Not, NotTrue, Possibly)
+
+Expr: TypeAlias = (
+    Const
+    | Param
+    | Now
+    | Property
+    | Node
+    | Arithmetic
+    | Function
+    | Choice
+    | TextMatch
+    | Nearest
+    | Bm25
+    | Rrf
+    | Score
+    | AggregateCall
+    | Column
+    | Condition
+)
+
+
+def as_condition(expr: Expr) -> Condition:
+    """A truth value as a condition."""
+    return expr if isinstance(expr, CONDITIONS) else IsTrue(expr)
 
 
 def _is_string(expr: Expr) -> bool:

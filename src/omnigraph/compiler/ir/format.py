@@ -51,6 +51,8 @@ def format_condition(condition: ir.Condition) -> str:
             return "(" + " or ".join(format_condition(part) for part in parts) + ")"
         case ir.NotTrue(part):
             return f"not ({format_condition(part)})"
+        case ir.Not(part):
+            return f"false ({format_condition(part)})"
         case ir.Possibly(part):
             return f"possibly ({format_condition(part)})"
 
@@ -80,10 +82,29 @@ def format_expr(expr: ir.Expr) -> str:
             return _call("rrf", first, second, k)
         case ir.Score():
             return "score"
-        case ir.AggregateCall(function, arg, distinct):
-            return f"{function}({'distinct ' if distinct else ''}{'*' if arg is None else format_expr(arg)})"
+        case ir.AggregateCall():
+            return _aggregate(expr)
+        case ir.Function(name, args):
+            return _call(name, *args)
+        case ir.Choice(conditions, values, otherwise):
+            whens = (
+                f"when {format_condition(condition)} then {format_expr(value)}"
+                for condition, value in zip(conditions, values, strict=True)
+            )
+            return f"case {' '.join(whens)} else {format_expr(otherwise)} end"
         case ir.Column(name):
             return f"column {quote(name)}"
+        case condition:
+            return f"({format_condition(condition)})"
+
+
+def _aggregate(call: ir.AggregateCall) -> str:
+    inside = ("distinct " if call.distinct else "") + ("*" if call.arg is None else format_expr(call.arg))
+    if call.where is not None:
+        inside += f" where {format_condition(call.where)}"
+    if call.key is not None:
+        inside += f" order {format_expr(call.key)}{' desc' if call.descending else ''}"
+    return f"{call.function}({inside})"
 
 
 # --- match -----------------------------------------------------------------------------------

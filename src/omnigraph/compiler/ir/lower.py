@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.groups import Groups
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
-    Aggregate,
     AntiJoin,
     Distinct,
     Expand,
@@ -151,18 +151,21 @@ def _narrowed(read: CheckedRead, columns: tuple[Output, ...], order: Sort) -> li
 
 
 def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
-    aggregate = Aggregate(columns)
-    ties = [column for column in read.columns if not column.is_aggregate]
-    ops: list[ResultOp] = [aggregate, *_having(read.having)]
+    groups = Groups.of(read, columns)
+    aggregate = groups.aggregate
+    ties = [column for column in read.columns if column.is_key]
+    ops: list[ResultOp] = [aggregate, *_having(tuple(map(groups.inlined, read.having)))]
     # Groups come in the order of their first row wherever the keys leave something open; lists keep the order of rows.
     by_rows = read.rank is not None or not read.keys or not all(_has_order(column) for column in ties)
-    if (by_rows and aggregate.keys) or any(_collects(column) for column in read.columns):
+    if (by_rows and aggregate.keys) or any(_collects(column) for column in aggregate.columns):
         ops.insert(0, _row_order(read, ()))
     if read.keys and aggregate.keys:
-        used = {key.expr for key in read.keys}
+        keys = tuple(SortKey(groups.inlined(key.expr), key.descending) for key in read.keys)
+        used = {key.expr for key in keys}
         rest = (ir.Column(column.name, column.expr.type) for column in ties if _has_order(column))
-        ops.append(Sort((*read.keys, *(SortKey(column) for column in rest if column not in used))))
-    return ops
+        ops.append(Sort((*keys, *(SortKey(column) for column in rest if column not in used))))
+    # What is computed from aggregates is so for the groups that are left.
+    return ops if groups.are_plain else [*ops, Project(groups.outputs)]
 
 
 def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
@@ -184,7 +187,7 @@ def _having(conditions: tuple[ir.Condition, ...]) -> list[ResultOp]:
     return [*ops, Having(failing[0] if len(failing) == 1 else ir.And(failing))] if failing else ops
 
 
-def _collects(column: Column) -> bool:
+def _collects(column: Output) -> bool:
     return isinstance(column.expr, ir.AggregateCall) and column.expr.function == "collect"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from omnigraph.compiler.functions import FUNCTIONS
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import INTEGER, INTEGER_RANGE, PropType
@@ -14,9 +15,29 @@ _LOW, _HIGH = INTEGER_RANGE["I64"]
 
 
 def can_fail(*nodes: object) -> bool:
-    """Whether anything in expressions, conditions or operators may overflow for some row."""
-    parts = (part for node in nodes for part in expressions(node))
-    return any(isinstance(part, ir.Arithmetic) and _can_overflow(part) for part in parts)
+    """Whether anything in expressions, conditions or operators may have no value for some row."""
+    return any(_fails(part) for node in nodes for part in expressions(node))
+
+
+def _fails(part: object) -> bool:
+    match part:
+        case ir.Arithmetic():
+            return _can_overflow(part)
+        case ir.Function(name):
+            return FUNCTIONS[name].fails or any(_narrows(part, at) for at in range(len(part.args)))
+        case ir.Choice(type=kind):
+            return kind.scalar == "I64" and any(_is_unsigned(each) for each in (*part.values, part.otherwise))
+        case _:
+            return False
+
+
+def _narrows(call: ir.Function, at: int) -> bool:
+    """Whether an argument is taken as a signed integer that may be none."""
+    return FUNCTIONS[call.name].param(at).kind in ("Integer", "Number", "T") and _is_unsigned(call.args[at])
+
+
+def _is_unsigned(expr: ir.Expr) -> bool:
+    return isinstance(expr.type, PropType) and expr.type.scalar == "U64" and not expr.type.list
 
 
 def _can_overflow(expr: ir.Arithmetic) -> bool:

@@ -16,7 +16,7 @@ NodeT = TypeVar("NodeT")
 def expressions(node: object) -> Iterator[object]:
     """The node and every node inside it, depth first."""
     yield node
-    for child in _children(node):
+    for child in children(node):
         yield from expressions(child)
 
 
@@ -44,7 +44,7 @@ def variables(node: object) -> frozenset[str]:
         part = pending.pop()
         if isinstance(part, _READS_A_VARIABLE):
             found.add(part.var)
-        pending.extend(_children(part))
+        pending.extend(children(part))
     return frozenset(found)
 
 
@@ -57,16 +57,20 @@ def properties(node: object) -> Iterator[tuple[str, str]]:
             yield var, "id"
             for name in names:
                 yield var, name
-        case ir.SameNode() | ir.AggregateCall(arg=ir.Node()):
+        case ir.SameNode():
             return  # identity is the row id, which every frame carries
-    for child in _children(node):
+        case ir.AggregateCall("count", ir.Node()):
+            yield from (read for part in (node.where, node.key) for read in properties(part))
+            return
+    for child in children(node):
         yield from properties(child)
 
 
 _READS_A_VARIABLE = (ir.Property, ir.Node, ir.Nearest, ir.Bm25)
 
 
-def _children(node: object) -> list[object]:
+def children(node: object) -> list[object]:
+    """The nodes directly inside a node."""
     found: list[object] = []
     for name in _names(type(node)):
         value = getattr(node, name)

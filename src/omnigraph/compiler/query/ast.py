@@ -68,7 +68,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`nearest`, `search`, `fuzzy`, `match_text`, `bm25`, `rrf`."""
+    """A function of the registry, or `nearest`, `search`, `fuzzy`, `match_text`, `bm25`, `rrf`."""
 
     name: str
     args: tuple[Expr, ...]
@@ -77,17 +77,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Agg:
-    """`count|sum|avg|min|max|collect(arg)`; `arg` is None for `count(*)`."""
+    """`name([distinct] arg [, more] [where condition] [order key [desc]])`; `arg` is None for `count(*)`."""
 
     name: str
     arg: Expr | None
     distinct: bool = False
     span: Span = field(default_factory=_span, compare=False)
+    more: tuple[Expr, ...] = ()
+    where: Expr | None = None
+    key: Expr | None = None
+    descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """`-x`. (Logical negation of a pattern is NotBlock.)"""
+    """`-x`."""
 
     op: str
     operand: Expr
@@ -104,19 +108,45 @@ class Binary:
     span: Span = field(default_factory=_span, compare=False)
 
 
-Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary
+@dataclass(frozen=True, slots=True)
+class When:
+    """`when condition then value`."""
+
+    condition: Expr
+    value: Expr
 
 
-# --- conditions ------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`case when … then … else … end`; without `else` it is null where no condition holds."""
+
+    branches: tuple[When, ...]
+    otherwise: Expr | None = None
+    span: Span = field(default_factory=_span, compare=False)
+
+
+# A condition is an expression whose value is a truth value.
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """`left op right`; op is = != < <= > >= contains starts_with."""
+    """`left op right`; op is = != < <= > >= or one of the words that test texts, such as `contains`."""
 
     op: str
     left: Expr
     right: Expr
+    span: Span = field(default_factory=_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`low op operand op high`, such as `1 <= $x.n < 9`."""
+
+    low: Expr
+    low_op: str
+    operand: Expr
+    high_op: str
+    high: Expr
     span: Span = field(default_factory=_span, compare=False)
 
 
@@ -140,10 +170,10 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """A text predicate standing alone: `search(…)` means `search(…) = true`."""
+class Not:
+    """`not operand`. (The negation of a pattern is NotBlock.)"""
 
-    call: Call
+    operand: Expr
     span: Span = field(default_factory=_span, compare=False)
 
 
@@ -151,7 +181,7 @@ class Truth:
 class And:
     """All parts hold."""
 
-    parts: tuple[Condition, ...]
+    parts: tuple[Expr, ...]
     span: Span = field(default_factory=_span, compare=False)
 
 
@@ -159,11 +189,12 @@ class And:
 class Or:
     """At least one part holds."""
 
-    parts: tuple[Condition, ...]
+    parts: tuple[Expr, ...]
     span: Span = field(default_factory=_span, compare=False)
 
 
-Condition: TypeAlias = Compare | In | IsNull | Truth | And | Or
+Test: TypeAlias = Compare | Range | In | IsNull | Not | And | Or
+Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Test
 
 
 # --- match clauses ---------------------------------------------------------------------------
@@ -214,7 +245,7 @@ class Traversal:
 class Filter:
     """A condition standing as a clause."""
 
-    condition: Condition
+    condition: Expr
     span: Span = field(default_factory=_span, compare=False)
 
 
@@ -268,7 +299,7 @@ class Read:
     limit: Literal | Var | None = None
     offset: Literal | Var | None = None
     distinct: bool = False
-    having: tuple[Condition, ...] = ()
+    having: tuple[Expr, ...] = ()
 
 
 # --- mutations -------------------------------------------------------------------------------
@@ -299,7 +330,7 @@ class Update:
 
     type_name: str
     assigns: tuple[Assign, ...]
-    where: Condition
+    where: Expr
     span: Span = field(default_factory=_span, compare=False)
     type_span: Span = field(default_factory=_span, compare=False)
 
@@ -309,7 +340,7 @@ class Delete:
     """`delete Type where …`."""
 
     type_name: str
-    where: Condition
+    where: Expr
     span: Span = field(default_factory=_span, compare=False)
     type_span: Span = field(default_factory=_span, compare=False)
 

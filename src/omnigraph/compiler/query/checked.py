@@ -9,6 +9,7 @@ from typing import TypeAlias
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import PlainWrite, SortKey
+from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.types import PropType
 
@@ -112,8 +113,13 @@ class Column:
 
     @property
     def is_aggregate(self) -> bool:
-        """Whether the column is an aggregate, not a group key."""
-        return isinstance(self.expr, ir.AggregateCall)
+        """Whether the column is computed from aggregates."""
+        return any(isinstance(part, ir.AggregateCall) for part in expressions(self.expr))
+
+    @property
+    def is_key(self) -> bool:
+        """Whether rows that differ in it fall into different groups; a constant is the same for all of them."""
+        return not self.is_aggregate and (isinstance(self.expr, ir.Param) or bool(variables(self.expr)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.format_expression import (
     format_clause_condition,
     format_column_conditions,
-    format_condition,
     format_expr,
 )
 
@@ -69,7 +68,7 @@ def _read(read: ast.Read) -> list[str]:
     return lines
 
 
-def _conditions(word: str, conditions: Sequence[ast.Condition]) -> str:
+def _conditions(word: str, conditions: Sequence[ast.Expr]) -> str:
     indent = _STEP + _STEP
     return _stacked(word, format_column_conditions(conditions, indent, _WIDTH - len(indent)), _STEP)
 
@@ -130,9 +129,9 @@ def _statement(statement: ast.Statement) -> str:
             return _braced(_STEP, f"insert {type_name}", _assigns(assigns), last_comma=True)
         case ast.Update(type_name, assigns, where):
             sets = _braced(_STEP, f"update {type_name} set", _assigns(assigns), last_comma=True)
-            return f"{sets} where {format_condition(where)}"
+            return f"{sets} where {format_expr(where)}"
         case ast.Delete(type_name, where):
-            return f"{_STEP}delete {type_name} where {format_condition(where)}"
+            return f"{_STEP}delete {type_name} where {format_expr(where)}"
         case ast.ForEach(clauses, driven):
             return f"{_block('match', clauses, _STEP)}\n{_driven(driven)}"
 

@@ -1,4 +1,4 @@
-"""Expressions and conditions as text, with the fewest parentheses that keep their tree."""
+"""Expressions as text, with the fewest parentheses that keep their tree."""
 
 from __future__ import annotations
 
@@ -7,17 +7,50 @@ from decimal import Decimal
 
 from omnigraph.compiler.lexer import quote
 from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.parse_expression import WORD_COMPARISONS
 
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
-# What needs parentheses as a part of the other: an equal connective keeps its own group, too.
-_LOOSE_IN_AND = (ast.And, ast.Or)
-_LOOSE_IN_OR = (ast.Or,)
-# Columns of these names would join the condition before them.
-_JOINING = frozenset({"or", "and", "in", "is", "not", "contains", "starts_with"})
+# How tightly operators bind, from the loosest.
+_OR, _AND, _NOT, _TEST, _SUM, _PRODUCT, _UNARY = range(1, 8)
+_PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+# Columns of these names would join the condition before them, or be taken for an operator.
+_JOINING = frozenset({"or", "and", "in", "is", "not", *WORD_COMPARISONS})
+_NO_OPERAND = frozenset({"as", "asc", "desc"})
 
 
 def format_expr(expr: ast.Expr, floor: int = 0) -> str:
     """An expression; in parentheses when its operator binds less tightly than `floor`."""
+    text, strength = _written(expr)
+    return f"({text})" if strength < floor else text
+
+
+def _written(expr: ast.Expr) -> tuple[str, int]:
+    match expr:
+        case ast.Unary(op, operand):
+            return op + _negated(operand), _UNARY
+        case ast.Binary(op, left, right):
+            strength = _PRECEDENCE[op]
+            return f"{format_expr(left, strength)} {op} {format_expr(right, strength + 1)}", strength
+        case ast.Compare(op, left, right):
+            return f"{_left(left, op)} {op} {_right(right, op)}", _TEST
+        case ast.Range(low, low_op, operand, high_op, high):
+            sides = (format_expr(side, _SUM) for side in (low, operand, high))
+            return f"{next(sides)} {low_op} {next(sides)} {high_op} {next(sides)}", _TEST
+        case ast.In(left, right, negated):
+            word = "not in" if negated else "in"
+            return f"{_left(left, word)} {word} {_right(right, word)}", _TEST
+        case ast.IsNull(operand, negated):
+            return f"{_left(operand, 'is')} {'is not null' if negated else 'is null'}", _TEST
+        case ast.Not(operand):
+            return f"not {_guarded(format_expr(operand, _NOT))}", _NOT
+        case ast.And(parts):
+            return " and ".join(_part(part, _AND) for part in parts), _AND
+        case ast.Or(parts):
+            return " or ".join(_part(part, _OR) for part in parts), _OR
+        case _:
+            return _operand(expr), _UNARY + 1
+
+
+def _operand(expr: ast.Expr) -> str:
     match expr:
         case ast.Literal():
             return _literal(expr)
@@ -33,52 +66,62 @@ def format_expr(expr: ast.Expr, floor: int = 0) -> str:
             return "now()"
         case ast.Call(name, args):
             return f"{name}({', '.join(format_expr(arg) for arg in args)})"
+        case ast.Case(branches, otherwise):
+            whens = (f"when {format_expr(when.condition)} then {format_expr(when.value)}" for when in branches)
+            rest = "" if otherwise is None else f" else {format_expr(otherwise)}"
+            return f"case {' '.join(whens)}{rest} end"
         case ast.Agg():
             return f"{expr.name}({_aggregated(expr)})"
-        case ast.Unary(op, operand):
-            return op + _negated(operand)
-        case ast.Binary(op, left, right):
-            strength = _PRECEDENCE[op]
-            text = f"{format_expr(left, strength)} {op} {format_expr(right, strength + 1)}"
-            return f"({text})" if strength < floor else text
+        case _:
+            raise AssertionError(f"{type(expr).__name__} is written by its operator")
 
 
-def format_condition(condition: ast.Condition) -> str:
-    """A condition on one line."""
-    match condition:
-        case ast.Compare(op, left, right):
-            return f"{format_expr(left)} {op} {format_expr(right)}"
-        case ast.In(left, right, negated):
-            return f"{format_expr(left)} {'not in' if negated else 'in'} {format_expr(right)}"
-        case ast.IsNull(operand, negated):
-            return f"{format_expr(operand)} {'is not null' if negated else 'is null'}"
-        case ast.Truth(call):
-            return format_expr(call)
-        case ast.And(parts):
-            return " and ".join(_grouped(part, _LOOSE_IN_AND) for part in parts)
-        case ast.Or(parts):
-            return " or ".join(_grouped(part, _LOOSE_IN_OR) for part in parts)
+def _left(expr: ast.Expr, op: str) -> str:
+    text = format_expr(expr, _SUM)
+    # `not contains …` would negate a column called `contains`.
+    misread = text == "not" and op[0].isalpha()
+    return f"({text})" if misread else text
 
 
-def format_clause_condition(condition: ast.Condition, indent: str, width: int) -> str:
+def _right(expr: ast.Expr, op: str) -> str:
+    text = format_expr(expr, _SUM)
+    return f"({text})" if op[0].isalpha() and text.partition(" ")[0] in _NO_OPERAND else text
+
+
+def _guarded(text: str) -> str:
+    """An operand after a word that a column of that name could be, too."""
+    return f"({text})" if text.partition(" ")[0] in (*_JOINING, *_NO_OPERAND) and not _negates(text) else text
+
+
+def _negates(text: str) -> bool:
+    return text.startswith("not ") and text.split(" ")[1] not in (*WORD_COMPARISONS, "in", "is", "=", "!=")
+
+
+def _part(part: ast.Expr, strength: int) -> str:
+    # An equal connective keeps its own group.
+    text = format_expr(part, strength + 1)
+    return _guarded(text) if text.partition(" ")[0] in (*WORD_COMPARISONS, *_NO_OPERAND) else text
+
+
+def format_clause_condition(condition: ast.Expr, indent: str, width: int) -> str:
     """A condition that stands as a clause: kept apart from its neighbours, broken at `or`/`and` when too wide."""
     text = _broken(condition, indent, width)
     return f"({text})" if text.startswith("-") or _would_be_misread(condition) else text
 
 
-def _broken(condition: ast.Condition, indent: str, width: int) -> str:
-    text = format_condition(condition)
+def _broken(condition: ast.Expr, indent: str, width: int) -> str:
+    text = format_expr(condition)
     if len(text) > width and isinstance(condition, ast.And | ast.Or):
         conjunction = isinstance(condition, ast.And)
-        loose = _LOOSE_IN_AND if conjunction else _LOOSE_IN_OR
-        text = f"\n{indent}{'and' if conjunction else 'or'} ".join(_grouped(part, loose) for part in condition.parts)
+        strength = _AND if conjunction else _OR
+        text = f"\n{indent}{'and' if conjunction else 'or'} ".join(_part(part, strength) for part in condition.parts)
     return text
 
 
-def format_column_conditions(conditions: Sequence[ast.Condition], indent: str, width: int) -> list[str]:
+def format_column_conditions(conditions: Sequence[ast.Expr], indent: str, width: int) -> list[str]:
     """Conditions of `having`, which begin and end with bare names: grouped, all of them, only if a word demands it."""
     texts = [_broken(condition, indent, width) for condition in conditions]
-    if any(text.partition(" ")[0] in _JOINING or text[0] in "-(" for text in texts):
+    if any(text.partition(" ")[0] in (*_JOINING, *_NO_OPERAND) or text[0] in "-(" for text in texts):
         return [f"({text})" for text in texts]
     return texts
 
@@ -97,66 +140,64 @@ def _literal(literal: ast.Literal) -> str:
 
 
 def _aggregated(agg: ast.Agg) -> str:
-    if agg.arg is None:
-        return "*"
-    text = format_expr(agg.arg)
+    text = "*" if agg.arg is None else format_expr(agg.arg)
     if agg.distinct:
-        return f"distinct {text}"
-    # Before anything but `)` the word would be read as the modifier.
-    return f"({text})" if agg.name in ("count", "collect") and text.startswith("distinct ") else text
+        text = f"distinct {text}"
+    elif text.startswith("distinct "):
+        text = f"({text})"  # before anything but `)` and `,` the word would be read as the modifier
+    for more in agg.more:
+        text += f", {format_expr(more)}"
+    if agg.where is not None:
+        text += f" where {format_expr(agg.where)}"
+    if agg.key is not None:
+        text += f" order {format_expr(agg.key)}{' desc' if agg.descending else ''}"
+    return text
 
 
 def _negated(operand: ast.Expr) -> str:
     number = isinstance(operand, ast.Literal) and operand.kind in ("int", "float")
-    text = format_expr(operand)
-    return f"({text})" if number or isinstance(operand, ast.Unary | ast.Binary) else text
+    text, strength = _written(operand)
+    return f"({text})" if number or strength <= _UNARY else text
 
 
-def _grouped(part: ast.Condition, loose: tuple[type, ...]) -> str:
-    text = format_condition(part)
-    # After `or`, these words would be operators of a column called `or`.
-    worded = text.startswith(("contains ", "starts_with "))
-    return f"({text})" if worded or isinstance(part, loose) else text
-
-
-def _would_be_misread(condition: ast.Condition) -> bool:
-    first = _edge_comparison(condition, 0)
-    last = _edge_comparison(condition, -1)
+def _would_be_misread(condition: ast.Expr) -> bool:
     # A bare name may join up with the clause before or after it (`or`, a call).
-    if isinstance(_outermost(_sides(first)[0], 0), ast.Alias) or isinstance(
-        _outermost(_sides(last)[-1], -1), ast.Alias
-    ):
+    if isinstance(_outermost(condition, 0), ast.Alias) or isinstance(_outermost(condition, -1), ast.Alias):
         return True
     # `$a in $b` is a traversal when it begins a clause.
+    first = condition
+    while isinstance(first, ast.And | ast.Or):
+        first = first.parts[0]
     worded = (isinstance(first, ast.In) and not first.negated) or (
-        isinstance(first, ast.Compare) and first.op in ("contains", "starts_with")
+        isinstance(first, ast.Compare) and first.op in WORD_COMPARISONS
     )
-    left, right = _sides(first)[0], _sides(first)[-1]
-    return worded and isinstance(left, ast.Var) and isinstance(_outermost(right, 0), ast.Var)
+    return (
+        worded
+        and isinstance(first, ast.In | ast.Compare)
+        and isinstance(first.left, ast.Var)
+        and isinstance(_outermost(first.right, 0), ast.Var)
+    )
 
 
-def _edge_comparison(condition: ast.Condition, end: int) -> ast.Compare | ast.In | ast.IsNull | ast.Truth:
-    while isinstance(condition, ast.And | ast.Or):
-        condition = condition.parts[end]
-    return condition
-
-
-def _sides(condition: ast.Compare | ast.In | ast.IsNull | ast.Truth) -> tuple[ast.Expr, ...]:
-    match condition:
-        case ast.Compare(_, left, right) | ast.In(left, right):
-            return left, right
-        case ast.IsNull(operand):
-            return (operand,)
-        case ast.Truth(call):
-            return (call,)
-
-
-def _outermost(expr: ast.Expr, end: int) -> ast.Expr:
+def _outermost(expr: ast.Expr, end: int) -> ast.Expr | None:
+    """The operand that an expression begins or ends with; None where that is a word or a parenthesis of its own."""
     while True:
         match expr:
-            case ast.Binary(_, left, right):
+            case ast.Binary(_, left, right) | ast.Compare(_, left, right) | ast.In(left, right):
                 expr = left if end == 0 else right
+            case ast.Range(low, _, _, _, high):
+                expr = low if end == 0 else high
+            case ast.And(parts) | ast.Or(parts):
+                expr = parts[end]
             case ast.Unary(_, operand):
+                expr = operand
+            case ast.Not(operand):
+                if end == 0:
+                    return None
+                expr = operand
+            case ast.IsNull(operand):
+                if end == -1:
+                    return None
                 expr = operand
             case _:
                 return expr

@@ -11,7 +11,8 @@ from omnigraph.compiler.lexer import UPPER, tokenize
 from omnigraph.compiler.query.ast import Param, Query, QueryFile, Read, Statement
 from omnigraph.compiler.query.hints import hint
 from omnigraph.compiler.query.parse_clause import parse_clauses
-from omnigraph.compiler.query.parse_expression import QueryCursor, parse_literal
+from omnigraph.compiler.query.parse_expression import parse_expr
+from omnigraph.compiler.query.parse_literal import QueryCursor
 from omnigraph.compiler.query.parse_mutation import WRITES, parse_driven, parse_statement
 from omnigraph.compiler.query.parse_read import parse_read
 from omnigraph.compiler.source import Source
@@ -70,7 +71,7 @@ def _param(cur: QueryCursor) -> Param:
     kind = _type(cur)
     if cur.take_punct("?") is not None:
         kind = kind.with_nullable(True)
-    default = parse_literal(cur) if cur.take_punct("=") is not None else None
+    default = parse_expr(cur) if cur.take_punct("=") is not None else None
     return Param(name, kind, default, cur.span_from(start))
 
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.compiler.lexer import BAD, END, LOWER, PUNCT, UPPER, VAR
-from omnigraph.compiler.query.ast import Binding, Clause, Filter, NotBlock, OptionalBlock, PropMatch, Traversal
-from omnigraph.compiler.query.parse_condition import parse_condition
-from omnigraph.compiler.query.parse_expression import QueryCursor, parse_value
+from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.ast import Binding, Clause, Expr, Filter, NotBlock, OptionalBlock, PropMatch, Traversal
+from omnigraph.compiler.query.parse_expression import COMPARISON, WORD_COMPARISONS, parse_expr
+from omnigraph.compiler.query.parse_literal import LITERAL_WORDS, QueryCursor, parse_value
 from omnigraph.compiler.source import NOWHERE, Span
 from omnigraph.compiler.types import UNION
 
 # After a bare variable these words are operators, unless what follows makes them edge names.
-_OPERATOR_WORDS = frozenset({"contains", "starts_with", "in", "is"})
+_OPERATOR_WORDS = frozenset({*WORD_COMPARISONS, "in", "is"})
+# Names that are not operands where they were found, but the beginning of something misplaced.
+_HINTS = {
+    "where": "a filter stands directly in 'match', without 'where'",
+    "not": "'not { … }' is a clause of its own; 'and' and 'or' join filters",
+    "return": "close 'match' with } first",
+}
+# What stands alone as a filter: anything that can be a truth value.
+_TRUTHS = (ast.Compare, ast.Range, ast.In, ast.IsNull, ast.Not, ast.And, ast.Or, ast.Case, ast.Call, ast.Prop)
 
 
 def parse_clauses(cur: QueryCursor) -> tuple[Clause, ...]:
@@ -94,8 +103,27 @@ def _shortest(cur: QueryCursor) -> Traversal:
 
 def _filter(cur: QueryCursor) -> Filter:
     start = cur.index
-    condition = parse_condition(cur)
+    condition = parse_expr(cur)
+    alone = isinstance(condition, ast.Prop) and cur.kind == LOWER and not _begins_clause(cur)
+    if isinstance(condition, ast.Literal | ast.ListLiteral) and not _is_condition(condition):
+        shown = cur.tokens.texts[start][:40]
+        cur.fail_at(cur.tokens.span(start), f"unexpected '{shown}'", expected=(COMPARISON,))
+    if alone or not _is_condition(condition):
+        cur.fail(_HINTS.get(condition.name) if isinstance(condition, ast.Alias) else None)
     return Filter(condition, cur.span_from(start))
+
+
+def _is_condition(condition: Expr) -> bool:
+    if isinstance(condition, ast.Call):
+        return condition.name not in ("nearest", "bm25", "rrf")
+    return isinstance(condition, _TRUTHS) or (isinstance(condition, ast.Literal) and condition.kind == "bool")
+
+
+def _begins_clause(cur: QueryCursor) -> bool:
+    """Whether a word after a complete filter opens the next clause, or is an operator that does not exist."""
+    kind, text = cur.peek()
+    opens = text in ("(", "{") or (cur.text == "shortest" and kind == VAR)
+    return opens or cur.text in LITERAL_WORDS or cur.text in ("not", "case")
 
 
 def _binding(cur: QueryCursor) -> Binding:

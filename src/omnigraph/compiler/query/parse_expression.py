@@ -1,40 +1,150 @@
-"""Parsing of expressions: literals, variables, properties, calls, aggregates and arithmetic."""
+"""Parsing of expressions: `or`, `and`, `not`, comparisons, arithmetic, calls and other operands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NoReturn
 
-from omnigraph.compiler.cursor import Cursor
-from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.compiler.lexer import FLOAT, INT, LOWER, PUNCT, STRING, VAR
-from omnigraph.compiler.query.ast import Agg, Alias, Binary, Call, Expr, ListLiteral, Literal, Now, Prop, Unary, Var
-from omnigraph.compiler.source import Span
+from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.ast import Agg, Alias, Binary, Call, Expr, Prop, Unary, Var
+from omnigraph.compiler.query.parse_literal import (
+    LITERAL_WORDS,
+    QueryCursor,
+    close_call,
+    open_call,
+    parse_literal,
+    parse_now,
+    parse_number,
+    parse_temporal,
+)
+from omnigraph.compiler.query.suggest import unknown_function
 
-AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
-LITERAL_WORDS: dict[str, tuple[bool | None, str]] = {
-    "true": (True, "bool"),
-    "false": (False, "bool"),
-    "null": (None, "null"),
-}
-_UINT64_MAX = 2**64 - 1
-_INT64_LEAST = 2**63
+COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+WORD_COMPARISONS = frozenset(
+    {"contains", "starts_with", "ends_with", "matches", "icontains", "istarts_with", "iends_with"}
+)
+# Those of the base language: before them, `or` is the name of a column.
+_FIRST_WORDS = frozenset({"contains", "starts_with"})
+_ORDERINGS = frozenset({"<", "<=", ">", ">="})
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
-
-
-class QueryCursor(Cursor):
-    """A cursor that knows whether bare names are properties (inside `where`) or columns (everywhere else)."""
-
-    in_where = False
+COMPARISON = "a comparison (= != < <= > >= contains starts_with in is)"
+# Words after which a parenthesis opens a group, not the arguments of a call.
+_BEFORE_GROUPS = frozenset({"where", "and", "or", "not"})
+# What a value stands before, never what it begins with.
+_NO_OPERAND = frozenset({"as", "asc", "desc"})
 
 
 def parse_expr(cur: QueryCursor) -> Expr:
-    """One expression with `+ - * / %`; `-` after an operand always continues it."""
+    """One expression."""
     start = cur.index
-    return continue_expr(cur, start, _unary(cur))
+    first = _all(cur)
+    if not _at_connective(cur, "or"):
+        return first
+    parts = [first]
+    while _at_connective(cur, "or"):
+        cur.advance()
+        parts.append(_all(cur))
+    return ast.Or(tuple(parts), cur.span_from(start))
 
 
-def continue_expr(cur: QueryCursor, start: int, left: Expr, floor: int = 1) -> Expr:
+def _all(cur: QueryCursor) -> Expr:
+    start = cur.index
+    first = _negation(cur)
+    if not _at_connective(cur, "and"):
+        return first
+    parts = [first]
+    while _at_connective(cur, "and"):
+        cur.advance()
+        parts.append(_negation(cur))
+    return ast.And(tuple(parts), cur.span_from(start))
+
+
+def is_bare_name(cur: QueryCursor) -> bool:
+    """Whether a column or property is named here, not a function or a constant."""
+    following = cur.peek()
+    called = following[1] == "(" or (cur.text == "case" and following == (LOWER, "when"))
+    return cur.kind == LOWER and not called and cur.text not in LITERAL_WORDS
+
+
+def _negation(cur: QueryCursor) -> Expr:
+    if cur.text == "not" and cur.kind == LOWER and cur.peek()[1] == "{":
+        cur.advance()
+        cur.expect(COMPARISON)
+        cur.fail("'not { … }' is a clause of its own; 'and' and 'or' join filters")
+    if cur.text != "not" or cur.kind != LOWER or not _begins_operand(cur, 1) or cur.peek() == (LOWER, "in"):
+        return _comparison(cur)
+    cur.enter()
+    start = cur.advance()
+    operand = _negation(cur)
+    cur.leave()
+    return ast.Not(operand, cur.span_from(start))
+
+
+def _comparison(cur: QueryCursor) -> Expr:
+    start = cur.index
+    left = _first_operand(cur)
+    op, kind = cur.text, cur.kind
+    if kind == PUNCT and op in COMPARISONS:
+        cur.advance()
+        right = _sum(cur)
+        if op in _ORDERINGS and cur.kind == PUNCT and cur.text in _ORDERINGS and cur.text[0] == op[0]:
+            high_op = cur.tokens.texts[cur.advance()]
+            return ast.Range(left, op, right, high_op, _sum(cur), cur.span_from(start))
+        return ast.Compare(op, left, right, cur.span_from(start))
+    if kind == LOWER and op in WORD_COMPARISONS and _begins_operand(cur, 1):
+        cur.advance()
+        return ast.Compare(op, left, _sum(cur), cur.span_from(start))
+    if kind == LOWER and op in ("in", "not", "is"):
+        return _word_test(cur, start, left)
+    cur.expect(COMPARISON)
+    return left
+
+
+def _word_test(cur: QueryCursor, start: int, left: Expr) -> Expr:
+    if cur.text == "is":
+        if cur.peek() not in ((LOWER, "null"), (LOWER, "not")):
+            cur.expect(COMPARISON)
+            return left
+        cur.advance()
+        negated = cur.take_word("not") is not None
+        cur.need_word("null")
+        return ast.IsNull(left, negated, cur.span_from(start))
+    negated = cur.text == "not"
+    if (negated and cur.peek() != (LOWER, "in")) or not _begins_operand(cur, 1 + negated):
+        cur.expect("'not in'" if negated else COMPARISON)
+        return left
+    cur.index += 1 + negated
+    return ast.In(left, _sum(cur), negated, cur.span_from(start))
+
+
+def _first_operand(cur: QueryCursor) -> Expr:
+    # A property may be called `true` or `null`; before the operator of a `where` the base language knows only names.
+    if cur.in_where and cur.text in LITERAL_WORDS and _names_a_property(cur):
+        start = cur.index
+        return _continue(cur, start, Alias(cur.text, cur.tokens.span(cur.advance())))
+    return _sum(cur)
+
+
+def _names_a_property(cur: QueryCursor) -> bool:
+    # Of parentheses that were opened just before it, look behind those that close.
+    ahead, before = 1, cur.index - 1
+    while cur.peek(ahead)[1] == ")" and before > 0 and cur.tokens.texts[before] == "(":
+        if cur.tokens.kinds[before - 1] == LOWER and cur.tokens.texts[before - 1] not in _BEFORE_GROUPS:
+            break  # of a call
+        ahead, before = ahead + 1, before - 1
+    kind, text = cur.peek(ahead)
+    return (kind == PUNCT and text not in ",)}") or (kind == LOWER and text in (*WORD_COMPARISONS, "in", "is", "not"))
+
+
+def _sum(cur: QueryCursor) -> Expr:
+    """Operands under `+ - * / %`; `-` after an operand always continues it."""
+    start = cur.index
+    return _continue(cur, start, _unary(cur))
+
+
+def _continue(cur: QueryCursor, start: int, left: Expr, floor: int = 1) -> Expr:
     """Extend an operand that began at token `start` by the operators that bind at least as tightly as `floor`."""
     levels = 0
     while True:
@@ -47,42 +157,10 @@ def continue_expr(cur: QueryCursor, start: int, left: Expr, floor: int = 1) -> E
         levels += 1
         cur.advance()
         at = cur.index
-        right = continue_expr(cur, at, _unary(cur), strength + 1)
+        right = _continue(cur, at, _unary(cur), strength + 1)
         left = Binary(op, left, right, cur.span_from(start))
     cur.depth -= levels
     return left
-
-
-def parse_value(cur: QueryCursor) -> Expr:
-    """A constant: a literal, a parameter or `now()`."""
-    if cur.kind == VAR:
-        name, span = cur.need_var()
-        return Var(name, span)
-    if cur.text == "now" and cur.peek()[1] == "(":
-        return _now(cur)
-    return parse_literal(cur, "a value (a literal, a $parameter or now())")
-
-
-def parse_literal(cur: QueryCursor, what: str = "a literal") -> Literal | ListLiteral:
-    """A string, number, truth value, null, date, datetime or list of literals."""
-    kind, text = cur.kind, cur.text
-    if kind == STRING:
-        string, span = cur.need_string()
-        return Literal(string, "string", span)
-    if kind in (INT, FLOAT):
-        return _number(cur, cur.index, negative=False)
-    if text == "-" and cur.peek()[0] in (INT, FLOAT):
-        return _number(cur, cur.advance(), negative=True)
-    if text == "[":
-        return _list(cur)
-    if kind == LOWER:
-        if text in ("date", "datetime") and cur.peek()[1] == "(":
-            return _temporal(cur)
-        if text in LITERAL_WORDS:
-            value, name = LITERAL_WORDS[text]
-            return Literal(value, name, cur.tokens.span(cur.advance()))
-    cur.expect(what)
-    return cur.fail()
 
 
 def _unary(cur: QueryCursor) -> Expr:
@@ -90,7 +168,7 @@ def _unary(cur: QueryCursor) -> Expr:
         return _primary(cur)
     start = cur.advance()
     if cur.kind in (INT, FLOAT):
-        return _number(cur, start, negative=True)
+        return parse_number(cur, start, negative=True)
     cur.enter()
     operand = _unary(cur)
     cur.leave()
@@ -127,62 +205,87 @@ def _variable(cur: QueryCursor) -> Expr:
     return Prop(name, prop, cur.span_from(start))
 
 
+def _at_connective(cur: QueryCursor, word: str) -> bool:
+    if cur.text != word or cur.kind != LOWER:
+        return False
+    # `or = 1` after a filter is a filter on a column called `or` in the base language, and stays one.
+    kind, text = cur.peek()
+    begins_filter = (kind == PUNCT and text in COMPARISONS) or (kind == LOWER and text in _FIRST_WORDS)
+    return cur.in_where or (not begins_filter and _begins_operand(cur, 1))
+
+
+def _begins_operand(cur: QueryCursor, ahead: int) -> bool:
+    """Whether what follows can be an operand; names of columns and properties may be spelled like operators."""
+    kind, text = cur.peek(ahead)
+    if kind == PUNCT:
+        return text in ("(", "[", "-")
+    return kind in (VAR, STRING, INT, FLOAT, LOWER) and text not in _NO_OPERAND
+
+
+# --- words: calls, aggregates, case ------------------------------------------------------------
+
+
 def _word(cur: QueryCursor) -> Expr:
     word = cur.text
     if word in LITERAL_WORDS:
         return parse_literal(cur)  # also before a parenthesis: it opens the next clause
     if cur.peek()[1] == "(":
-        call = _CALLS.get(word)
-        if call is None or (cur.in_where and word not in _CONSTANT_CALLS):
-            _refuse_call(cur, word)
-        return call(cur)
+        return _called(cur, word)
+    if word == "case" and cur.peek() == (LOWER, "when"):
+        return _case(cur)
     return Alias(word, cur.tokens.span(cur.advance()))
+
+
+def _called(cur: QueryCursor, word: str) -> Expr:
+    special = _SPECIAL.get(word)
+    if special is not None:
+        if cur.in_where and word not in _CONSTANT_CALLS:
+            span = cur.tokens.span(cur.index)
+            cur.fail_at(span, f"{word}(…) cannot stand in 'where'", help="a condition here reads the row's own values")
+        return special(cur)
+    if word not in FUNCTIONS:
+        _refuse_call(cur, word)
+    return _call(cur)
 
 
 def _refuse_call(cur: QueryCursor, word: str) -> NoReturn:
     span = cur.tokens.span(cur.index)
-    if word in _CALLS:
-        cur.fail_at(span, f"{word}(…) cannot stand in 'where'", help="only now(), date(…) and datetime(…) can")
-    help_text = "write not { … }" if word == "not" else did_you_mean(word, _CALLS)
-    every = ", ".join(_CALLS)
-    cur.fail_at(span, f"there is no function '{word}'", help=help_text or f"the functions are {every}")
+    cur.fail_at(span, f"there is no function '{word[:40]}'", help=unknown_function(word, _SPECIAL))
 
 
-def _number(cur: QueryCursor, start: int, *, negative: bool) -> Literal:
-    if cur.kind == FLOAT:
-        value, _ = cur.need_float()
-        return Literal(-value if negative else value, "float", cur.span_from(start))
-    whole, _ = cur.need_int(limit=_INT64_LEAST if negative else _UINT64_MAX)
-    return Literal(-whole if negative else whole, "int", cur.span_from(start))
-
-
-def _list(cur: QueryCursor) -> ListLiteral:
-    cur.enter()
-    start = cur.need_punct("[")
-    items: list[Expr] = []
-    if not cur.at_punct("]"):
-        items.append(parse_literal(cur))
+def _call(cur: QueryCursor) -> Call:
+    name = cur.text
+    start = open_call(cur)
+    args: list[Expr] = []
+    if not cur.at_punct(")"):
+        args.append(parse_expr(cur))
         while cur.take_punct(",") is not None:
-            items.append(parse_literal(cur))
-    cur.need_punct("]")
+            args.append(parse_expr(cur))
+    return Call(name, tuple(args), close_call(cur, start))
+
+
+def _case(cur: QueryCursor) -> ast.Case:
+    cur.enter()
+    start = cur.advance()
+    branches: list[ast.When] = []
+    while cur.take_word("when") is not None:
+        condition = parse_expr(cur)
+        cur.need_word("then")
+        branches.append(ast.When(condition, parse_expr(cur)))
+    otherwise = parse_expr(cur) if cur.take_word("else") is not None else None
+    cur.need_word("end")
     cur.leave()
-    return ListLiteral(tuple(items), cur.span_from(start))
+    return ast.Case(tuple(branches), otherwise, cur.span_from(start))
 
 
-def _temporal(cur: QueryCursor) -> Literal:
-    kind = cur.text
-    start = _open(cur)
-    text, _ = cur.need_string(f"the text of the {kind} in quotes")
-    return Literal(text, kind, _close(cur, start))
-
-
-def _now(cur: QueryCursor) -> Now:
-    start = _open(cur)
-    return Now(_close(cur, start))
+def _temporal(cur: QueryCursor) -> Expr:
+    # A text in quotes is a constant; anything else is converted.
+    plain = cur.peek(2)[0] == STRING and cur.peek(3)[1] == ")"
+    return parse_temporal(cur) if plain or cur.text == "duration" else _call(cur)
 
 
 def _nearest(cur: QueryCursor) -> Call:
-    start = _open(cur)
+    start = open_call(cur)
     at = cur.index
     name, _ = cur.need_var()
     cur.need_punct(".")
@@ -190,28 +293,28 @@ def _nearest(cur: QueryCursor) -> Call:
     field = Prop(name, prop, cur.span_from(at))
     cur.need_punct(",")
     query = parse_expr(cur)
-    return Call("nearest", (field, query), _close(cur, start))
+    return Call("nearest", (field, query), close_call(cur, start))
 
 
 def _text_call(cur: QueryCursor) -> Call:
     name = cur.text
-    start = _open(cur)
+    start = open_call(cur)
     args = [parse_expr(cur)]
     cur.need_punct(",")
     args.append(parse_expr(cur))
     if name == "fuzzy" and cur.take_punct(",") is not None:
         args.append(parse_expr(cur))
-    return Call(name, tuple(args), _close(cur, start))
+    return Call(name, tuple(args), close_call(cur, start))
 
 
 def _rrf(cur: QueryCursor) -> Call:
-    start = _open(cur)
+    start = open_call(cur)
     args: list[Expr] = [_rank(cur)]
     cur.need_punct(",")
     args.append(_rank(cur))
     if cur.take_punct(",") is not None:
         args.append(parse_expr(cur))
-    return Call("rrf", tuple(args), _close(cur, start))
+    return Call("rrf", tuple(args), close_call(cur, start))
 
 
 def _rank(cur: QueryCursor) -> Call:
@@ -224,31 +327,30 @@ def _rank(cur: QueryCursor) -> Call:
 
 def _aggregate(cur: QueryCursor) -> Agg:
     name = cur.text
-    start = _open(cur)
-    if name == "count" and cur.take_punct("*") is not None:
-        return Agg(name, None, False, _close(cur, start))
-    # `count(distinct)` counts a column of that name; anything after the word makes it the modifier.
-    if name in ("count", "collect") and cur.text == "distinct" and cur.peek()[1] != ")":
-        cur.advance()
-        return Agg(name, parse_expr(cur), True, _close(cur, start))
-    return Agg(name, parse_expr(cur), False, _close(cur, start))
+    start = open_call(cur)
+    distinct = False
+    arg: Expr | None = None
+    if name != "count" or cur.take_punct("*") is None:
+        # `count(distinct)` counts a column of that name; anything after the word makes it the modifier.
+        distinct = cur.text == "distinct" and cur.peek()[1] not in (")", ",")
+        if distinct:
+            cur.advance()
+        arg = parse_expr(cur)
+    more: list[Expr] = []
+    while cur.take_punct(",") is not None:
+        more.append(parse_expr(cur))
+    where = parse_expr(cur) if cur.take_word("where") is not None else None
+    key, descending = None, False
+    if cur.take_word("order") is not None:
+        key = parse_expr(cur)
+        descending = cur.take_word("desc") is not None
+        if not descending:
+            cur.take_word("asc")
+    return Agg(name, arg, distinct, close_call(cur, start), tuple(more), where, key, descending)
 
 
-def _open(cur: QueryCursor) -> int:
-    cur.enter()
-    start = cur.advance()
-    cur.need_punct("(")
-    return start
-
-
-def _close(cur: QueryCursor, start: int) -> Span:
-    cur.need_punct(")")
-    cur.leave()
-    return cur.span_from(start)
-
-
-_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
-    "now": _now,
+_SPECIAL: dict[str, Callable[[QueryCursor], Expr]] = {
+    "now": parse_now,
     "nearest": _nearest,
     "search": _text_call,
     "fuzzy": _text_call,
@@ -258,5 +360,6 @@ _CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     **dict.fromkeys(AGGREGATES, _aggregate),
     "date": _temporal,
     "datetime": _temporal,
+    "duration": _temporal,
 }
-_CONSTANT_CALLS = ("now", "date", "datetime")
+_CONSTANT_CALLS = ("now", "date", "datetime", "duration")

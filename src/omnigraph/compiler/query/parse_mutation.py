@@ -5,9 +5,9 @@ from __future__ import annotations
 from omnigraph.compiler.query.ast import (
     Assign,
     Clause,
-    Condition,
     Delete,
     DeleteVar,
+    Expr,
     ForEach,
     Insert,
     Statement,
@@ -15,8 +15,8 @@ from omnigraph.compiler.query.ast import (
     UpdateVar,
 )
 from omnigraph.compiler.query.parse_clause import parse_clauses
-from omnigraph.compiler.query.parse_condition import parse_condition
-from omnigraph.compiler.query.parse_expression import QueryCursor, parse_expr, parse_value
+from omnigraph.compiler.query.parse_expression import is_bare_name, parse_expr
+from omnigraph.compiler.query.parse_literal import QueryCursor
 
 WRITES = ("insert", "update", "delete")
 
@@ -31,7 +31,7 @@ def parse_statement(cur: QueryCursor) -> Statement:
     if cur.take_word("update") is not None:
         type_name, type_span = cur.need_upper()
         cur.need_word("set")
-        assigns = _assigns(cur, computed=True)
+        assigns = _assigns(cur)
         where = _where(cur)
         return Update(type_name, assigns, where, cur.span_from(start), type_span)
     cur.need_word("delete")
@@ -49,7 +49,7 @@ def parse_driven(cur: QueryCursor, start: int, clauses: tuple[Clause, ...]) -> F
     elif cur.take_word("update") is not None:
         name, span = cur.need_var("a matched variable such as $x")
         cur.need_word("set")
-        assigns = _assigns(cur, computed=True)
+        assigns = _assigns(cur)
         statement = UpdateVar(name, assigns, cur.span_from(at), span)
     else:
         cur.need_word("delete")
@@ -64,7 +64,7 @@ def _insert(cur: QueryCursor, start: int, *, computed: bool) -> Insert:
     return Insert(type_name, assigns, cur.span_from(start), type_span)
 
 
-def _assigns(cur: QueryCursor, *, computed: bool) -> tuple[Assign, ...]:
+def _assigns(cur: QueryCursor, *, computed: bool = True) -> tuple[Assign, ...]:
     cur.need_punct("{")
     assigns = [_assign(cur, computed=computed)]
     while cur.take_punct("}") is None:
@@ -76,16 +76,19 @@ def _assign(cur: QueryCursor, *, computed: bool) -> Assign:
     start = cur.index
     name, _ = cur.need_lower("a property name")
     cur.need_punct(":")
-    # Without a row to read from there is nothing to compute with, so a plain insert takes constants.
-    value = parse_expr(cur) if computed else parse_value(cur)
+    if not computed and is_bare_name(cur):
+        # Without a row to read from there are no names of properties.
+        cur.expect("a value (a literal, a $parameter or now())")
+        cur.fail()
+    value = parse_expr(cur)
     assign = Assign(name, value, cur.span_from(start))
     cur.take_punct(",")
     return assign
 
 
-def _where(cur: QueryCursor) -> Condition:
+def _where(cur: QueryCursor) -> Expr:
     cur.need_word("where")
     cur.in_where = True
-    condition = parse_condition(cur)
+    condition = parse_expr(cur)
     cur.in_where = False
     return condition

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from omnigraph.compiler.lexer import LOWER, VAR
-from omnigraph.compiler.query.ast import Alias, Call, Clause, Condition, Expr, Item, Literal, Read, Sort, Var
-from omnigraph.compiler.query.parse_condition import parse_condition
-from omnigraph.compiler.query.parse_expression import QueryCursor, parse_expr
+from omnigraph.compiler.query.ast import Alias, Call, Clause, Expr, Item, Literal, Read, Sort, Var
+from omnigraph.compiler.query.parse_expression import parse_expr
+from omnigraph.compiler.query.parse_literal import QueryCursor
 
 
 def parse_read(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
@@ -48,11 +48,11 @@ def _item(cur: QueryCursor, *, null_is_column: bool) -> Item:
     return item
 
 
-def _having(cur: QueryCursor) -> tuple[Condition, ...]:
+def _having(cur: QueryCursor) -> tuple[Expr, ...]:
     cur.need_punct("{")
-    conditions = [parse_condition(cur)]
+    conditions = [parse_expr(cur)]
     while cur.take_punct("}") is None:
-        conditions.append(parse_condition(cur))
+        conditions.append(parse_expr(cur))
     return tuple(conditions)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.diagnostics import TypeCheckError, fail
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.clauses import check_clauses
+from omnigraph.compiler.query.check.folding import folded_default
 from omnigraph.compiler.query.check.mutations import check_statements
 from omnigraph.compiler.query.check.orders import check_order
 from omnigraph.compiler.query.check.returns import check_count, check_having, check_return
@@ -23,6 +25,12 @@ _RESERVED_PREFIX = "__"
 
 def check_query(query: ast.Query, catalog: Catalog, source: Source) -> Checked:
     """The query with every name resolved and every type known; TypeCheckError for the first thing that is wrong."""
+    empty = Scope(catalog, source, {})
+    folded = tuple(
+        param if param.default is None else replace(param, default=folded_default(param.default, empty))
+        for param in query.params
+    )
+    query = replace(query, params=folded)
     params = _check_params(query, catalog, source)
     scope = Scope(catalog, source, {param.name: param for param in params})
     if isinstance(query.body, ast.Read):

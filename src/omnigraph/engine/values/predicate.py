@@ -12,11 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.compiler.functions import FUNCTIONS, Failure
+from omnigraph.compiler.functions.text import compiled
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime
-from omnigraph.compiler.types import INTEGER
+from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.values.arithmetic import Failed, as_number, compute, constant_number, either
+from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.compare import (
     MIRRORED,
     Bound,
@@ -26,6 +30,10 @@ from omnigraph.engine.values.compare import (
     fit,
     typed_array,
 )
+from omnigraph.engine.values.fixed import Fixed, Operand, broadcast, stored
+from omnigraph.engine.values.functions import KERNELS, Call
+from omnigraph.engine.values.functions.kernel import with_options
+from omnigraph.engine.values.functions.text import strings
 from omnigraph.errors import BadRequest
 
 Leaf: TypeAlias = Callable[[ir.Expr], pa.Array]
@@ -45,18 +53,20 @@ class Bindings:
         return cls({name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}, now)
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """A value that is the same for every row, in stored form: dates as days, date-times as milliseconds."""
-
-    value: Constant | tuple[Constant, ...]
-
-
-Operand: TypeAlias = pa.Array | Fixed
-
-
 def fixed(expr: ir.Expr, bindings: Bindings) -> Fixed | None:
-    """The value of an expression that reads no row, unless it has to be computed."""
+    """The value of an expression that reads no row; None for any other, and where it has none."""
+    known = _spelt(expr, bindings)
+    if known is not None or not isinstance(expr, ir.Function | ir.Choice) or variables(expr):
+        return known
+    if any(isinstance(part, ir.Column | ir.Score | ir.AggregateCall) for part in expressions(expr)):
+        return None
+    found, failed = Evaluator(_no_column, 1, bindings).attempt(expr)
+    if failed is not None:
+        return None
+    return found if isinstance(found, Fixed) else Fixed(stored(found[0]))
+
+
+def _spelt(expr: ir.Expr, bindings: Bindings) -> Fixed | None:
     match expr:
         case ir.Const(value):
             return Fixed(_stored(value))
@@ -66,6 +76,10 @@ def fixed(expr: ir.Expr, bindings: Bindings) -> Fixed | None:
             return Fixed(bindings.now.ms)
         case _:
             return None
+
+
+def _no_column(expr: ir.Expr) -> pa.Array:
+    raise ir.IllTyped(f"{type(expr).__name__} in a constant")
 
 
 class Evaluator:
@@ -105,6 +119,10 @@ class Evaluator:
         _refuse(failed)
         return found
 
+    def attempt(self, expr: ir.Expr) -> tuple[Operand, Failed | None]:
+        """The same, with the rows that have no value."""
+        return self._value(expr)
+
     def column(self, expr: ir.Expr, kind: pa.DataType) -> pa.Array:
         """The expression as a full column of an Arrow type that represents its values exactly."""
         return self._column(self.value(expr), kind)
@@ -125,13 +143,17 @@ class Evaluator:
                 tested, failed = self._value(operand)
                 return _undecided(self._null_test(tested, negated=negated), failed), failed
             case ir.IsTrue(operand):
-                return self._column(self.value(operand), pa.bool_()), None
+                answer, failed = self._value(operand)
+                return self._column(answer, pa.bool_()), failed
             case ir.SameNode(left, right, negated):
                 return (pc.not_equal if negated else pc.equal)(self.leaf(left), self.leaf(right)), None
             case ir.And(parts):
                 return self._all(parts)
             case ir.Or(parts):
                 return self._any(parts)
+            case ir.Not(part):
+                answer, failed = self._truth(part)
+                return pc.invert(answer), failed
             case ir.NotTrue(part):
                 answer, failed = self._truth(part)
                 return _undecided(pc.invert(pc.fill_null(answer, False)), failed), failed
@@ -194,12 +216,15 @@ class Evaluator:
         if isinstance(needle, Fixed) and not isinstance(text, Fixed):
             if needle.value is None:
                 return pa.nulls(self.length, pa.bool_())
-            test = pc.match_substring if op == "contains" else pc.starts_with
-            return test(text, str(needle.value))
+            return _TEXT_TESTS[op](text, _usable(op, str(needle.value)))
         texts, needles = self._column(text, pa.utf8()), self._column(needle, pa.utf8())
+        if op == "matches":
+            kinds = (pa.utf8(), pa.utf8())
+            call = Call((texts, needles), kinds, self.length, pa.bool_())
+            return with_options(call, lambda part, pattern: _TEXT_TESTS[op](part, _usable(op, pattern)), "")
         valid = pc.and_(pc.is_valid(texts), pc.is_valid(needles))
-        haystack, wanted = _strings(texts), _strings(needles)
-        found = np.strings.find(haystack, wanted) >= 0 if op == "contains" else np.strings.startswith(haystack, wanted)
+        haystack, wanted = strings(texts), strings(needles)
+        found = np.strings.find(haystack, wanted) >= 0 if op == "contains" else _ENDS[op](haystack, wanted)
         return pc.if_else(valid, pa.array(found, pa.bool_()), None)
 
     def _member(self, value: Operand, options: Operand) -> pa.Array:
@@ -234,11 +259,117 @@ class Evaluator:
     # --- values ----------------------------------------------------------------------------------
 
     def _value(self, expr: ir.Expr) -> tuple[Operand, Failed | None]:
-        if (known := fixed(expr, self.bindings)) is not None:
+        if (known := _spelt(expr, self.bindings)) is not None:
             return known, None
-        if isinstance(expr, ir.Arithmetic):
-            return self._arithmetic(expr)
+        match expr:
+            case ir.Arithmetic():
+                return self._arithmetic(expr)
+            case ir.Function("coalesce"):
+                return self._first_known(expr)
+            case ir.Function("nullif"):
+                return self._unless_equal(expr)
+            case ir.Function():
+                return self._function(expr)
+            case ir.Choice():
+                return self._choice(expr)
+        if isinstance(expr, ir.CONDITIONS):
+            return self._truth(expr)
         return self.leaf(expr), None
+
+    # --- functions -------------------------------------------------------------------------------
+
+    def _function(self, expr: ir.Function) -> tuple[Operand, Failed | None]:
+        """A kernel over its arguments; where one of them is null, so is the result, whatever became of the others."""
+        function = FUNCTIONS[expr.name]
+        sides = [self._argument(arg, function.param(at).kind, expr.type) for at, arg in enumerate(expr.args)]
+        if any(isinstance(operand, Fixed) and operand.value is None for operand, _, _ in sides):
+            return Fixed(None), None
+        operands, kinds = tuple(side[0] for side in sides), tuple(side[2] for side in sides)
+        constant = all(isinstance(operand, Fixed) for operand in operands)
+        call = Call(operands, kinds, 1 if constant else self.length, arrow_type(expr.type))
+        values, failed = _called(expr.name, call)
+        if constant:
+            values = _repeated(values, self.length)
+            failed = None if failed is None else Failed(pa.repeat(failed.rows[0], self.length), failed.why)
+        return values, either(self._spoilt(*((side[0], side[1]) for side in sides)), failed)
+
+    def _argument(self, arg: ir.Expr, kind: str, result: PropType) -> tuple[Operand, Failed | None, pa.DataType]:
+        """An argument in the form its kernel takes: numbers as int64 or as double."""
+        found, failed = self._value(arg)
+        assert isinstance(arg.type, PropType)
+        wanted = pa.null() if arg.type == ir.NULL else arrow_type(arg.type)
+        width = _width(kind, arg.type, result)
+        if width is not None and not (isinstance(found, Fixed) and found.value is None):
+            if isinstance(found, Fixed):
+                assert isinstance(found.value, int | float)
+                if pa.types.is_floating(width):
+                    return Fixed(float(found.value)), failed, width
+            number, beyond = self._number(found, width, failed)
+            return (found if isinstance(found, Fixed) and beyond is None else number), beyond, width
+        return found, failed, wanted
+
+    def _choice(self, expr: ir.Choice) -> tuple[Operand, Failed | None]:
+        """The value of the first condition that is true; what is not chosen may fail."""
+        kind = arrow_type(expr.type)
+        open_rows = self._broadcast(value=True, kind=pa.bool_())
+        failures: list[Failed | None] = []
+        chosen: list[pa.Array] = []
+        values: list[pa.Array] = []
+        for condition, value in zip(expr.conditions, expr.values, strict=True):
+            answer, failed = self._truth(condition)
+            failures.append(None if failed is None else failed.where(open_rows))
+            taken = pc.and_(open_rows, pc.fill_null(answer, False))
+            column, failed = self._branch(value, kind)
+            failures.append(None if failed is None else failed.where(taken))
+            chosen.append(taken)
+            values.append(column)
+            open_rows = pc.and_not(open_rows, taken)
+        column, failed = self._branch(expr.otherwise, kind)
+        failures.append(None if failed is None else failed.where(open_rows))
+        for taken, value in zip(reversed(chosen), reversed(values), strict=True):
+            column = pc.if_else(taken, value, column)
+        bad = either(*failures)
+        return (column if bad is None else pc.if_else(bad.rows, pa.scalar(None, kind), column)), bad
+
+    def _branch(self, expr: ir.Expr, kind: pa.DataType) -> tuple[pa.Array, Failed | None]:
+        """A value in the type that all branches share."""
+        found, failed = self._value(expr)
+        if isinstance(found, Fixed):
+            if found.value is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                return self._broadcast(found.value, kind), failed
+            return (
+                self._number(found, kind, failed)
+                if kind == pa.int64()
+                else (
+                    self._broadcast(_rounded(found.value, kind), kind),
+                    failed,
+                )
+            )
+        if found.type.equals(kind):
+            return found, failed
+        if kind == pa.int64():
+            return self._number(found, kind, failed)
+        return found.cast(kind, safe=False), failed
+
+    def _first_known(self, expr: ir.Function) -> tuple[Operand, Failed | None]:
+        kind = arrow_type(expr.type)
+        column, bad = self._branch(expr.args[0], kind)
+        for arg in expr.args[1:]:
+            if bad is None and not column.null_count:
+                break
+            # A row that failed has no value to go on from.
+            needed = pc.is_null(column) if bad is None else pc.and_not(pc.is_null(column), bad.rows)
+            following, failed = self._branch(arg, kind)
+            column = pc.if_else(needed, following, column)
+            bad = either(bad, None if failed is None else failed.where(needed))
+        return column, bad
+
+    def _unless_equal(self, expr: ir.Function) -> tuple[Operand, Failed | None]:
+        kind = arrow_type(expr.type)
+        column, failed = self._branch(expr.args[0], kind)
+        other, spoilt = self._branch(expr.args[1], kind)
+        equal = pc.fill_null(compare_columns("=", column, other), False)
+        return pc.if_else(equal, pa.scalar(None, kind), column), self._spoilt((column, failed), (other, spoilt))
 
     def _arithmetic(self, expr: ir.Arithmetic) -> tuple[Operand, Failed | None]:
         width = pa.int64() if expr.type.scalar in INTEGER else pa.float64()
@@ -261,9 +392,54 @@ class Evaluator:
         return self._broadcast(operand.value, kind) if isinstance(operand, Fixed) else operand
 
     def _broadcast(self, value: Any, kind: pa.DataType) -> pa.Array:
-        if value is None:
-            return pa.nulls(self.length, kind)
-        return pa.repeat(typed_array([value], kind)[0], self.length)
+        return broadcast(value, kind, self.length)
+
+
+def _called(name: str, call: Call) -> tuple[pa.Array, Failed | None]:
+    try:
+        answer = KERNELS[name](call)
+    except Failure as failure:  # it has no value for any row
+        return pa.nulls(call.length, call.kind), Failed(pa.repeat(pa.scalar(True), call.length), str(failure))
+    values, failed = answer if isinstance(answer, tuple) else (answer, None)
+    return (values if values.type.equals(call.kind) else values.cast(call.kind)), failed
+
+
+def _repeated(values: pa.Array, length: int) -> pa.Array:
+    if pa.types.is_nested(values.type):
+        return values.take(pa.array(np.zeros(length, np.int64)))
+    return pa.repeat(values[0], length)
+
+
+def _width(kind: str, given: PropType, result: PropType) -> pa.DataType | None:
+    """The Arrow type that a kernel takes an argument of this kind in; None for its own."""
+    if not given.is_numeric:
+        return None
+    match kind:
+        case "Integer" | "Group":
+            return pa.int64()
+        case "Float":
+            return pa.float64()
+        case "Number":
+            return pa.float64() if given.scalar in FLOATING else pa.int64()
+        case "T":
+            return pa.float64() if result.scalar in FLOATING else pa.int64()
+        case _:
+            return None
+
+
+def _rounded(value: Any, kind: pa.DataType) -> Any:
+    if pa.types.is_float32(kind):
+        return float(np.float32(value))
+    return float(value) if pa.types.is_floating(kind) else value
+
+
+def _usable(op: str, needle: str) -> str:
+    if op == "matches":
+        try:
+            compiled(needle)
+        except Failure as failure:
+            raise BadRequest(str(failure)) from None
+    return needle
 
 
 def _among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
@@ -309,10 +485,6 @@ def _scalar(value: Constant | tuple[Constant, ...]) -> Constant:
     return value
 
 
-def _strings(texts: pa.Array) -> np.ndarray[Any, Any]:
-    return np.array(pc.fill_null(texts, "").to_pylist(), dtype=np.dtypes.StringDType())
-
-
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
@@ -326,6 +498,16 @@ def _refuse(failed: Failed | None) -> None:
         raise BadRequest(failed.why)
 
 
+_TEXT_TESTS: Mapping[str, Callable[[pa.Array, str], pa.Array]] = {
+    "contains": pc.match_substring,
+    "starts_with": pc.starts_with,
+    "ends_with": pc.ends_with,
+    "matches": pc.match_substring_regex,
+}
+_ENDS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "starts_with": np.strings.startswith,
+    "ends_with": np.strings.endswith,
+}
 _FIXED: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,

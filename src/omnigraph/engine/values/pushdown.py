@@ -104,7 +104,7 @@ def _comparison(op: str, column: ir.Property, value: object) -> str | None:
 def _text_test(op: str, column: ir.Property, value: object) -> str | None:
     if value is None:
         return NOTHING
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or op not in ("contains", "starts_with"):
         return None
     return f"{op}({column_name(column.name)}, {quote(value)})"
 

@@ -33,8 +33,9 @@ from omnigraph.engine.intake.property_columns import Offence, column_from_arrow,
 from omnigraph.engine.intake.records import Intake, RawRows, required_endpoints, type_rows
 from omnigraph.engine.intake.violations import Violation, raise_first
 from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.values.fixed import Fixed
 from omnigraph.engine.values.json_values import json_texts
-from omnigraph.engine.values.predicate import Bindings, Evaluator, Fixed
+from omnigraph.engine.values.predicate import Bindings, Evaluator
 from omnigraph.engine.values.rowset import last_positions, one_array, repeats, tuple_codes
 from omnigraph.engine.views.view import View
 from omnigraph.engine.write.change_set import ChangeSet, EdgeColumn

@@ -16,7 +16,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import union_members
-from omnigraph.engine.read.frames.unions import TYPE
+from omnigraph.engine.read.frames.unions import TYPE, of_member
 from omnigraph.engine.values.arrow import TableType, row_schema
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
@@ -39,7 +39,12 @@ class Entities:
         members = union_members(type_name)
         if not members:
             raise not_on_spark("a variable of an interface that no type implements")
-        found = [self._of_type(self.view.catalog.nodes[name], var, ("id",), conditions) for name in members]
+        found = [
+            self._of_type(
+                self.view.catalog.nodes[name], var, ("id",), tuple(of_member(each, name) for each in conditions)
+            )
+            for name in members
+        ]
         if len(members) == 1:
             return found[0]
         return self.united([self._typed(rows, var, name) for rows, name in zip(found, members, strict=True)])
@@ -49,7 +54,8 @@ class Entities:
         info, var = self.view.catalog.edges[edge], link.edge_var
         if var is None:
             return self._table(info, "", ["dst", "src"], ())
-        found = self._of_type(info, var, ("id", "src", "dst"), conditions)
+        own = tuple(of_member(each, edge) for each in conditions)
+        found = self._of_type(info, var, ("id", "src", "dst"), own)
         return found if link.edge in self.view.catalog.edges else self._typed(found, var, edge)
 
     def united(self, parts: Sequence[Rows]) -> Rows:

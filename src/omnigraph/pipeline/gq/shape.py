@@ -6,7 +6,7 @@ Order is kept as columns to sort by until a step needs it, because Spark keeps n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Window
@@ -16,7 +16,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate, Distinct, Having, Limit, Project, Rank, ResultOp, Sort
 from omnigraph.compiler.ir.ops import Output as OutputColumn
 from omnigraph.compiler.ir.walk import expressions
-from omnigraph.compiler.types import INTEGER
+from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import TYPE
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
@@ -93,7 +93,7 @@ class Shaper:
     def _aggregate(self, rows: Rows, op: Aggregate) -> Rows:
         rows = self._project(rows, op.keys)
         calls = [column for column in op.columns if isinstance(column.expr, ir.AggregateCall)]
-        given = [column.expr.arg for column in calls if column.expr.arg is not None]  # type: ignore[union-attr]
+        given = [part for column in calls for part in _parts(column.expr)]
         rows = self._fused(rows, given)
         rows, found = self.low.computed(rows, given)
         arguments = dict(zip(map(id, given), found, strict=True))
@@ -102,8 +102,9 @@ class Shaper:
         for column in calls:
             call, name = column.expr, self.low.names.fresh()
             assert isinstance(call, ir.AggregateCall)
-            argument = None if call.arg is None else arguments[id(call.arg)]
-            folds.append(_fold(call, argument, order).alias(name))
+            found_parts = [None if part is None else arguments[id(part)] for part in (call.arg, call.where, call.key)]
+            folds.append(_fold(call, _Inputs(*found_parts), order).alias(name))
+            assert isinstance(call.type, PropType)
             kinds[name], outputs[column.name] = call.type, name
         if order:
             # Groups come in the order of their first rows: the smallest of what rows are ordered by stands for it.
@@ -147,6 +148,15 @@ class Shaper:
         return rows.with_frame(frame if limit is None else frame.limit(min(limit, _LARGEST)))
 
 
+def _spread_of_distinct(function: str, value: Any) -> Any:
+    values = F.collect_set(value + F.lit(0.0))
+    size = F.size(values)
+    mean = F.aggregate(values, F.lit(0.0), lambda total, each: total + each) / size
+    squares = F.aggregate(values, F.lit(0.0), lambda total, each: total + (each - mean) * (each - mean))
+    variance = F.when(size > 1, squares / (size - 1))
+    return F.sqrt(variance) if function == "stddev" else variance
+
+
 _LARGEST = 2**31 - 1  # what Spark takes as a number of rows
 
 
@@ -172,23 +182,48 @@ def _ascending(rows: Rows) -> list[Any]:
     return [-F.col(each.column) if each.descending else F.col(each.column) for each in rows.order]
 
 
-def _collected(value: Any, order: Sequence[Any], *, distinct: bool) -> Any:
-    """The values of a group in the order of its rows, without null; of equal ones the first if they are distinct."""
-    placed = F.struct(*(part.alias(f"k{at}") for at, part in enumerate(order)), value.alias("value"))
+def _collected(value: Any, order: Sequence[Any], key: Any, *, distinct: bool, descending: bool) -> Any:
+    """The values of a group by a key and the order of its rows, without null; of equal ones the first if distinct."""
+    places = [part.alias(f"k{at}") for at, part in enumerate(order)]
+    if key is not None and not descending:
+        places.insert(0, key.alias("key"))
+    placed = F.struct(*places, value.alias("value"), *(() if key is None else (key.alias("by"),)))
     gathered = F.sort_array(F.collect_list(F.when(value.isNotNull(), placed)))
+    if descending and key is not None:
+        # Rows with equal keys keep their order, so keys descend one after the other.
+        keys = F.sort_array(F.array_distinct(F.transform(gathered, lambda each: each["by"])), asc=False)
+        gathered = F.flatten(F.transform(keys, lambda key: F.filter(gathered, lambda each: each["by"].eqNullSafe(key))))
     values = F.transform(gathered, lambda each: each["value"])
     return F.array_distinct(values) if distinct else values
 
 
-def _fold(call: ir.AggregateCall, column: str | None, order: Sequence[Any]) -> Any:
-    if column is None:
-        return F.count(F.lit(1))
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The columns that an aggregate reads: its argument, which rows count, and the key they go by."""
+
+    value: str | None
+    where: str | None = None
+    key: str | None = None
+
+
+def _parts(call: ir.Expr) -> list[ir.Expr]:
+    assert isinstance(call, ir.AggregateCall)
+    return [part for part in (call.arg, call.where, call.key) if part is not None]
+
+
+def _fold(call: ir.AggregateCall, inputs: _Inputs, order: Sequence[Any]) -> Any:
+    kept = F.lit(True) if inputs.where is None else F.col(inputs.where)
+    if inputs.value is None:
+        return F.count(F.when(kept, F.lit(1)))
     assert call.arg is not None
-    value, kind = F.col(column), value_kind(call.arg)
+    value, kind = F.col(inputs.value), value_kind(call.arg)
+    if inputs.where is not None:
+        value = F.when(kept, value)
     floating = kind.scalar in ("F32", "F64") and not kind.list and kind.dim is None
     if call.function == "collect":
-        return _collected(value, order, distinct=call.distinct)
-    if call.distinct:
+        key = None if inputs.key is None else F.col(inputs.key)
+        return _collected(value, order, key, distinct=call.distinct, descending=call.descending)
+    if call.distinct and call.function == "count":
         # -0.0 and 0.0 are one number.
         return F.count_distinct(value + F.lit(0.0) if floating else value)
     match call.function:
@@ -201,6 +236,13 @@ def _fold(call: ir.AggregateCall, column: str | None, order: Sequence[Any]) -> A
         case "sum" | "avg":
             # Integers add up exactly and are rounded once.
             exact = value.cast("decimal(20,0)") if kind.scalar in INTEGER else value.cast("double")
-            total = F.sum(exact).cast("double")
-            return total if call.function == "sum" else total / F.count(value)
+            total = (F.sum_distinct(exact) if call.distinct else F.sum(exact)).cast("double")
+            count = F.count_distinct(exact) if call.distinct else F.count(value)
+            return total if call.function == "sum" else total / count
+        case "stddev" | "variance":
+            if call.distinct:
+                return _spread_of_distinct(call.function, value.cast("double"))
+            fold = F.stddev_samp if call.function == "stddev" else F.var_samp
+            found = fold(value.cast("double"))
+            return F.when(F.count(value) > 1, found)
     raise ir.IllTyped(f"aggregate {call.function!r}")

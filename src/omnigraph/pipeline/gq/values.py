@@ -16,7 +16,8 @@ from omnigraph.engine.read.search.analyzer import analyze
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed, rarity_of, word_scores
 from omnigraph.engine.read.search.distances import distances
 from omnigraph.engine.read.search.text_predicates import DEFAULT_DISTANCE
-from omnigraph.engine.values.predicate import Bindings, Evaluator, Fixed
+from omnigraph.engine.values.fixed import Fixed
+from omnigraph.engine.values.predicate import Bindings, Evaluator
 from omnigraph.pipeline.gq.carry import from_spark
 
 Scores = npt.NDArray[np.float64]

@@ -17,7 +17,6 @@ from omnigraph.compiler.query.ast import (
     Binding,
     Call,
     Compare,
-    Condition,
     Delete,
     Expr,
     Filter,
@@ -37,7 +36,6 @@ from omnigraph.compiler.query.ast import (
     Read,
     Sort,
     Traversal,
-    Truth,
     Unary,
     Update,
     Var,
@@ -62,7 +60,7 @@ def clauses(match: str) -> tuple[Any, ...]:
     return read(match).clauses
 
 
-def condition(text: str) -> Condition:
+def condition(text: str) -> Expr:
     (clause,) = clauses(text)
     assert isinstance(clause, Filter)
     return clause.condition
@@ -73,7 +71,7 @@ def expr(text: str) -> Expr:
     return item.expr
 
 
-def where(text: str) -> Condition:
+def where(text: str) -> Expr:
     body = only(f"query q() {{ delete Hut where {text} }}").body
     assert not isinstance(body, Read)
     (statement,) = body
@@ -218,11 +216,11 @@ def test_filters_compare(op: str) -> None:
 @pytest.mark.parametrize("name", ["search", "match_text", "fuzzy"])
 def test_a_text_predicate_stands_alone_or_in_a_comparison(name: str) -> None:
     call = Call(name, (Prop("h", "name"), Literal("x", "string")))
-    assert condition(f'{name}($h.name, "x")') == Truth(call)
-    assert condition(f'({name}($h.name, "x"))') == Truth(call)
+    assert condition(f'{name}($h.name, "x")') == call
+    assert condition(f'({name}($h.name, "x"))') == call
     assert condition(f'{name}($h.name, "x") = false') == Compare("=", call, Literal(False, "bool"))
     assert condition(f'({name}($h.name, "x")) = false') == Compare("=", call, Literal(False, "bool"))
-    assert clauses(f'{name}($h.name, "x") not {{ $h path $_ }}')[0] == Filter(Truth(call))
+    assert clauses(f'{name}($h.name, "x") not {{ $h path $_ }}')[0] == Filter(call)
 
 
 # --- choices between readings ----------------------------------------------------------------
@@ -290,14 +288,12 @@ def test_an_ambiguous_text_has_one_reading(text: str, tree: tuple[Any, ...]) -> 
     "text",
     [
         "$h.alt > 1 -5 < $x.y",
-        "1 < $h.alt < 5",
+        "1 < $h.alt > 5",
         "$h.alt = 1 not in [2]",
-        "$h.alt",
+        "$h.alt 5",
         "nearest($h.vec, [1])",
         'bm25($h.name, "x")',
         "$h.alt = foo ($h.alt = 1)",
-        "$h.alt = ($h.alt = 1)",
-        "($h.alt = 1) + 2 = 3",
         "$h.alt is 5",
         "$h.alt is not 5",
         "$h.alt in (1, 2)",
@@ -345,10 +341,10 @@ A, B, C = (Compare("=", Prop("h", name), number(1)) for name in "abc")
         ("$h.alt = null", Compare("=", H_ALT, Literal(None, "null"))),
         ("($h.alt + 1) * 2 > 3", Compare(">", Binary("*", Binary("+", H_ALT, number(1)), number(2)), number(3))),
         ("(($h.alt)) > (3)", Compare(">", H_ALT, number(3))),
-        ("search($h.a, $q) or $h.a = 1", Or((Truth(Call("search", (Prop("h", "a"), Var("q")))), A))),
+        ("search($h.a, $q) or $h.a = 1", Or((Call("search", (Prop("h", "a"), Var("q"))), A))),
     ],
 )
-def test_conditions(text: str, tree: Condition) -> None:
+def test_conditions(text: str, tree: Expr) -> None:
     assert condition(text) == tree
 
 
@@ -417,7 +413,7 @@ def test_calls_and_literals(text: str, tree: Expr) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["sum(*)", "sum(distinct $h.alt)", "lower($h.a)", "now(1)", "search($h.a)", "search($h.a, 1, 2)", "date(now())"],
+    ["sum(*)", "lowr($h.a)", "now(1)", "search($h.a)", "search($h.a, 1, 2)", "duration(now())"],
 )
 def test_a_malformed_call_is_a_syntax_error(text: str) -> None:
     error(f"query q() {{ match {{ $h: Hut }} return {{ {text} }} }}")
@@ -477,7 +473,6 @@ def test_return_distinct() -> None:
         "order { (nearest($h.vec, $v)) asc }",
         "limit10",
         "having { }",
-        "having { n }",
         "having n > 1",
         "order { a } having { n > 1 }",
     ],
@@ -539,13 +534,13 @@ def prop(name: str) -> Compare:
         ("delete = 1", prop("delete")),
     ],
 )
-def test_predicates(text: str, tree: Condition) -> None:
+def test_predicates(text: str, tree: Expr) -> None:
     assert where(text) == tree
 
 
 @pytest.mark.parametrize(
     "text",
-    ["$a.b = 1", "count(a) = 1", 'search(a, "x")', "a", "a = 1 b = 2", "a = 1,", "a == 1", "not { a = 1 }", "a = 1 or"],
+    ["$a.b = 1", "count(a) = 1", 'search(a, "x")', "a = 1 b = 2", "a = 1,", "a == 1", "not { a = 1 }", "a = 1 or"],
 )
 def test_a_malformed_predicate_is_a_syntax_error(text: str) -> None:
     error(f"query q() {{ delete Hut where {text} }}")
@@ -558,7 +553,6 @@ def test_a_malformed_predicate_is_a_syntax_error(text: str) -> None:
         "insert Hut { }",
         "insert Hut { a: b }",
         "insert hut { a: 1 }",
-        "insert Hut { a: 1 + 1 }",
         "update Hut set { } where a = 1",
         "update Hut set { a: 1 }",
         "delete Hut",
@@ -594,9 +588,7 @@ def test_a_malformed_body_is_a_syntax_error(body: str) -> None:
         "query q($a: Vector(0))",
         "query q($a: Vector(2147483648))",
         "query q($a: Vector)",
-        "query q($a: I32 = $b)",
-        "query q($a: I32 = now())",
-        "query q($a: I32 = 1 + 1)",
+        "query q($a: I32 = )",
         "query q($ a: I32)",
         'query q() @description("a") @description("b")',
         "query q() @description",

@@ -23,13 +23,14 @@ def bind_constants(plan: ReadPlan, context: Context) -> ReadPlan:
             value = context.values[node.name]
             return ir.Const(tuple(value) if isinstance(value, list) else value, node.type)
         if isinstance(node, ir.Arithmetic):
-            return _folded(node)
+            return folded(node)
         return node
 
     return rebuild(plan, bound)
 
 
-def _folded(node: ir.Arithmetic) -> ir.Expr:
+def folded(node: ir.Arithmetic) -> ir.Expr:
+    """The result of arithmetic on two constants; the same node where there is none."""
     if not (isinstance(node.left, ir.Const) and isinstance(node.right, ir.Const)):
         return node
     left, right = node.left.value, node.right.value

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from omnigraph.compiler.catalog.model import TypeInfo
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.check.operands import Place, describe, operand
+from omnigraph.compiler.query.check.operands import Place, operand
 from omnigraph.compiler.query.check.scope import Scope
-from omnigraph.compiler.query.check.values import constant, stored_value
+from omnigraph.compiler.query.check.values import constant, describe, stored_value
 from omnigraph.compiler.query.checked import NodeVar
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType, compatible, union_members
 
@@ -28,7 +28,7 @@ def assigned_value(assign: ast.Assign, kind: PropType, scope: Scope, may: Assign
     expr = assign.value
     read_by_match = may.matched and isinstance(expr, ast.Var) and scope.find(expr.name) is not None
     plain = isinstance(expr, ast.Var | ast.Now) or constant(expr, scope) is not None
-    if (plain and not read_by_match) or (may.target is None and not may.matched):
+    if plain and not read_by_match:
         return stored_value(assign.name, kind, expr, scope)
     place = Place(
         "an assignment",

@@ -10,8 +10,7 @@ from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.check.conditions import check_condition
-from omnigraph.compiler.query.check.operands import IN_FILTER, whole_node
+from omnigraph.compiler.query.check.operands import IN_FILTER, check_condition, whole_node
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.traversals import check_traversal
 from omnigraph.compiler.query.check.values import check_member, constant, needed_parameter, now_for, temporal_help
@@ -29,7 +28,7 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
     checked: list[CheckedClause] = []
     optionals: list[ast.OptionalBlock] = []
     promised: set[str] = set()
-    late: list[ast.Condition] = []
+    late: list[ast.Expr] = []
     negations: list[ast.NotBlock] = []
     for clause in clauses:
         match clause:
@@ -187,7 +186,7 @@ def _optional(block: ast.OptionalBlock, scope: Scope) -> OptionalMatch:
     return OptionalMatch(clauses, tuple(sorted(_outer_variables(clauses, inner))), tuple(sorted(inner.local)))
 
 
-def _reads_a_promise(condition: ast.Condition, promised: set[str], scope: Scope) -> bool:
+def _reads_a_promise(condition: ast.Expr, promised: set[str], scope: Scope) -> bool:
     """Whether a filter needs a variable that only an optional block above it will bind."""
     if not promised:
         return False
@@ -210,7 +209,7 @@ def _named_by(clauses: tuple[ast.Clause, ...]) -> Iterator[str]:
                 pass
 
 
-def _variables_in(condition: ast.Condition) -> Iterator[ast.Prop | ast.Var]:
+def _variables_in(condition: ast.Expr) -> Iterator[ast.Prop | ast.Var]:
     return (part for part in expressions(condition) if isinstance(part, ast.Prop | ast.Var))
 
 

@@ -1,52 +1,111 @@
-"""Typing of conditions: comparisons, membership, null tests, text predicates, `and` and `or`."""
+"""Typing of conditions: comparisons, ranges, membership, null tests, `not`, `and` and `or`."""
 
 from __future__ import annotations
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.check.operands import Place, describe, operand
+from omnigraph.compiler.query.check.calls import Typed, check_pattern
 from omnigraph.compiler.query.check.scope import Scope
-from omnigraph.compiler.query.check.values import check_member, temporal_help
+from omnigraph.compiler.query.check.values import check_member, describe, temporal_help
 from omnigraph.compiler.types import PropType, compatible, union_members
 
+# Words that compare without regard to case, and what they come down to.
+_WITHOUT_CASE = {"icontains": "contains", "istarts_with": "starts_with", "iends_with": "ends_with"}
+_MOMENTS = frozenset({"Date", "DateTime"})
 
-def check_condition(condition: ast.Condition, scope: Scope, place: Place) -> ir.Condition:
-    """The typed form of a condition."""
-    match condition:
+
+def check_test(test: ast.Test, scope: Scope, typed: Typed, *, stored: bool) -> ir.Condition:
+    """The typed form of a condition; `stored` where literals beside a property are held to its type."""
+    match test:
         case ast.Compare():
-            return _compare(condition, scope, place)
+            return _compare(test, scope, typed, stored=stored)
+        case ast.Range(low, low_op, operand, high_op, high):
+            sides = ((low_op, low, operand), (high_op, operand, high))
+            return ir.And(
+                tuple(
+                    _compare(ast.Compare(op, left, right, test.span), scope, typed, stored=stored)
+                    for op, left, right in sides
+                )
+            )
         case ast.In():
-            return _membership(condition, scope, place)
+            return _membership(test, scope, typed)
         case ast.IsNull(inner, negated):
-            return ir.IsNull(_nullable(inner, scope, place), negated)
-        case ast.Truth(call):
-            return ir.IsTrue(operand(call, scope, place))
+            return ir.IsNull(_nullable(inner, scope, typed), negated)
+        case ast.Not(inner):
+            return ir.Not(truth(inner, scope, typed))
         case ast.And(parts):
-            return ir.And(tuple(check_condition(part, scope, place) for part in parts))
+            return ir.And(tuple(truth(part, scope, typed) for part in parts))
         case ast.Or(parts):
-            return ir.Or(tuple(check_condition(part, scope, place) for part in parts))
+            return ir.Or(tuple(truth(part, scope, typed) for part in parts))
 
 
-def _compare(compare: ast.Compare, scope: Scope, place: Place) -> ir.Condition:
-    left = operand(compare.left, scope, place)
-    right = operand(compare.right, scope, place)
+def truth(expr: ast.Expr, scope: Scope, typed: Typed) -> ir.Condition:
+    """An expression that must be a truth value, as a condition."""
+    found = typed(expr)
+    kind = found.type
+    if isinstance(kind, PropType) and kind.scalar == "Bool" and not kind.list:
+        return ir.as_condition(found)
+    raise scope.error("T7", f"a condition is true or false, not {describe(found)}", expr.span)
+
+
+def _compare(compare: ast.Compare, scope: Scope, typed: Typed, *, stored: bool) -> ir.Condition:
+    left, right = typed(compare.left), typed(compare.right)
     _refuse_null(compare, left, right, scope)
+    _refuse_rank(compare, left, right, scope)
     if compare.op == "contains":
         return _contains(compare, left, right, scope)
-    if compare.op == "starts_with":
-        _need_string(compare, compare.left, left, scope)
-        _need_string(compare, compare.right, right, scope)
-        return ir.TextTest("starts_with", left, right)
+    if compare.op[0].isalpha():
+        return _text_test(compare, left, right, scope)
     if isinstance(left, ir.Node) and isinstance(right, ir.Node):
         return _identity(compare, left, right, scope)
     left_type = _comparable(compare.left, left, scope)
     right_type = _comparable(compare.right, right, scope)
-    if place.target is not None:
+    if stored:
         _check_predicate_literal(compare, left, right, scope)
-    if not compatible(left_type, right_type):
+    if (
+        {left_type.scalar, right_type.scalar} == _MOMENTS
+        and not isinstance(left, ir.Const | ir.Param)
+        and not isinstance(right, ir.Const | ir.Param)
+    ):
+        left, right = _instant(left), _instant(right)
+    elif not compatible(left_type, right_type):
         help_text = _temporal_help(left_type, right) or _temporal_help(right_type, left)
         raise scope.error("T7", f"cannot compare {left_type} with {right_type}", compare.span, help_text)
     return ir.Compare(compare.op, left, right)
+
+
+def _instant(value: ir.Expr) -> ir.Expr:
+    """A Date beside a DateTime is its midnight."""
+    kind = value.type
+    assert isinstance(kind, PropType)
+    if kind.scalar == "DateTime":
+        return value
+    return ir.Function("datetime", (value,), ir.DATETIME.with_nullable(kind.nullable))
+
+
+def _text_test(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope) -> ir.Condition:
+    for expr, found in ((compare.left, left), (compare.right, right)):
+        _need_string(compare, expr, found, scope)
+    op = _WITHOUT_CASE.get(compare.op, compare.op)
+    if op != compare.op:
+        left, right = (ir.Function("lower", (side,), _lowered(side)) for side in (left, right))
+    if op == "matches":
+        if not isinstance(right, ir.Const | ir.Param):
+            raise scope.error("T27", "a pattern is a literal or a parameter", compare.right.span)
+        if isinstance(right, ir.Const):
+            check_pattern(str(right.value), compare.right, scope)
+    return ir.TextTest(op, left, right)
+
+
+def _lowered(side: ir.Expr) -> PropType:
+    assert isinstance(side.type, PropType)
+    return ir.STRING.with_nullable(side.type.nullable)
+
+
+def _refuse_rank(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope) -> None:
+    for expr, found in ((compare.left, left), (compare.right, right)):
+        if isinstance(found, ir.RankCall):
+            raise scope.error("T27", "a rank cannot be part of a condition", expr.span)
 
 
 def _identity(compare: ast.Compare, left: ir.Node, right: ir.Node, scope: Scope) -> ir.SameNode:
@@ -78,12 +137,12 @@ def _contains(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope)
     return ir.TextTest("contains", left, right)
 
 
-def _membership(test: ast.In, scope: Scope, place: Place) -> ir.In:
-    value = operand(test.left, scope, place)
+def _membership(test: ast.In, scope: Scope, typed: Typed) -> ir.In:
+    value = typed(test.left)
     if value.type == ir.NULL:
         raise scope.error("T7", "null is a member of nothing", test.left.span, "use 'is null'")
     value_type = _comparable(test.left, value, scope)
-    options = operand(test.right, scope, place)
+    options = typed(test.right)
     if not (isinstance(options.type, PropType) and options.type.list):
         raise scope.error("T7", f"'in' needs a list on its right, not {describe(options)}", test.right.span)
     empty = isinstance(options, ir.Const) and options.value == ()
@@ -93,8 +152,8 @@ def _membership(test: ast.In, scope: Scope, place: Place) -> ir.In:
     return ir.In(value, options, test.negated)
 
 
-def _nullable(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
-    found = operand(expr, scope, place)
+def _nullable(expr: ast.Expr, scope: Scope, typed: Typed) -> ir.Expr:
+    found = typed(expr)
     if isinstance(found, ir.Node) and not found.optional:
         raise scope.error("T7", f"the node ${found.var} is never null; test one of its properties", expr.span)
     if found.type == ir.NULL:

@@ -20,8 +20,7 @@ from omnigraph.compiler.ir.ops import (
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.assignments import Assigned, assigned_value, endpoint_value
 from omnigraph.compiler.query.check.clauses import check_clauses
-from omnigraph.compiler.query.check.conditions import check_condition
-from omnigraph.compiler.query.check.operands import Place
+from omnigraph.compiler.query.check.operands import Place, check_condition
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.checked import Driven, EdgeVar, NodeVar
 from omnigraph.compiler.query.touched import Touched, reads_of, writes_of
@@ -226,6 +225,6 @@ def _refuse_duplicates(assigns: tuple[ast.Assign, ...], scope: Scope) -> None:
         seen.add(assign.name)
 
 
-def _predicate(where: ast.Condition, target: TypeInfo, scope: Scope) -> ir.Condition:
+def _predicate(where: ast.Expr, target: TypeInfo, scope: Scope) -> ir.Condition:
     place = Place("a mutation predicate", aggregate_code="T27", blob_param_code="T7", target=target)
     return check_condition(where, scope, place)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
+from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check import search
+from omnigraph.compiler.query.check.aggregates import check_aggregate
+from omnigraph.compiler.query.check.calls import check_arithmetic, check_call, check_case
+from omnigraph.compiler.query.check.conditions import check_test, truth
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, needed_parameter, parameter
 from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar
-from omnigraph.compiler.types import FLOATING, PropType
+from omnigraph.compiler.types import union_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +31,18 @@ class Place:
     target: TypeInfo | None = None  # a bare name is a property of this type
     target_var: str | None = None  # and belongs to this matched variable; without one only parameters can stand beside
     columns_only: bool = False  # rows have become results, so variables are gone
+    aggregates: Place | None = None  # aggregates can stand here, and inside them this place holds
 
 
+# Which type an entity of a union has; no declared property can carry the name.
+TYPE_COLUMN = "@type"
 # Names of stored columns in a mutation predicate; no declared property can carry them.
 _NODE_COLUMNS = {"id": "id"}
 _EDGE_COLUMNS = {"id": "id", "from": "src", "to": "dst"}
 # Words that look like columns but never name one by themselves.
 _COLUMN_HELP = {
     "as": "a name after 'as' is a bare lower-case word",
-    **{name: f"name the column in return: … as {name}" for name in ("count", "sum", "avg", "min", "max", "collect")},
+    **{name: f"name the column in return: … as {name}" for name in AGGREGATES},
 }
 
 _NAME_IT = "name what you need in return, with 'as', and use that name"
@@ -59,16 +66,28 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
         case ast.Now():
             return ir.Now()
         case ast.Unary() | ast.Binary():
-            return _arithmetic(expr, scope, place)
+            return check_arithmetic(expr, scope, lambda part: operand(part, scope, place))
+        case ast.Case():
+            return check_case(expr, scope, lambda part: operand(part, scope, place))
         case ast.Alias():
             return _name(expr, scope, place)
         case ast.Call():
             return _call(expr, scope, place)
+        case ast.Agg() if place.aggregates is not None:
+            inside = place.aggregates
+            return check_aggregate(expr, scope, lambda part: operand(part, scope, inside))
         case ast.Agg():
             help_text = "give it a name in return, and use the name" if place.what in ("order", "having") else None
             raise scope.error(
                 place.aggregate_code, f"{expr.name}(…) cannot stand in {place.what}", expr.span, help_text
             )
+        case test:
+            return check_test(test, scope, lambda part: operand(part, scope, place), stored=place.target is not None)
+
+
+def check_condition(expr: ast.Expr, scope: Scope, place: Place) -> ir.Condition:
+    """The typed form of an expression that must be a truth value."""
+    return truth(expr, scope, lambda part: operand(part, scope, place))
 
 
 def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
@@ -166,6 +185,11 @@ def _target_property(alias: ast.Alias, scope: Scope, place: Place) -> ir.Propert
 
 
 def _call(call: ast.Call, scope: Scope, place: Place) -> ir.Expr:
+    if call.name in ("id", "type") and len(call.args) == 1 and isinstance(call.args[0], ast.Var):
+        return _about_entity(call, call.args[0], scope, place)
+    if call.name in FUNCTIONS:
+        inner = replace(place, rank_allowed=False)
+        return check_call(call, scope, lambda part: operand(part, scope, inner))
     if call.name in ir.TEXT_FUNCTIONS:
         if place.target is not None:
             raise scope.error("T27", f"{call.name}(…) cannot stand in a mutation", call.span)
@@ -185,43 +209,19 @@ def _text_operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
     return operand(expr, scope, place)
 
 
-def _arithmetic(expr: ast.Unary | ast.Binary, scope: Scope, place: Place) -> ir.Expr:
-    found = constant(expr, scope)
-    if found is not None:
-        return found
-    if isinstance(expr, ast.Unary):
-        right = _number(expr.operand, expr.op, scope, place)
-        left: ir.Expr = ir.Const(0, ir.INT64)
-    else:
-        left = _number(expr.left, expr.op, scope, place)
-        right = _number(expr.right, expr.op, scope, place)
-    return ir.Arithmetic(expr.op, left, right, _result_type(expr.op, left.type, right.type))
-
-
-def _number(expr: ast.Expr, op: str, scope: Scope, place: Place) -> ir.Expr:
-    found = operand(expr, scope, place)
-    if isinstance(found, ir.AggregateCall):
-        raise scope.error("T27", "an aggregate cannot be part of arithmetic", expr.span)
-    if isinstance(found, ir.Nearest | ir.Bm25 | ir.Rrf):
-        raise scope.error("T27", "a rank cannot be part of arithmetic", expr.span)
-    if not (isinstance(found.type, PropType) and found.type.is_numeric):
-        raise scope.error("T7", f"'{op}' needs numbers, not {describe(found)}", expr.span)
-    return found
-
-
-def _result_type(op: str, left: ir.ValueType, right: ir.ValueType) -> PropType:
-    assert isinstance(left, PropType)
-    assert isinstance(right, PropType)
-    floating = op == "/" or left.scalar in FLOATING or right.scalar in FLOATING
-    # A zero divisor makes the result null.
-    nullable = left.nullable or right.nullable or op in ("/", "%")
-    return PropType("F64" if floating else "I64", nullable=nullable)
-
-
-def describe(found: ir.Expr) -> str:
-    """An operand as messages name it."""
-    if found.type == ir.NULL:
-        return "null"
-    if isinstance(found, ir.Node):
-        return f"the node ${found.var}"
-    return str(found.type)
+def _about_entity(call: ast.Call, var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
+    """`id($x)` and `type($x)`."""
+    variable = scope.find(var.name)
+    if place.columns_only or not isinstance(variable, NodeVar | EdgeVar):
+        raise scope.error("T38", f"{call.name}(…) takes a node or an edge variable", var.span)
+    identity = ir.Property(var.name, "id", ir.STRING.with_nullable(variable.optional))
+    members = union_members(variable.type_name)
+    if call.name == "id":
+        return identity
+    if len(members) > 1:
+        return ir.Property(var.name, TYPE_COLUMN, ir.STRING.with_nullable(variable.optional))
+    name = ir.Const(members[0] if members else None, ir.STRING)
+    if not variable.optional:
+        return name
+    kind = ir.STRING.with_nullable(True)
+    return ir.Choice((ir.IsNull(identity),), (ir.Const(None, ir.NULL),), name, kind)

@@ -6,6 +6,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import SortKey
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import Place, operand
+from omnigraph.compiler.query.check.returns import aggregate_place, ungrouped
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.checked import Column
 from omnigraph.compiler.types import PropType
@@ -22,7 +23,7 @@ def check_order(
     rank: ir.RankCall | None = None
     keys: list[SortKey] = []
     for position, sort in enumerate(order):
-        expr = _key(sort, aliases, scope)
+        expr = _key(sort, aliases, scope, grouped=grouped)
         if isinstance(expr, _RANKS):
             rank = _check_rank(sort, expr, position, scope)
         elif rank is not None and grouped:
@@ -36,15 +37,18 @@ def check_order(
     return rank, tuple(keys)
 
 
-def _key(sort: ast.Sort, aliases: dict[str, ir.Expr], scope: Scope) -> ir.Expr:
-    place = Place("order", aggregate_code="T27", rank_allowed=True, aliases=aliases)
+def _key(sort: ast.Sort, aliases: dict[str, ir.Expr], scope: Scope, *, grouped: bool) -> ir.Expr:
+    inside = aggregate_place(aliases) if grouped else None
+    place = Place("order", aggregate_code="T27", rank_allowed=True, aliases=aliases, aggregates=inside)
     match sort.expr:
-        case ast.Prop() | ast.Alias() | ast.Binary() | ast.Unary() | ast.Agg():
-            found = operand(sort.expr, scope, place)
-        case ast.Call(name) if name not in ir.TEXT_FUNCTIONS:
-            found = operand(sort.expr, scope, place)
+        case ast.Call(name) if name in ir.TEXT_FUNCTIONS:
+            raise scope.error("T27", "a key of order is a value or a rank", sort.span)
+        case ast.Literal() | ast.ListLiteral() | ast.Var() | ast.Now():
+            raise scope.error(
+                "T27", "a key of order is a property, a column name, a computed value or a rank", sort.span
+            )
         case _:
-            raise scope.error("T27", "a key of order is a property, a column name or a rank", sort.span)
+            found = operand(sort.expr, scope, place)
     if isinstance(found, ir.Const) and not isinstance(sort.expr, ast.Alias):
         raise scope.error("T27", "a constant orders nothing", sort.span)
     return found
@@ -72,9 +76,12 @@ def _check_ranked_order(rank: ir.RankCall, order: tuple[ast.Sort, ...], scope: S
 def _group_column(sort: ast.Sort, expr: ir.Expr, columns: tuple[Column, ...], scope: Scope) -> ir.Expr:
     for column in columns:
         named = isinstance(sort.expr, ast.Alias) and column.alias == sort.expr.name
-        if named or (not column.is_aggregate and column.expr == expr):
+        if named or (column.is_key and column.expr == expr):
             return ir.Column(column.name, column.expr.type)
-    raise scope.error("T27", "with groups, a key of order is a column name or one of the grouped values", sort.span)
+    if ungrouped(expr, {column.expr for column in columns if column.is_key}):
+        message = "with groups, a key of order is a column name, an aggregate or one of the grouped values"
+        raise scope.error("T27", message, sort.span)
+    return expr
 
 
 def _check_orderable(sort: ast.Sort, expr: ir.Expr, scope: Scope) -> None:

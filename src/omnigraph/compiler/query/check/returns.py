@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.walk import children, variables
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.check.conditions import check_condition
-from omnigraph.compiler.query.check.operands import Place, describe, operand
+from omnigraph.compiler.query.check.operands import Place, check_condition, operand
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import parameter
 from omnigraph.compiler.query.checked import Column
 from omnigraph.compiler.types import INTEGER, PropType
-
-_ORDERED = ("String", "Date", "DateTime")
 
 
 def check_return(items: tuple[ast.Item, ...], scope: Scope) -> tuple[Column, ...]:
@@ -34,13 +34,15 @@ def check_return(items: tuple[ast.Item, ...], scope: Scope) -> tuple[Column, ...
 
 
 def check_having(
-    conditions: tuple[ast.Condition, ...], columns: tuple[Column, ...], scope: Scope
+    conditions: tuple[ast.Expr, ...], columns: tuple[Column, ...], scope: Scope
 ) -> tuple[ir.Condition, ...]:
     """Conditions on the columns that carry a name of their own."""
     aliases: dict[str, ir.Expr] = {
         column.alias: ir.Column(column.name, _column_type(column)) for column in columns if column.alias is not None
     }
-    place = Place("having", aggregate_code="T27", aliases=aliases, columns_only=True)
+    grouped = any(column.is_aggregate for column in columns)
+    inside = aggregate_place({}) if grouped else None
+    place = Place("having", aggregate_code="T27", aliases=aliases, columns_only=True, aggregates=inside)
     return tuple(check_condition(condition, scope, place) for condition in conditions)
 
 
@@ -65,49 +67,23 @@ def check_count(value: ast.Literal | ast.Var | None, word: str, scope: Scope) ->
     return param
 
 
+def aggregate_place(aliases: dict[str, ir.Expr]) -> Place:
+    """What may stand inside an aggregate."""
+    return Place("an aggregate", aggregate_code="T8", aliases=aliases)
+
+
 def _item(item: ast.Item, aliases: dict[str, ir.Expr], scope: Scope) -> ir.Expr:
-    if isinstance(item.expr, ast.Agg):
-        return _aggregate(item.expr, aliases, scope)
-    place = Place("a computed column", aggregate_code="T27", rank_allowed=True, aliases=aliases)
+    place = Place(
+        "a computed column",
+        aggregate_code="T27",
+        rank_allowed=True,
+        aliases=aliases,
+        aggregates=aggregate_place(aliases),
+    )
     found = operand(item.expr, scope, place)
     if found.type == ir.NULL:
         raise scope.error("T7", "null can be assigned, but not returned", item.span)
     return found
-
-
-def _aggregate(agg: ast.Agg, aliases: dict[str, ir.Expr], scope: Scope) -> ir.AggregateCall:
-    if agg.distinct and agg.name not in ("count", "collect"):
-        raise scope.error("T8", f"'distinct' goes with count and collect, not with {agg.name}", agg.span)
-    if agg.arg is None:
-        return ir.AggregateCall("count", None, False, ir.INT64)
-    place = Place("an aggregate", aggregate_code="T8", aliases=aliases)
-    arg = operand(agg.arg, scope, place)
-    if isinstance(arg, ir.AggregateCall):
-        raise scope.error("T8", "aggregates do not nest", agg.span)
-    if arg.type == ir.NULL:
-        raise scope.error("T8", "null cannot be aggregated", agg.arg.span)
-    if agg.name == "count":
-        return ir.AggregateCall("count", arg, agg.distinct, ir.INT64)
-    if agg.name == "collect":
-        return _collected(agg, arg, scope)
-    if not isinstance(arg.type, PropType) or not _fits(agg.name, arg.type):
-        needed = "numbers" if agg.name in ("sum", "avg") else "numbers, strings or dates"
-        raise scope.error("T8", f"{agg.name}(…) works on {needed}, not on {describe(arg)}", agg.arg.span)
-    result = ir.FLOAT64 if agg.name in ("sum", "avg") else arg.type.with_nullable(True)
-    return ir.AggregateCall(agg.name, arg, False, result)
-
-
-def _collected(agg: ast.Agg, arg: ir.Expr, scope: Scope) -> ir.AggregateCall:
-    kind = arg.type
-    if not (isinstance(kind, PropType) and kind.is_plain_scalar):
-        assert agg.arg is not None
-        help_text = f"collect one of its properties: collect(${arg.var}.id)" if isinstance(arg, ir.Node) else None
-        raise scope.error("T8", f"collect(…) works on single values, not on {describe(arg)}", agg.arg.span, help_text)
-    return ir.AggregateCall("collect", arg, agg.distinct, PropType(kind.scalar, list=True, enum=kind.enum))
-
-
-def _fits(function: str, kind: PropType) -> bool:
-    return kind.is_numeric or (function in ("min", "max") and not kind.list and kind.scalar in _ORDERED)
 
 
 def _derived_name(written: ast.Expr, found: ir.Expr) -> str:
@@ -123,10 +99,12 @@ def _derived_name(written: ast.Expr, found: ir.Expr) -> str:
 
 
 def _is_nullable(expr: ir.Expr) -> bool:
+    if isinstance(expr, ir.CONDITIONS):
+        return True
     match expr:
         case ir.AggregateCall():
             return True
-        case ir.Property() | ir.Param() | ir.Arithmetic():
+        case ir.Property() | ir.Param() | ir.Arithmetic() | ir.Function() | ir.Choice():
             return expr.type.nullable
         case ir.Node():
             return expr.optional
@@ -135,7 +113,20 @@ def _is_nullable(expr: ir.Expr) -> bool:
 
 
 def _check_groupable(items: tuple[ast.Item, ...], columns: list[Column], scope: Scope) -> None:
+    keys = {column.expr for column in columns if column.is_key}
     for item, column in zip(items, columns, strict=True):
-        if not column.is_aggregate and not isinstance(column.expr, ir.Property | ir.Node | ir.Param | ir.Arithmetic):
-            message = "beside an aggregate, a column must be a property, a node or a parameter to group by"
+        if isinstance(column.expr, ir.RankCall | ir.TextMatch):
+            message = "beside an aggregate, a column must be a value to group by"
             raise scope.error("T34", message, item.span)
+        if column.is_aggregate and ungrouped(column.expr, keys):
+            message = "beside an aggregate, a value must be one of the columns to group by"
+            raise scope.error("T34", message, item.span, "return it as a column of its own, or aggregate it")
+
+
+def ungrouped(expr: object, keys: Collection[ir.Expr]) -> bool:
+    """Whether an expression reads something of single rows that is neither aggregated nor a group key."""
+    if isinstance(expr, ir.AggregateCall) or expr in keys:
+        return False
+    if not children(expr):
+        return bool(variables(expr)) or isinstance(expr, ir.Score)
+    return isinstance(expr, ir.RankCall | ir.TextMatch) or any(ungrouped(part, keys) for part in children(expr))

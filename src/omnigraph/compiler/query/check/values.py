@@ -122,6 +122,9 @@ def _scalar(literal: ast.Literal, scope: Scope) -> ir.Const:
             return ir.Const(parse_date(str(literal.value)), ir.DATE)
         if literal.kind == "datetime":
             return ir.Const(parse_datetime(str(literal.value)), ir.DATETIME)
+        if literal.kind == "duration":
+            message = "a duration is added to a date or an instant, or taken from it"
+            raise scope.error("T7", message, literal.span)
     except BadTemporal as bad:
         raise scope.error("T32", str(bad), literal.span) from None
     if literal.kind == "int":
@@ -165,3 +168,12 @@ def _item(const: ir.Const) -> ir.Scalar:
     assert const.value is not None
     assert not isinstance(const.value, tuple)
     return const.value
+
+
+def describe(found: ir.Expr) -> str:
+    """An operand as messages name it."""
+    if found.type == ir.NULL:
+        return "null"
+    if isinstance(found, ir.Node):
+        return f"the node ${found.var}"
+    return str(found.type)

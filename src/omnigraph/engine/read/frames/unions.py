@@ -7,11 +7,13 @@ everywhere in a query, so two unions compare and join by equality, and a plain r
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.walk import rebuild
 from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.values.arrow import arrow_type, row_schema
@@ -90,6 +92,17 @@ def members(table_key: str) -> list[str]:
     """The tables of a union; one table is its own."""
     kind, _, name = table_key.removeprefix(OPTIONAL).partition(":")
     return [f"{kind}:{member}" for member in union_members(name)]
+
+
+def of_member(condition: ir.Condition, name: str) -> ir.Condition:
+    """A condition on a variable over a union, for its entities of one type: what that is called is known."""
+
+    def named(node: Any) -> Any:
+        if isinstance(node, ir.Property) and node.name == TYPE:
+            return ir.Const(name, ir.STRING)
+        return rebuild(node, named)
+
+    return cast("ir.Condition", named(condition))
 
 
 class UnionColumns:

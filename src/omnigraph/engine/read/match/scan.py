@@ -20,7 +20,7 @@ from omnigraph.engine.read.columns.coverage import selective
 from omnigraph.engine.read.columns.entities import SCAN_SECONDS_PER_ROW, Entities
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, concatenate, numpy_of
 from omnigraph.engine.read.frames.run import Run
-from omnigraph.engine.read.frames.unions import is_union
+from omnigraph.engine.read.frames.unions import TYPE, is_union, of_member
 from omnigraph.engine.read.match.key_lookup import rows_by_key
 from omnigraph.engine.read.search.text_predicates import searched, searched_rows
 from omnigraph.engine.read.shape.numbering import value_column
@@ -127,8 +127,15 @@ def _matching_in_union(run: Run, op: NodeScan) -> Rows:
         key = f"node:{name}"
         if not run.exists(key):
             continue  # a type that came later has no nodes here
-        found.append(run.numbering.coded(key, matching_nodes(run, replace(op, type_name=name))))
+        found.append(run.numbering.coded(key, matching_nodes(run, _of_member(op, name))))
     return np.concatenate(found)
+
+
+def _of_member(op: NodeScan, name: str) -> NodeScan:
+    """The scan of one type of a union."""
+    columns = tuple(each for each in op.columns if each != TYPE)
+    predicates = tuple(of_member(each, name) for each in op.predicates)
+    return replace(op, type_name=name, columns=columns, predicates=predicates)
 
 
 def _worth_reading(run: Run, op: NodeScan, entities: Entities) -> Iterable[str]:

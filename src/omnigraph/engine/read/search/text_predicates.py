@@ -15,7 +15,7 @@ from omnigraph.engine.read.columns.rowindex import RowIndex, distinct
 from omnigraph.engine.read.frames.frame import Frame, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL, is_union
-from omnigraph.engine.values.predicate import Fixed
+from omnigraph.engine.values.fixed import Fixed
 from omnigraph.memory.budget import MemoryBudget
 
 # Every scan asks here whether it is a search; only one that is needs the code that reads texts.

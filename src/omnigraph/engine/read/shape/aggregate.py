@@ -14,7 +14,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.rowindex import distinct_rows
-from omnigraph.engine.read.frames.frame import Frame, combine, first_places
+from omnigraph.engine.read.frames.frame import Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_entity
 from omnigraph.engine.read.shape.order import dense_ranks
@@ -51,6 +51,9 @@ def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
 
 
 def _fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    if call.where is not None:
+        kept = numpy_of(run.evaluator(frame).keep(call.where))
+        frame, group = frame.where(kept), group[kept]
     if call.arg is None:
         return pa.array(np.bincount(group, minlength=count).astype(np.int64))
     if isinstance(call.arg, ir.Node) and not call.distinct:
@@ -58,10 +61,12 @@ def _fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: in
         return pa.array(np.bincount(group[there], minlength=count).astype(np.int64))
     if call.function == "collect":
         return _collect(run, frame, call, group, count)
-    if call.distinct:
+    if call.distinct and call.function == "count":
         return _count_distinct(run, frame, call.arg, group, count)
     if call.function in ("min", "max"):
         return _extreme(run, frame, call, group, count)
+    if call.distinct:
+        frame, group = _different(run, frame, call.arg, group)
     column = _argument(run, frame, call.arg)
     present = column.is_valid().to_numpy(zero_copy_only=False)
     if call.function == "count":
@@ -89,11 +94,22 @@ def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: i
     return pa.array(np.bincount(pairs // max(different, 1), minlength=count).astype(np.int64))
 
 
+def _different(run: Run, frame: Frame, expr: ir.Expr, group: Rows) -> tuple[Frame, Rows]:
+    """The first row of each value in each group."""
+    values, different = number_expr(run, frame, expr)
+    _, first = np.unique(group * max(different, 1) + values, return_index=True)
+    kept = np.sort(first)
+    return frame.take(kept), group[kept]
+
+
 def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
     """The values of each group in the order of its rows, without null; a group without values has an empty list."""
     assert call.arg is not None
     column = _argument(run, frame, call.arg)
     picked = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    if call.key is not None:
+        ranks, _ = per_entity(run, frame, call.key, lambda values: dense_ranks(values, descending=call.descending))
+        picked = picked[np.argsort(ranks[picked], kind="stable")]
     if call.distinct and len(picked):
         values, different = number_expr(run, frame, call.arg)
         _, first = np.unique(group[picked] * max(different, 1) + values[picked], return_index=True)
@@ -115,6 +131,16 @@ def _average(values: pa.Array, group: Rows, count: int) -> pa.Array:
     counts = np.bincount(group, minlength=count)
     means = np.divide(sums, counts, out=np.zeros(count), where=counts > 0)
     return pc.if_else(pa.array(counts > 0), pa.array(means), None)
+
+
+def _variance(values: pa.Array, group: Rows, count: int) -> pa.Array:
+    """Of a sample, from the distances to the mean of the group."""
+    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    counts = np.bincount(group, minlength=count)
+    means = _group_sums(values, group, count) / np.maximum(counts, 1)
+    squares = np.bincount(group, weights=(numbers - means[group]) ** 2, minlength=count)
+    found = squares / np.maximum(counts - 1, 1)
+    return pc.if_else(pa.array(counts > 1), pa.array(found), None)
 
 
 def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.float64]:
@@ -155,4 +181,9 @@ def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
     return column.take(indices)
 
 
-_FOLDS: Mapping[str, Callable[[pa.Array, Rows, int], pa.Array]] = {"sum": _sum, "avg": _average}
+_FOLDS: Mapping[str, Callable[[pa.Array, Rows, int], pa.Array]] = {
+    "sum": _sum,
+    "avg": _average,
+    "variance": _variance,
+    "stddev": lambda values, group, count: pc.sqrt(_variance(values, group, count)),
+}

@@ -1,0 +1,145 @@
+"""Kernels of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.functions.model import Failure
+from omnigraph.compiler.functions.text import LONGEST, bounds, compiled
+from omnigraph.engine.values.functions.kernel import Answer, Call, Kernel, numpy_of, refused, with_options
+
+
+def _plain(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
+    return lambda call: compute(call.column(0))
+
+
+def _substring(call: Call) -> pa.Array:
+    def cut(texts: pa.Array, start: int, count: int | None) -> pa.Array:
+        first, stop = bounds(start, count)
+        return _sliced(texts, first, stop)
+
+    return with_options(call, cut, 0, None)
+
+
+def _sliced(texts: pa.Array, start: int, stop: int | None) -> pa.Array:
+    # An empty range below zero is not one that Arrow takes.
+    if stop is not None and ((start < 0) == (stop < 0)) and stop <= start:
+        return pc.if_else(texts.is_valid(), "", pa.scalar(None, pa.utf8()))
+    return pc.utf8_slice_codeunits(texts, start=start, stop=stop)
+
+
+def _left(texts: pa.Array, count: int) -> pa.Array:
+    return _sliced(texts, 0, max(count, 0))
+
+
+def _right(texts: pa.Array, count: int) -> pa.Array:
+    return _sliced(texts, -count, None) if count > 0 else _sliced(texts, 0, 0)
+
+
+def _replace(texts: pa.Array, find: str, new: str) -> pa.Array:
+    return pc.replace_substring(texts, pattern=find, replacement=new) if find else texts
+
+
+def _split(texts: pa.Array, separator: str) -> pa.Array:
+    if separator:
+        return pc.split_pattern(texts, pattern=separator)
+    return pa.array([None if text is None else list(text) for text in texts.to_pylist()], pa.list_(pa.utf8()))
+
+
+def _concat(call: Call) -> pa.Array:
+    return pc.binary_join_element_wise(*call.columns(), "")
+
+
+def _padding(pad: Callable[..., pa.Array]) -> Kernel:
+    def padded(call: Call) -> Answer:
+        bad = np.zeros(call.length, np.bool_)
+        known = call.column(0).is_valid().to_numpy(zero_copy_only=False)
+        widths = call.column(1)
+        bad |= (numpy_of(widths) > LONGEST) & widths.is_valid().to_numpy(zero_copy_only=False)
+        why = f"a text is padded to at most {LONGEST} characters"
+        if len(call.args) > 2:
+            fills = call.column(2)
+            wrong = numpy_of(pc.fill_null(pc.not_equal(pc.utf8_length(fills), 1), False))
+            why = why if not wrong.any() else "what pads a text is one character"
+            bad |= wrong
+        bad &= known if len(call.args) < 3 else known & numpy_of(call.column(2).is_valid())
+        bad &= numpy_of(widths.is_valid())
+
+        def one(texts: pa.Array, width: int, fill: str) -> pa.Array:
+            usable = len(fill) == 1 and width <= LONGEST
+            return pad(texts, width=max(width, 0), padding=fill) if usable else texts
+
+        return refused(with_options(call, one, 0, " "), bad, why)
+
+    return padded
+
+
+def _repeat(call: Call) -> Answer:
+    texts, times = call.column(0), pc.max_element_wise(call.column(1), pa.scalar(0, pa.int64()), skip_nulls=False)
+    sizes = numpy_of(pc.utf8_length(texts).cast(pa.int64())).astype(np.float64)
+    bad = (sizes * numpy_of(times).astype(np.float64) > LONGEST) & numpy_of(pc.and_(texts.is_valid(), times.is_valid()))
+    times = pc.if_else(pa.array(bad), 0, times)
+    return refused(pc.binary_repeat(texts, times), bad, f"a repeated text has at most {LONGEST} characters")
+
+
+def _position(call: Call) -> pa.Array:
+    texts, needles = call.column(0), call.column(1)
+    found = np.strings.find(strings(texts), strings(needles)).astype(np.int64)
+    return pc.if_else(pc.and_(texts.is_valid(), needles.is_valid()), pa.array(found), pa.scalar(None, pa.int64()))
+
+
+def strings(texts: pa.Array) -> np.ndarray[Any, Any]:
+    """Texts for NumPy, empty for null."""
+    return np.array(pc.fill_null(texts, "").to_pylist(), dtype=np.dtypes.StringDType())
+
+
+def _extract(call: Call) -> pa.Array:
+    pattern, group = call.constant(1), call.constant(2, 0)
+    if pattern is None or group is None:
+        return pa.nulls(call.length, call.kind)
+    if not 0 <= group <= compiled(pattern).groups:
+        raise Failure(f"the pattern has no group {group}")
+    texts = call.column(0)
+    whole = rf"\A(?s:.*?)({pattern})(?s:.*)\z"
+    found = pc.replace_substring_regex(texts, pattern=whole, replacement=f"\\{group + 1}", max_replacements=1)
+    return pc.if_else(pc.match_substring_regex(texts, pattern), found, pa.scalar(None, pa.utf8()))
+
+
+def _regex_replace(call: Call) -> pa.Array:
+    pattern, new = call.constant(1), call.constant(2)
+    if pattern is None or new is None:
+        return pa.nulls(call.length, call.kind)
+    compiled(pattern)
+    try:
+        return pc.replace_substring_regex(call.column(0), pattern=pattern, replacement=new)
+    except pa.ArrowInvalid:
+        raise Failure(f"{new!r} is not a replacement for that pattern") from None
+
+
+TEXT_KERNELS: dict[str, Kernel] = {
+    "lower": _plain(pc.utf8_lower),
+    "upper": _plain(pc.utf8_upper),
+    "trim": _plain(pc.utf8_trim_whitespace),
+    "trim_start": _plain(pc.utf8_ltrim_whitespace),
+    "trim_end": _plain(pc.utf8_rtrim_whitespace),
+    "length": lambda call: pc.utf8_length(call.column(0)).cast(pa.int64()),
+    "substring": _substring,
+    "left": lambda call: with_options(call, _left, 0),
+    "right": lambda call: with_options(call, _right, 0),
+    "replace": lambda call: with_options(call, _replace, "", ""),
+    "split": lambda call: with_options(call, _split, ""),
+    "concat": _concat,
+    "pad_left": _padding(pc.utf8_lpad),
+    "pad_right": _padding(pc.utf8_rpad),
+    "repeat": _repeat,
+    "reverse": _plain(pc.utf8_reverse),
+    "position": _position,
+    "regex_extract": _extract,
+    "regex_replace": _regex_replace,
+    "normalize": lambda call: pc.utf8_normalize(call.column(0), form=call.constant(1, "NFC")),
+}

@@ -1,0 +1,67 @@
+"""The expression language on the huts: the engine, its definition by the naive evaluator, and the documented answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.temporal import DateTime
+from omnigraph.ids import now_micros
+from omnigraph.testing.constraints import Image
+from omnigraph.testing.evaluator import evaluate
+from omnigraph.testing.evaluator_values import close
+from omnigraph.testing.expressions import CASES, aggregate_examples, examples
+from omnigraph.testing.huts import RECORDS, SCHEMA
+
+
+@pytest.fixture(scope="module")
+def huts(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    graph = og.init(tmp_path_factory.mktemp("huts") / "graph.omni", schema=SCHEMA)
+    graph.load(RECORDS.strip().splitlines())
+    return graph
+
+
+@pytest.fixture(scope="module")
+def image(huts: og.Graph) -> Image:
+    catalog = huts.view().catalog
+    found: dict[str, dict[str, dict[str, Any]]] = {f"node:{name}": {} for name in catalog.nodes}
+    found |= {f"edge:{name}": {} for name in catalog.edges}
+    for line in RECORDS.strip().splitlines():
+        record = json.loads(line)
+        data = record.get("data", {})
+        if "edge" in record:
+            info: Any = catalog.edges[record["edge"]]
+            row = {"id": data["id"], "src": record["from"], "dst": record["to"]}
+        else:
+            info = catalog.nodes[record["type"]]
+            row = {"id": data[info.key[0]]}
+        row |= {name: data.get(name) for name in info.properties}
+        found[info.table_key][row["id"]] = row
+    return found
+
+
+def naive(huts: og.Graph, image: Image, text: str) -> list[Any]:
+    catalog = huts.view().catalog
+    now = DateTime(now_micros() // 1000)
+    return evaluate(compile_query(text, catalog).checked, catalog, image, {}, now)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_query_has_the_rows_that_its_expressions_mean(huts: og.Graph, image: Image, name: str) -> None:
+    text, expected = CASES[name]
+    rows = huts.query(text).rows()
+    assert close([list(row.values()) for row in rows], [list(row) for row in expected]), rows
+    assert close(naive(huts, image, text), rows)
+
+
+@pytest.mark.parametrize("documented", [examples, aggregate_examples])
+def test_every_function_gives_its_documented_answer(huts: og.Graph, image: Image, documented: Any) -> None:
+    text, expected = documented()
+    (found,) = huts.query(text).rows()
+    assert {name: found[name] for name in expected if not close(found[name], expected[name])} == {}
+    (meant,) = naive(huts, image, text)
+    assert {name: (meant[name], found[name]) for name in expected if not close(found[name], meant[name])} == {}
