@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.read.frames.budget import Limits
     from omnigraph.engine.read.frames.explain import Explanation
     from omnigraph.engine.read.shape.result import Result
-    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResult
     from omnigraph.engine.views.blob import Blob
     from omnigraph.pipeline.formats import importers
     from omnigraph.pipeline.formats.infer import infer
@@ -52,6 +52,7 @@ __all__ = [
     "BackupSnapshot",
     "Backups",
     "Baseline",
+    "BatchResult",
     "Blame",
     "Blob",
     "Branches",
@@ -142,7 +143,7 @@ def __getattr__(name: str) -> Any:
             from omnigraph.engine.read.frames import explain as home
         case "Result":
             from omnigraph.engine.read.shape import result as home
-        case "LoadResult" | "MutationResult":
+        case "BatchResult" | "LoadResult" | "MutationResult":
             from omnigraph.engine.values import result as home
         case "SparkView":
             from omnigraph.engine.api import spark as home

@@ -11,7 +11,7 @@ from graph_api import Api
 
 import omnigraph as og
 from omnigraph import aio
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, PreconditionFailed
 from omnigraph.storage.manifest.note import RowCounts
 from server_process import ServerProcess
 
@@ -62,6 +62,23 @@ def test_the_asynchronous_handle_does_the_same(open_server: ServerProcess, api: 
             return [commit.message for commit in await graph.commits.list(kind="mutate", type="Person")]
 
     assert asyncio.run(run()) == ["zoe joins"]
+
+
+def test_a_batch_of_lines_is_one_commit(graph: og.RemoteGraph, api: Api) -> None:
+    before = graph.commits.head()
+    done = graph.mutate_many([(ADD, {"name": "Zoe"}), {"name": "add", "params": {"name": "Yan"}}], message="two at once")
+    assert (done.mutations, done.affected_nodes) == (2, 2)
+    assert done.commit is not None
+    assert (done.commit.parent_commit_id, done.commit.message) == (before, "two at once")
+    assert done.commit.counts == {"Person": RowCounts(inserted=2)}
+    with pytest.raises(BadRequest, match="line 2: it names no stored query"):
+        graph.mutate_many([(ADD, {"name": "Xu"}), {"name": "nowhere"}])
+    with pytest.raises(BadRequest, match="line 1: "):
+        graph.mutate_many([{"query": ADD, "params": {"nam": "Xu"}}])
+    with pytest.raises(PreconditionFailed):
+        graph.mutate_many([(ADD, {"name": "Xu"})], if_commit=before)
+    assert graph.commits.head() == done.commit_id
+    assert api.post("/mutate/ndjson", {}).status_code == 415
 
 
 @pytest.mark.parametrize("query", ["limit=x", "maintenance=yes", "kind=mutation", "until=now", "type=Nope"])

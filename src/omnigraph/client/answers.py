@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
     from omnigraph.engine.read.shape.result import Result
-    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResult
     from omnigraph.storage.manifest.commits import GraphCommit
 
 
@@ -64,6 +64,21 @@ def load(answer: Answer) -> LoadResult:
         body["actor_id"],
         commit_or_none(body["commit"]),
         "server",
+    )
+
+
+def batch(answer: Answer) -> BatchResult:
+    """What a batch of mutations did."""
+    from omnigraph.engine.values.result import BatchResult
+
+    body = answer.json()
+    return BatchResult(
+        body["branch"],
+        body["mutations"],
+        body["affected_nodes"],
+        body["affected_edges"],
+        body["actor_id"],
+        commit_or_none(body["commit"]),
     )
 
 

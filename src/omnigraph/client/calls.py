@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from os import PathLike
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
     from omnigraph.engine.read.shape.result import Result
-    from omnigraph.engine.values.result import LoadResult, MutationResult
+    from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResult
     from omnigraph.engine.views.targets import Names
     from omnigraph.storage.manifest.commits import GraphCommit
 
@@ -141,6 +141,35 @@ def _conditional(path: str, body: Mapping[str, Any], if_commit: str | None) -> R
         return Request("POST", path, answers.mutation, json=body)
     headers = {IF_COMMIT: if_commit}
     return Request("POST", f"{path}/if-graph-commit", answers.mutation, json=body, headers=headers)
+
+
+def mutate_many(
+    mutations: Iterable[Any],
+    source: str | None,
+    branch: str | None,
+    if_commit: str | None,
+    *,
+    message: str | None = None,
+) -> Request[BatchResult]:
+    """A batch of mutations as lines, in one body and one commit; one without a text is a stored query."""
+    import json
+
+    lines = [json.dumps(_batch_line(each, source), ensure_ascii=False) for each in mutations]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    if len(content) > BODY_LIMIT:
+        raise BadRequest(f"{len(content):,} bytes are more than a server takes at once ({BODY_LIMIT:,}); send parts")
+    headers = {"Content-Type": NDJSON, **({} if if_commit is None else {"If-Match": f'"{if_commit}"'})}
+    asked = pairs(branch=branch, message=message)
+    return Request("POST", "/mutate/ndjson", answers.batch, query=asked, content=content, headers=headers)
+
+
+def _batch_line(given: Any, source: str | None) -> dict[str, Any]:
+    entry = {"query": given[0], "params": given[1]} if isinstance(given, tuple) and len(given) == 2 else given
+    if not isinstance(entry, Mapping):
+        raise BadRequest("a mutation is a mapping with query, name and params, or a pair of query and params")
+    query = entry.get("query")
+    found = {**entry, "query": source if query is None else text_of(query), "params": json_params(entry.get("params"))}
+    return {name: value for name, value in found.items() if value is not None and name != "line"}
 
 
 def load(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -17,7 +17,7 @@ from omnigraph.engine.api.arguments import renamed
 if TYPE_CHECKING:
     from omnigraph.compiler.source import Source
     from omnigraph.engine.read.shape.result import Result
-    from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult
+    from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult
     from omnigraph.storage.manifest.commits import GraphCommit
 
 
@@ -108,6 +108,24 @@ class RemoteGraph(Served):
         `message` is kept with the commit.
         """
         asked = calls.mutate(calls.text_of(source), name, params, branch or self._branch, if_commit, message=message)
+        return self._transport.send(asked)
+
+    def mutate_many(
+        self,
+        mutations: Iterable[Any],
+        source: str | PathLike[str] | Source | None = None,
+        *,
+        branch: str | None = None,
+        if_commit: str | None = None,
+        message: str | None = None,
+    ) -> BatchResult:
+        """Run a batch of mutations, in order, as one commit, or none of them; at most 32 MiB.
+
+        Each is `{"query": text, "name": …, "params": {…}}`, or a pair of text and parameters; without a `query` it is a
+        query of `source`, or else the stored query of that `name`. An error names the line it comes from.
+        """
+        text = None if source is None else calls.text_of(source)
+        asked = calls.mutate_many(mutations, text, branch or self._branch, if_commit, message=message)
         return self._transport.send(asked)
 
     def load(

@@ -18,6 +18,12 @@ class OmnigraphError(Exception):
         if code is not None:
             self.code = code
 
+    def at(self, place: str) -> OmnigraphError:
+        """This error, with the place in front of its message."""
+        self.message = f"{place}: {self.message}"
+        self.args = (self.message,)
+        return self
+
     def details(self) -> dict[str, Any]:
         """The machine-readable fields beside code and message."""
         return {}

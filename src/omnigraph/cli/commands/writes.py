@@ -37,12 +37,17 @@ WRITES = (
             *shared.PARAMS_OPTIONS,
             shared.PARAM,
             BRANCH,
+            Option(
+                "--batch",
+                "JSON lines with query, name and params (or - for standard input): all of them as one commit",
+                "FILE",
+            ),
             Option("--if-commit", "only when the branch is still at this commit; otherwise exit 4", "COMMIT_ID"),
             NO_EMBED,
             shared.MESSAGE,
             JSON,
         ),
-        shared.SOURCE_CONFLICTS,
+        (*shared.SOURCE_CONFLICTS, *(("--batch", name) for name in ("--params", "--params-file", "--param"))),
     ),
     Command(
         ("shell",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from omnigraph.engine.api.maintenance import GraphMaintenance
 from omnigraph.engine.api.runners import LoadRequest, Runners
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.values.message import commit_message
-from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError, parse_mode
+from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult, OnError, parse_mode
 from omnigraph.engine.views.lifecycle import StrPath, Text, open_graph, read_source
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.engine.views.targets import branch_named
@@ -203,6 +203,42 @@ class Graph(GraphMaintenance):
             commit_message(message),
         )
         return run_mutation(self._core, call)
+
+    def mutate_many(
+        self,
+        mutations: Iterable[Any],
+        source: Text | None = None,
+        *,
+        branch: str | None = None,
+        if_commit: str | None = None,
+        embedder: Embedder | None = None,
+        no_embed: bool = False,
+        attempts: int | None = None,
+        message: str | None = None,
+    ) -> BatchResult:
+        """Run a batch of mutations, in order, as one commit, or none of them.
+
+        Each is `{"query": text, "name": …, "params": {…}}`, or a pair of text and parameters; without a `query` it is a
+        query of `source`. Later ones see what earlier ones did; what all of them leave behind must keep every rule of
+        the schema. A match reads what was committed before the batch, so it is refused on types that earlier mutations
+        change. An error names the mutation it comes from, as `mutations[3]`. The other options are those of `mutate`.
+        """
+        from omnigraph.engine.write.batch import BatchCall, run_batch
+        from omnigraph.engine.write.batch_input import mutations_of
+
+        named = self._named(branch)
+        self._core.require_change(self.actor, named)
+        call = BatchCall(
+            mutations=mutations_of(mutations, source),
+            branch=named,
+            actor=self.actor,
+            if_commit=if_commit,
+            embedder=embedder,
+            no_embed=no_embed,
+            budget=self._core.budget(attempts),
+            message=commit_message(message),
+        )
+        return run_batch(self._core, call)
 
     def load(
         self,

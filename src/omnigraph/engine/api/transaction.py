@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from omnigraph.engine.merge.outcome import MergeOptions, MergeResult
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.message import MOST_CHARACTERS
-from omnigraph.engine.values.result import LoadMode, LoadResult, MutationResult, OnError
+from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult, OnError
 from omnigraph.engine.views.lifecycle import StrPath, Text
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, OmnigraphError, ReadSetChanged
@@ -100,6 +100,20 @@ class Transaction:
     ) -> MutationResult:
         """Run a mutation as a part of the transaction; the options are those of `Graph.mutate`."""
         done = self.graph.mutate(source, name, params, embedder=embedder, no_embed=no_embed, message=message)
+        self._note(done.commit)
+        return done
+
+    def mutate_many(
+        self,
+        mutations: Iterable[Any],
+        source: Text | None = None,
+        *,
+        embedder: Embedder | None = None,
+        no_embed: bool = False,
+        message: str | None = None,
+    ) -> BatchResult:
+        """Run a batch of mutations as a part of the transaction; the options are those of `Graph.mutate_many`."""
+        done = self.graph.mutate_many(mutations, source, embedder=embedder, no_embed=no_embed, message=message)
         self._note(done.commit)
         return done
 

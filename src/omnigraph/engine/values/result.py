@@ -47,6 +47,27 @@ class MutationResult:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchResult:
+    """How many mutations a batch had, how many entities they touched, and the one commit they became.
+
+    An entity counts each time a mutation touches it; the counts of the commit have each entity once.
+    """
+
+    branch: str
+    mutations: int
+    affected_nodes: int
+    affected_edges: int
+    actor_id: str | None
+    commit: GraphCommit | None
+    embeddings: EmbedCounts = EmbedCounts()
+
+    @property
+    def commit_id(self) -> str | None:
+        """The id of the commit."""
+        return None if self.commit is None else self.commit.graph_commit_id
+
+
+@dataclass(frozen=True, slots=True)
 class LoadResult:
     """How many entities a load wrote, by type, and the commit it became."""
 

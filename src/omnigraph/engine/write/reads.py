@@ -45,7 +45,7 @@ class Reads:
 
     def condition(self, info: TableType, condition: ir.Condition, bindings: Bindings) -> None:
         """The rows of a table for which a condition is true."""
-        ids = _named_ids(info, condition, bindings)
+        ids = named_ids(info, condition, bindings)
         if ids is None:
             self.whole(info.table_key)
         else:
@@ -53,17 +53,21 @@ class Reads:
 
     def match(self, op: ForEach, catalog: Catalog) -> None:
         """Everything that a match may look at: the tables of all types that it names."""
-        named = {part for text in _texts(op) for part in text.split("|")}
-        for key, info in table_types(catalog).items():
-            if info.name in named:
-                self.whole(key)
+        for key in matched_tables(op, catalog):
+            self.whole(key)
 
     def footprint(self) -> Footprint:
         """What was read so far."""
         return {key: None if ids is None else frozenset(ids) for key, ids in self._tables.items()}
 
 
-def _named_ids(info: TableType, condition: ir.Condition, bindings: Bindings) -> list[str] | None:
+def matched_tables(operators: object, catalog: Catalog) -> list[str]:
+    """The tables of all types that operators name."""
+    named = {part for text in _texts(operators) for part in text.split("|")}
+    return [key for key, info in table_types(catalog).items() if info.name in named]
+
+
+def named_ids(info: TableType, condition: ir.Condition, bindings: Bindings) -> list[str] | None:
     """The ids that a condition names by `id` or by a key of one property; None when it can hold for other rows."""
     for part in condition.parts if isinstance(condition, ir.And) else (condition,):
         match part:

@@ -93,22 +93,23 @@ def execute(
 
     What the statements look at is noted in `reads`.
     """
-    _refuse_mixture(plan)
-    run = _Run(view, request, filling or FillPlan().filling(), reads or Reads())
+    refuse_mixture(plan)
+    run = StatementRun(view, request, filling or FillPlan().filling(), reads or Reads())
     for position, op in enumerate(plan.ops):
         run.statement(position, op)
     return Effects(tuple(run.staging), run.nodes, run.edges, tuple(run.referred))
 
 
-def _refuse_mixture(plan: MutationPlan) -> None:
+def refuse_mixture(plan: MutationPlan) -> None:
+    """A mutation inserts and updates, or it deletes (W022)."""
     writes = (op.write if isinstance(op, ForEach) else op for op in plan.ops)
     deletes = {isinstance(write, DeleteNode | DeleteEdge) for write in writes}
     if len(deletes) > 1:
         raise ValueViolation("W022", "a mutation either inserts and updates, or deletes; split it into two queries")
 
 
-class _Run:
-    """One execution of one plan."""
+class StatementRun:
+    """One execution of one plan, or of several of a batch."""
 
     def __init__(self, view: View, request: Request, filling: Filling, reads: Reads) -> None:
         self.view = view
@@ -303,7 +304,7 @@ class _Run:
 
     def _delete(self, info: NodeType | EdgeType, ids: pa.Array) -> int:
         if len(ids):
-            self.staging.table(info).delete(ids)
+            self.staging.delete(info, ids)
         return len(ids)
 
 

@@ -78,6 +78,13 @@ def require_json(request: Request) -> None:
         raise refuse(415, "the content type must be application/json")
 
 
+def require_ndjson(request: Request) -> None:
+    """415 unless the content type is lines of JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-ndjson":
+        raise refuse(415, "the content type must be application/x-ndjson")
+
+
 def strict_json(data: bytes) -> Any:
     """One JSON document: UTF-8, no member twice, no NaN, no half characters."""
     try:

@@ -9,7 +9,7 @@ from omnigraph.engine.changes.block import Block, Cause
 from omnigraph.engine.changes.commit_filter import visible
 from omnigraph.engine.changes.page import ChangesPage
 from omnigraph.engine.changes.poll import FeedPage
-from omnigraph.engine.values.result import LoadResult, MutationResult
+from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResult
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.snapshot import Snapshot
@@ -36,6 +36,18 @@ def change_output(result: MutationResult, visibility: Visibility | None = None) 
     return {
         "branch": result.branch,
         "query_name": result.query_name,
+        "affected_nodes": result.affected_nodes,
+        "affected_edges": result.affected_edges,
+        "actor_id": result.actor_id,
+        "commit": commit_output(result.commit, visibility),
+    }
+
+
+def batch_output(result: BatchResult, visibility: Visibility | None = None) -> dict[str, Any]:
+    """What a batch of mutations did."""
+    return {
+        "branch": result.branch,
+        "mutations": result.mutations,
         "affected_nodes": result.affected_nodes,
         "affected_edges": result.affected_edges,
         "actor_id": result.actor_id,

@@ -173,6 +173,8 @@ OPERATIONS = (
     Operation("post", f"{_G}/mutate/if-graph-commit", "cluster_mutate_if_graph_commit", "mutations",
               "Run a mutation if the branch is at a commit", (*_WRITES, 412), "ChangeOutput", "ChangeRequest",
               headers=_CONDITION),
+    Operation("post", f"{_G}/mutate/ndjson", "cluster_mutateNdjson", "mutations", "Run a batch of mutations",
+              (*_WRITES, 412, 415), "BatchOutput", NDJSON, query=(_BRANCH, _query("message")), headers=_WRITE),
     Operation("get", f"{_G}/queries", "cluster_list_queries", "queries", "List stored queries", _READS,
               "QueriesCatalogOutput"),
     Operation("post", f"{_G}/queries/{{name}}", "cluster_invoke_query", "queries", "Invoke a stored query",

@@ -27,7 +27,7 @@ async def list_queries(exchange: Exchange) -> Response:
     """Every stored query that can be told; listing asks for read only, so not everything listed can be invoked."""
     exchange.allow(Action.READ, branch=MAIN)
     queries = exchange.graph.queries
-    visible = await _visible_queries(exchange, [queries[name] for name in sorted(queries)], MAIN)
+    visible = await visible_queries(exchange, [queries[name] for name in sorted(queries)], MAIN)
     return answer({"queries": [stored.to_json() for stored in visible]})
 
 
@@ -75,12 +75,12 @@ async def _found(exchange: Exchange, body: InvokeStoredQueryRequest) -> StoredQu
     if not exchange.decide(Action.INVOKE_QUERY).allowed or stored is None:
         raise refuse(404, _UNKNOWN)
     # The branch is as it was sent: whether it is a good name may only be said about a query that exists.
-    if not await _visible_queries(exchange, [stored], body.branch or MAIN):
+    if not await visible_queries(exchange, [stored], body.branch or MAIN):
         raise refuse(404, _UNKNOWN)
     return stored
 
 
-async def _visible_queries(exchange: Exchange, queries: list[StoredQuery], branch: str) -> list[StoredQuery]:
+async def visible_queries(exchange: Exchange, queries: list[StoredQuery], branch: str) -> list[StoredQuery]:
     """Those queries whose text names nothing that is hidden from the sender; other readers may know all of them."""
     visibility = exchange.visibility(branch)
     if visibility is None:

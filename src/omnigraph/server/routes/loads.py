@@ -36,9 +36,7 @@ async def load_ndjson(exchange: Exchange) -> Response:
     branch, base = named_branch(exchange.value("branch")), _base(exchange.value("from"))
     mode = _mode(exchange.value("mode"))
     await _decide(exchange, branch, base)
-    kind = exchange.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-ndjson":
-        raise refuse(415, "the content type must be application/x-ndjson")
+    bodies.require_ndjson(exchange.request)
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
     with exchange.admit(len(data)):
         result = await _run(exchange, data, mode, branch, base, message=exchange.value("message"))

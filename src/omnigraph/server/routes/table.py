@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.server.http.routing import Endpoint, Route
 from omnigraph.server.routes import (
     agents,
+    batches,
     blobs,
     branches,
     changes,
@@ -38,6 +39,7 @@ ROUTES = (
     _nested("POST", "/export", "export", exports.export),
     _nested("POST", "/mutate", "mutate", writes.mutate),
     _nested("POST", "/mutate/if-graph-commit", "mutate_if_graph_commit", writes.mutate_if),
+    _nested("POST", "/mutate/ndjson", "mutateNdjson", batches.mutate_ndjson),
     _nested("GET", "/queries", "list_queries", invocations.list_queries),
     _nested("POST", "/queries/{name}", "invoke_query", invocations.invoke),
     _nested("POST", "/queries/{name}/if-graph-commit", "invoke_query_if_graph_commit", invocations.invoke_if),

@@ -14,6 +14,7 @@ from omnigraph.cli.input.query_text import declared_query, require_kind, source_
 from omnigraph.cli.terminal import output, pages
 from omnigraph.cli.terminal.commits import note_commit
 from omnigraph.cli.terminal.rows import Envelope, metadata, render
+from omnigraph.cli.verbs.data.batch import mutate_batch
 from omnigraph.cli.verbs.data.load import embeddings_json, embeddings_text
 from omnigraph.engine.values.text_table import TextLayout
 from omnigraph.errors import BadRequest, OmnigraphError, QueryNotFound
@@ -71,7 +72,10 @@ def _print_result(call: Call, result: Result, started: float) -> None:
 
 
 def mutate(call: Call) -> None:
-    """One mutation, one commit."""
+    """One mutation, or a batch of them: one commit."""
+    if call.given("--batch"):
+        mutate_batch(call)
+        return
     with source_of(call) as source:
         done = _stored_write(call) if source is None else _write(call, source)
     _print_mutation(call, done)
