@@ -66,7 +66,9 @@ def test_the_asynchronous_handle_does_the_same(open_server: ServerProcess, api: 
 
 def test_a_batch_of_lines_is_one_commit(graph: og.RemoteGraph, api: Api) -> None:
     before = graph.commits.head()
-    done = graph.mutate_many([(ADD, {"name": "Zoe"}), {"name": "add", "params": {"name": "Yan"}}], message="two at once")
+    done = graph.mutate_many(
+        [(ADD, {"name": "Zoe"}), {"name": "add", "params": {"name": "Yan"}}], message="two at once"
+    )
     assert (done.mutations, done.affected_nodes) == (2, 2)
     assert done.commit is not None
     assert (done.commit.parent_commit_id, done.commit.message) == (before, "two at once")
