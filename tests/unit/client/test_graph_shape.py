@@ -64,6 +64,7 @@ _TRIES = "the server decides how often a write is prepared again"
 NOT_SERVED = {
     "query": {"runner": _HERE, "limits": _YET, "embedder": _HERE, "cancel": _YET, "node_ids": _YET},
     "mutate": {"embedder": _HERE, "no_embed": _YET, "attempts": _TRIES},
+    "mutate_many": {"embedder": _HERE, "no_embed": _YET, "attempts": _TRIES},
     "load": {
         "type": _YET,
         "edge": _YET,
@@ -193,7 +194,7 @@ def test_no_verb_swallows_names_and_one_thing_has_one_name(parts: dict[str, type
 def test_a_transaction_holds_a_graph_and_is_none() -> None:
     assert not issubclass(og.Transaction, og.Graph)
     verbs = dict(members(og.Transaction))
-    assert verbs.keys() == {"graph", "query", "get", "mutate", "load"}
+    assert verbs.keys() == {"graph", "query", "get", "mutate", "mutate_many", "load"}
     for name in verbs.keys() - {"graph"}:
         expected = [each for each in parameters(GRAPH[name]).values() if each.name not in OUTSIDE_TRANSACTIONS]
         found = [*parameters(verbs[name]).values()]
