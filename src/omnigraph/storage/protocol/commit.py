@@ -106,8 +106,7 @@ class _Write:
         self.prepare = prepare
         self.expected_head = expected_head
         self.hooks = hooks
-        # A control operation has one id, and an id is decided once: it gets one attempt.
-        self.spent = (budget if hooks.operation_id is None else replace(budget, attempts=1)).begin()
+        self.spent = budget.begin()
         self.failure: OmnigraphError | None = None
         self.losses = 0
         self.contended = False
@@ -239,6 +238,9 @@ class _Write:
             if error.operation_id == attempt.operation_id:
                 raise
             self.failure, self._kept = error, current if attempt.stepped_back else None
+        if self.hooks.operation_id is not None and not attempt.stepped_back:
+            # A control operation has one id, and an id is decided once: it may be computed again, but not attempted.
+            raise self._refusal()
         self.losses = max(self.losses, _LONG_LOSSES) + 1 if current.seconds <= _SHORT_SECONDS else self.losses + 1
         return None
 
