@@ -31,12 +31,12 @@ demo: $(VENV)/.ready ## the main job, end to end
 	@$(BIN)/python examples/demo/run.py
 
 test: $(VENV)/.ready ## the tests, but for the slow ones: about ten minutes on two cores
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	@$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(VENV)/.ready ## the slow tests, and the random ones with all of their examples
-	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow or hypothesis"
+	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m "slow or hypothesis"
 	@# The command line's cases once more, through the installed script in processes of their own.
-	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 --dist loadgroup tests/conformance/test_cli_cases.py \
+	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 tests/conformance/test_cli_cases.py \
 	  tests/conformance/test_cli_operations.py tests/conformance/test_cli_blobs.py tests/server/test_cli_served.py
 
 check: $(VENV)/.ready ## lint, format, types, import contracts, dependencies, container files

@@ -13,6 +13,7 @@ from omnigraph.storage.base.store import Store
 from omnigraph.testing import huts as huts_data
 from omnigraph.testing.tiny import LONG_LEASES, create_tiny, inserting, write
 from tests.cli_runner import RECORDS, SCHEMA, Desk, build_template, lines
+from tests.scheduling import scheduler
 from tests.thoroughness import examples
 
 # A shared machine stalls now and then; how long one example takes proves nothing.
@@ -26,6 +27,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="rewrite golden files with what the code produces now"
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return scheduler(config, log)
 
 
 @pytest.fixture

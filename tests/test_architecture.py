@@ -100,13 +100,12 @@ def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.xdist_group("architecture")
 def test_every_contract_is_kept() -> None:
     outcome = lint_imports(REPOSITORY)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
 
 
-@pytest.mark.xdist_group("architecture")
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "offence", "contract"), VIOLATIONS)
 def test_a_broken_contract_is_reported(tmp_path: Path, module: str, offence: str, contract: str) -> None:
     shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)

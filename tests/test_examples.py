@@ -25,6 +25,7 @@ def run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_company_brain_answers_in_other_words_and_merges_a_proposal(tmp_path: Path) -> None:
     said = run("company-brain/run.py", str(tmp_path))
     question, answer = said.split("'a flood in the building'")
@@ -34,6 +35,7 @@ def test_the_company_brain_answers_in_other_words_and_merges_a_proposal(tmp_path
     assert "Keep three regions warm" in answer
 
 
+@pytest.mark.slow
 def test_agents_disagree_and_a_reviewer_decides(tmp_path: Path) -> None:
     said = run("agent-memory/run.py", str(tmp_path))
     assert "conflict: divergent update for id 'hours'" in said
@@ -41,14 +43,14 @@ def test_agents_disagree_and_a_reviewer_decides(tmp_path: Path) -> None:
     assert "scribe  confidence  0.1" in said
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.slow
 def test_the_social_network_is_loaded_by_spark_in_one_commit(tmp_path: Path) -> None:
     said = run("social-network/run.py", str(tmp_path), "--people", "500")
     assert "loaded by spark" in said
     assert "5 rows" in said
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.slow
 def test_the_demo_tells_its_story_to_the_end(tmp_path: Path) -> None:
     said = run("demo/run.py", str(tmp_path / "demo"), "--people", "2000")
     for chapter in ("Load through Spark", "Traverse", "Aggregate", "Conflict", "Resolve and merge", "Time travel"):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.scheduling import GROUPS, group_of
+
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "omnigraph"
 MODULES = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("*.py"))
@@ -92,3 +94,9 @@ def test_fixtures_are_in_conftest_files_or_in_the_one_module_that_uses_them() ->
             if len(body) > 1:
                 homes["\n".join([ast.unparse(fixture.args), *map(ast.unparse, body)])].append(f"{name}::{fixture.name}")
     assert not [where for where in homes.values() if len(where) > 1], "one of these belongs in a conftest file"
+
+
+def test_what_shares_a_server_is_run_in_a_row() -> None:
+    assert not [start for start in GROUPS if not (TESTS.parent / start).exists()]
+    assert group_of("tests/integration/s3/test_s3_load.py::test_x[1]") == "s3"
+    assert group_of("tests/unit/ids/test_ids.py::test_x[a::b]") == "tests/unit/ids/test_ids.py"

@@ -43,6 +43,7 @@ def mutation(original: str, replacement: str, test: str = "tests/test_small.py")
     return Mutation(replacement, "src/small.py", original, replacement, (test,))
 
 
+@pytest.mark.slow
 def test_every_outcome_is_told_apart_and_the_tree_stays_as_it_is(tree: Path) -> None:
     mutations = [
         mutation("a < b", "a > b"),
@@ -63,12 +64,14 @@ def test_every_outcome_is_told_apart_and_the_tree_stays_as_it_is(tree: Path) -> 
     assert [line.split("  ")[0] for line in lines] == ["killed", "SURVIVED", "does not apply", "tests did not run"]
 
 
+@pytest.mark.slow
 def test_tests_that_fail_by_themselves_prove_nothing(tree: Path) -> None:
     (tree / "tests/test_small.py").write_text(TEST.replace("== 1", "== 2"))
     with pytest.raises(ValueError, match="do not pass without a mutation"):
         list(run([mutation("a < b", "a > b")], root=tree))
 
 
+@pytest.mark.slow
 def test_a_mutation_that_never_ends_is_not_a_success(tree: Path) -> None:
     endless = mutation("return a if a < b else b", "import time; time.sleep(3600)")
     (verdict,) = run([endless], root=tree, timeout=5)

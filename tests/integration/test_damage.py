@@ -551,7 +551,6 @@ def s3() -> Iterator[S3Process]:
 
 @pytest.mark.s3
 @pytest.mark.slow
-@pytest.mark.xdist_group("s3-death")
 @pytest.mark.parametrize("point", ["mutation.post_table_commit", "publish.after_commit"])
 def test_an_object_store_that_dies_in_a_commit_loses_nothing_acknowledged(
     s3: S3Process, monkeypatch: pytest.MonkeyPatch, point: str

@@ -13,8 +13,6 @@ from served_people import ADD, COUNT, TOKENS
 
 from server_process import PATIENCE, ServerProcess
 
-pytestmark = pytest.mark.xdist_group("http")
-
 BOB = {"Authorization": f"Bearer {TOKENS['bob']}"}
 STORAGE_WORDS = ("/tmp", ".omni", "nodes/", "edges/", "__manifest", "_versions", "Traceback", ".lance", "_rowid")
 

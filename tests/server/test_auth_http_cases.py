@@ -30,8 +30,6 @@ from omnigraph.server.admission import Admission, Caps
 from omnigraph.server.http.refusal import Refusal
 from server_process import ServerProcess, serving
 
-pytestmark = pytest.mark.xdist_group("http")
-
 TEAM = ("ada", "bob", "root", "zed", "inv", "invread", "invchange", "forker", "changer")
 TOKENS = {actor: f"token-of-{actor}" for actor in TEAM}
 P1 = """

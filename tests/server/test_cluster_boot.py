@@ -26,8 +26,6 @@ from omnigraph.server.process.deployment import Deployment
 from omnigraph.server.settings import Settings
 from server_process import ServerProcess, running
 
-pytestmark = pytest.mark.xdist_group("http")
-
 CONFIG = """
 version: 1
 graphs:

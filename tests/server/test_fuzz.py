@@ -17,8 +17,6 @@ from omnigraph.server.openapi.build import document
 from omnigraph.server.openapi.serve import without_security
 from server_process import ServerProcess, serving
 
-pytestmark = pytest.mark.xdist_group("http-fuzz")
-
 # A stream has no end to wait for, and messages of agents are a protocol of their own.
 SCHEMA = schemathesis.openapi.from_dict(without_security(document())).exclude(
     operation_id=["cluster_streamChanges", "cluster_agent"]

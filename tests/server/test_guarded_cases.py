@@ -15,8 +15,6 @@ from served_people import ADD, COUNT, TOKENS
 
 from server_process import PATIENCE, ServerProcess, eventually
 
-pytestmark = pytest.mark.xdist_group("http")
-
 
 def case(*numbers: int) -> pytest.MarkDecorator:
     """Puts the number of a specification case into the id of its test."""

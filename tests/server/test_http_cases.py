@@ -13,8 +13,6 @@ from served_people import ADD, AGE, COUNT, FIND
 
 from server_process import PATIENCE, ServerProcess, eventually
 
-pytestmark = pytest.mark.xdist_group("http")
-
 PRECONDITION = "Omnigraph-If-Graph-Commit"
 CURSOR = "change cursor rejected: "
 

@@ -11,8 +11,6 @@ from omnigraph.server.openapi.build import committed, document, text
 from omnigraph.server.routes.table import ROUTES
 from server_process import ServerProcess
 
-pytestmark = pytest.mark.xdist_group("http")
-
 
 def operations(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["operationId"]: each for path in found["paths"].values() for each in path.values()}

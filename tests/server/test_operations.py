@@ -15,8 +15,6 @@ from served_people import COUNT, copies
 
 from server_process import PATIENCE, ServerProcess, eventually, serving
 
-pytestmark = pytest.mark.xdist_group("http-process")
-
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 

@@ -20,8 +20,6 @@ from omnigraph.server import logs
 from omnigraph.server.main import main
 from server_process import ServerProcess, eventually, running, serving
 
-pytestmark = pytest.mark.xdist_group("http-process")
-
 MODULE = ["-m", "omnigraph.server", "--bind", "127.0.0.1:0"]
 TOKENS = '{"ada": "token-of-ada", "bob": "token-of-bob"}'
 CLUSTER = """
@@ -206,6 +204,7 @@ def test_a_development_server_stays_on_this_machine(template: Path, capsys: pyte
     assert "loopback" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_acknowledged_commit_survives_a_kill(template: Path, tmp_path: Path) -> None:
     place = copies(template, tmp_path, ["default"])["default"]
     description = {"graphs": {"default": {"uri": place}}}

@@ -23,8 +23,6 @@ from omnigraph.policy.visibility import Visibility
 from omnigraph.server.process.deployment import ServedGraph
 from server_process import PATIENCE, ServerProcess, eventually, serving
 
-pytestmark = pytest.mark.xdist_group("http-streams")
-
 NDJSON = "application/x-ndjson; charset=utf-8"
 WIDE = 6_000
 

@@ -16,12 +16,6 @@ REQUIRED = "OMNIGRAPH_REQUIRE_EMULATORS"
 _SERVERS = {"az": running_azure, "gs": running_google}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "integration/clouds" in str(item.path):
-            item.add_marker(pytest.mark.xdist_group("clouds"))  # one server of each, not one per worker
-
-
 @pytest.fixture(scope="session", params=_SERVERS)
 def cloud(request: pytest.FixtureRequest) -> Iterator[CloudServer]:
     try:

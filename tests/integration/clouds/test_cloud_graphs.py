@@ -27,6 +27,7 @@ def test_the_objects_behave(behaviour: Behaviour, root: Root) -> None:
     behaviour(open_objects(root))
 
 
+@pytest.mark.slow
 def test_a_graph_with_branches_lives_there_and_goes_to_a_disk_and_back(
     root: Root, cloud: CloudServer, tmp_path: Path
 ) -> None:
@@ -66,6 +67,7 @@ for number in range(5):
 """
 
 
+@pytest.mark.slow
 def test_of_several_processes_one_makes_the_graph_and_all_write_one_chain(root: Root) -> None:
     people = ("act-a", "act-b", "act-c")
     command = [sys.executable, "-c", RACER, root.uri]

@@ -14,7 +14,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "integration/s3" in str(item.path):
             item.add_marker(pytest.mark.s3)
-            item.add_marker(pytest.mark.xdist_group("s3"))  # one server, not one per worker
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,7 @@ def server(brain: Path) -> Iterator[ServerProcess]:
         yield found
 
 
+@pytest.mark.slow
 def test_the_company_brain_evolves_while_people_ask(brain: Path, server: ServerProcess) -> None:
     with server.client(TOKENS["maintainer"], timeout=240) as maintainer:
         loaded = _load(maintainer)

@@ -18,6 +18,7 @@ def places(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> tuple[str, s
     return s3_server.fresh_root("one").uri, s3_server.fresh_root("two/deeper").uri
 
 
+@pytest.mark.slow
 def test_a_graph_goes_to_another_prefix_to_a_disk_and_back(places: tuple[str, str], tmp_path: Path) -> None:
     first, second = places
     before = observed(build(first))

@@ -227,6 +227,7 @@ def test_the_former_name_of_a_moment_is_understood(tmp_path: Path) -> None:
         graph.query(count, snapshot=3)
 
 
+@pytest.mark.slow
 def test_type_checkers_see_the_classes_and_catch_typos(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

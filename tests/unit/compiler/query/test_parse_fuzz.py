@@ -217,7 +217,7 @@ def outcomes() -> dict[str, str]:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, _ in shapes("query")])
-@pytest.mark.xdist_group("hostile-queries")
 def test_a_huge_text(name: str, outcomes: dict[str, str]) -> None:
     assert outcomes[name] == ("parsed" if name in PARSED else "Q000")

@@ -143,8 +143,8 @@ def outcomes() -> dict[str, str]:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, _ in shapes("schema")])
-@pytest.mark.xdist_group("hostile-schemas")
 def test_a_huge_text(name: str, outcomes: dict[str, str]) -> None:
     found = outcomes[name]
     assert found == "parsed" if name in PARSED else found.startswith("S")
