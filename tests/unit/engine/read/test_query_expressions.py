@@ -15,14 +15,7 @@ from omnigraph.testing.constraints import Image
 from omnigraph.testing.evaluator import evaluate
 from omnigraph.testing.evaluator_values import close
 from omnigraph.testing.expressions import CASES, aggregate_examples, examples
-from omnigraph.testing.huts import RECORDS, SCHEMA
-
-
-@pytest.fixture(scope="module")
-def huts(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
-    graph = og.init(tmp_path_factory.mktemp("huts") / "graph.omni", schema=SCHEMA)
-    graph.load(RECORDS.strip().splitlines())
-    return graph
+from omnigraph.testing.huts import RECORDS
 
 
 @pytest.fixture(scope="module")
