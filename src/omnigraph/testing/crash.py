@@ -29,7 +29,9 @@ from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches import branches
 from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.intent.writeset import WriteSet
+from omnigraph.storage.maintenance.orphans import reclaim_files, reclaim_orphans
 from omnigraph.storage.protocol import recovery, tickets
 from omnigraph.storage.protocol.commit import Prepare, commit
 from omnigraph.testing.crash_merge import merge_scenarios, prepare_merge_template, run_merge_scenario
@@ -136,6 +138,13 @@ def _act_delete(store: Store) -> None:
     branches.delete_branch(store, "doomed")
 
 
+def _act_reclaim(store: Store) -> None:
+    branches.delete_branch(store, "doomed")
+    with hold_control(store, "cleanup") as control:
+        reclaim_orphans(store, control)
+        reclaim_files(store, control)
+
+
 ACTIONS: dict[str, Callable[[Store], None]] = {
     "write": _act_write,
     "write_branch": _act_write_branch,
@@ -146,6 +155,7 @@ ACTIONS: dict[str, Callable[[Store], None]] = {
     "sweep": _act_sweep,
     "create": _act_create,
     "delete": _act_delete,
+    "reclaim": _act_reclaim,
 }
 
 _WRITE_POINTS: tuple[tuple[str, Outcome], ...] = (
@@ -235,6 +245,7 @@ _BRANCH_POINTS = (
     ("delete", "branch_delete.post_seal"),
     ("delete", "branch_delete.post_native"),
     ("delete", "branch_delete.before_table_cleanup"),
+    ("reclaim", "cleanup.mid_reclaim"),
 )
 _HALFWAY = "mutation.post_table_commit=kill@1"
 _COMPLETE = "mutation.post_effects_pre_publish=kill"

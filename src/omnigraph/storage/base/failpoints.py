@@ -45,6 +45,7 @@ _DECLARED = """
     schema_apply.mid_promotion
     branch_create.pre_native branch_create.post_native branch_create.post_registry
     branch_delete.pre_seal branch_delete.post_seal branch_delete.post_native branch_delete.before_table_cleanup
+    cleanup.mid_reclaim
     load.split_staged_at_first load.post_stage load.post_checks load.pre_discard
     stream.post_load stream.post_merge stream.post_mark
     change_feed.post_capture change_feed.pre_table_open cleanup.table_gc

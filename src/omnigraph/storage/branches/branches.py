@@ -149,6 +149,7 @@ def _fork_manifest(store: Store, branch: str, captured: Loaded, control: Control
                 raise
         found = read_ref(manifest_root, name)
         if found is not None and _descends(found, captured):
+            manifest.inherit(captured, found)
             return found
         actual = None if found is None else found.identifier
         raise ReadSetChanged(f"branch_identifier:{branch}", expected=state.identifier, actual=actual)

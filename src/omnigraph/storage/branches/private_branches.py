@@ -89,6 +89,9 @@ def open_private(store: Store, source: str | None) -> PrivateBranch:
         captured = capture(store, source).loaded
         trunk = tables.open_table(store.root.manifest(), control=True)
         tables.create_ref(trunk, branch, source=captured.handle.address.ref, version=captured.state.version)
+        made = read_ref(store.root.manifest(), branch)
+        if made is not None:
+            manifest.inherit(captured, made)
         hit("transaction.post_fork")
     except BaseException:
         with suppress(OmnigraphError):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, normalize_branch
 from omnigraph.storage.base.ref_names import LANCE_ENTRIES, branch_of, epoch_of, owner_of, ref_of_file
 from omnigraph.storage.base.store import Store
@@ -72,6 +73,7 @@ def reclaim_files(store: Store, control: Control) -> list[FreedBranch]:
     for lineage in sorted(found, key=lambda each: (each.location == MANIFEST, each.path)):
         control.require()
         _remove(store, lineage)
+        hit("cleanup.mid_reclaim")
     return _freed(found)
 
 

@@ -15,7 +15,7 @@ from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.base.ref_names import branch_of
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.refs import Identifier, read_ref
+from omnigraph.storage.lance.refs import Identifier, Ref, read_ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Staged, TableHandle
 from omnigraph.storage.manifest.branch_refs import require_ref
 from omnigraph.storage.manifest.decode import Decision, ManifestState, decode_state, fold
@@ -28,7 +28,7 @@ from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
     "Decision", "Loaded", "ManifestState", "advance", "carry_over", "compact_manifest", "compaction_due",
-    "decode_state", "fold", "load", "load_version", "newest", "peek", "publish_rows", "refresh",
+    "decode_state", "fold", "inherit", "load", "load_version", "newest", "peek", "publish_rows", "refresh",
     "stage_genesis",
 ]  # fmt: skip
 
@@ -161,6 +161,16 @@ def compact_manifest(address: Address, *, state: ManifestState | None = None, wh
         _log.debug("the manifest was not compacted: %s", error)
         return False
     return True
+
+
+def inherit(captured: Loaded, ref: Ref) -> None:
+    """Remember what a branch says that was forked from a captured state just now: the same, under another name."""
+    branch, state = branch_of(ref.name), captured.state
+    handle = open_tip(captured.handle.address.on(ref.name))
+    if handle.version == state.version == ref.parent_version:
+        snapshot = replace(state.snapshot, branch=branch)
+        same = replace(state, branch=branch, identifier=ref.identifier, branch_row=None, snapshot=snapshot)
+        _remember(handle, same)
 
 
 def carry_over(state: ManifestState, compacted: TableHandle) -> None:
