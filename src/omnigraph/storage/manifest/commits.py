@@ -24,6 +24,7 @@ LINEAGE_SCHEMA = pa.schema(
     ]
 )
 _MAX_CHUNKS = 64
+_SINGLE_LOOKS = 2  # after so many commits were looked up one by one, all are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +74,22 @@ class GraphCommit:
 class Lineage:
     """Every commit of a manifest branch; immutable, cheap to extend, read and decoded only when it is looked at."""
 
-    __slots__ = ("_load", "_size", "_table")
+    __slots__ = ("_find_one", "_found", "_load", "_size", "_table")
 
     def __init__(self, table: pa.Table) -> None:
         self._table: pa.Table | None = table
         self._load: Callable[[], pa.Table] | None = None
+        self._find_one: Callable[[str], pa.Table] | None = None
+        self._found = 0
         self._size = int(table.num_rows)
 
     @classmethod
-    def deferred(cls, size: int, load: Callable[[], pa.Table]) -> Lineage:
-        """A lineage of `size` commits that `load` reads when somebody first looks at one."""
+    def deferred(
+        cls, size: int, load: Callable[[], pa.Table], find: Callable[[str], pa.Table] | None = None
+    ) -> Lineage:
+        """A lineage of `size` commits that `load` reads when somebody looks at them, and `find` when it is only one."""
         lineage = cls(LINEAGE_SCHEMA.empty_table())
-        lineage._table, lineage._load, lineage._size = None, load, size
+        lineage._table, lineage._load, lineage._size, lineage._find_one = None, load, size, find
         return lineage
 
     @property
@@ -108,6 +113,11 @@ class Lineage:
 
     def get(self, commit_id: str) -> GraphCommit | None:
         """One commit, or None when this branch does not know it."""
+        find = self._find_one
+        if self._table is None and find is not None and self._found < _SINGLE_LOOKS:
+            self._found += 1
+            rows = find(commit_id)
+            return _decoded(rows, 0) if rows.num_rows else None
         position = self._find(commit_id)
         return None if position < 0 else self._decode(position)
 
@@ -159,7 +169,11 @@ class Lineage:
             yield from sorted(group, key=lambda commit: commit.lineage_key, reverse=True)
 
     def _decode(self, position: int) -> GraphCommit:
-        return graph_commit(parse_commit(*(self.table[name][position].as_py() for name in LINEAGE_SCHEMA.names)))
+        return _decoded(self.table, position)
+
+
+def _decoded(table: pa.Table, position: int) -> GraphCommit:
+    return graph_commit(parse_commit(*(table[name][position].as_py() for name in LINEAGE_SCHEMA.names)))
 
 
 def graph_commit(row: CommitRow) -> GraphCommit:

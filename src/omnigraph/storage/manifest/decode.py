@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -115,7 +115,7 @@ def decode_state(scan: Scan | pa.Table, *, branch: str | None, version: int, ide
         schema=next((parse_schema(text) for text in rows.metadata("graph_schema")), None),
         control=next((parse_control(text) for text in rows.metadata("graph_control")), None),
         branch_row=_branch_row(rows.of("graph_branch"), branch),
-        lineage=Lineage.deferred(rows.commits, lambda: _history(scan.commits(), aborts)),
+        lineage=Lineage.deferred(rows.commits, lambda: _history(scan.commits(), aborts), _finder(scan)),
         aborts=aborts,
     )
 
@@ -286,6 +286,11 @@ def _branch_row(rows: pa.Table, branch: str | None) -> BranchRow | None:
         return None
     own = rows.filter(pc.equal(rows["object_id"], f"{BRANCH_PREFIX}{branch}")).to_pylist()
     return parse_branch(own[0]["object_id"], own[0]["metadata"]) if own else None
+
+
+def _finder(scan: Scan) -> Callable[[str], pa.Table] | None:
+    find = scan.commit
+    return None if find is None else lambda commit_id: _lineage_table(find(commit_id))
 
 
 def _history(commits: pa.Table, aborts: pa.Table) -> pa.Table:

@@ -32,9 +32,9 @@ SCAN_COLUMNS = (
 )
 COMMIT_COLUMNS = ("object_id", CREATED_AT, "table_branch", "metadata")
 _IS_COMMIT = "object_type = 'graph_commit'"
-_KEY_COLUMNS = ("object_id", "object_type", "table_version")
+KEY_COLUMNS = ("object_id", "object_type", "table_version")
 _TRIMMED_ATTEMPTS = 8
-_ROW_COLUMNS = tuple(name for name in SCAN_COLUMNS if name != CREATED_AT)
+ROW_COLUMNS = tuple(name for name in SCAN_COLUMNS if name != CREATED_AT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Scan:
     keys: pa.Table
     rows_at: Callable[[pa.Array], pa.Table]
     commits: Callable[[], pa.Table]
+    commit: Callable[[str], pa.Table] | None = None  # one of them by its id, where that is cheaper than all
 
 
 def scan_manifest(handle: TableHandle) -> Scan:
@@ -51,25 +52,33 @@ def scan_manifest(handle: TableHandle) -> Scan:
     if not handle.address.root.is_local:
         # Every further look is a round trip there, which costs more than the bytes it saves.
         return scan_of(handle.scan(SCAN_COLUMNS))
-    keys = handle.scan(_KEY_COLUMNS)
-    return Scan(keys, lambda positions: _rows_at(handle, keys, positions), lambda: _commits(handle))
+    keys = handle.scan(KEY_COLUMNS)
+    return Scan(
+        keys,
+        lambda positions: _rows_at(handle, keys, positions),
+        lambda: commits_of(handle),
+        lambda commit_id: commits_of(handle, only=commit_id),
+    )
 
 
 def scan_of(table: pa.Table) -> Scan:
     """The same view of rows that are in memory already."""
     commits = table.select(list(COMMIT_COLUMNS)).filter(pc.equal(table["object_type"], "graph_commit"))
-    return Scan(table.select(list(_KEY_COLUMNS)), table.take, lambda: commits)
+    return Scan(table.select(list(KEY_COLUMNS)), table.take, lambda: commits)
 
 
 def _rows_at(handle: TableHandle, keys: pa.Table, positions: pa.Array) -> pa.Table:
-    rows = handle.take_positions(positions, _ROW_COLUMNS)
+    rows = handle.take_positions(positions, ROW_COLUMNS)
     if rows["object_id"].combine_chunks() != keys["object_id"].take(positions).combine_chunks():
         raise Corrupt("manifest corrupt: rows are not where the scan found them")
     return rows
 
 
-def _commits(handle: TableHandle) -> pa.Table:
-    at, wanted = handle, _IS_COMMIT
+def commits_of(handle: TableHandle, *, until: int | None = None, only: str | None = None) -> pa.Table:
+    """The commits that a version of a manifest knows: those made `until` an earlier one, or `only` that of an id."""
+    last = handle.version if until is None else until
+    chosen = _IS_COMMIT if only is None else f"{_IS_COMMIT} AND object_id = {tables.quote(only)}"
+    at, wanted = handle, chosen if until is None else f"{chosen} AND {CREATED_AT} <= {last}"
     for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
         try:
             return at.scan(COMMIT_COLUMNS, wanted)
@@ -78,5 +87,5 @@ def _commits(handle: TableHandle) -> pa.Table:
                 raise
         # The version was trimmed since it was opened; commits are never changed, so the newest one has them all.
         at = tables.open_table(handle.address, control=True)
-        wanted = f"{_IS_COMMIT} AND {CREATED_AT} <= {handle.version}"
+        wanted = f"{chosen} AND {CREATED_AT} <= {last}"
     raise AssertionError("the last attempt returns or raises")

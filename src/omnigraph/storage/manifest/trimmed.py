@@ -7,7 +7,7 @@ of those, the last version before every change is kept. So no version in between
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,23 +22,62 @@ from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest.decode import ManifestState, decode_state
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import HEAD_PREFIX, HeadRow
-from omnigraph.storage.manifest.scan import CREATED_AT, SCAN_COLUMNS
+from omnigraph.storage.manifest.scan import CREATED_AT, KEY_COLUMNS, ROW_COLUMNS, Scan, commits_of
 
 _CHANGED_AT = "_row_last_updated_at_version"
 _ACCEPTED = ("table", "graph_schema")
 _TRIMMED_ATTEMPTS = 8
+_KEYS = ("object_id", "object_type", "table_version", "table_branch", CREATED_AT, _CHANGED_AT)
 
-_SCANS: CacheKind[pa.Table] = CacheKind("manifests of the past", lambda rows: int(rows.nbytes), share=1 / 8, entries=2)
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A version that is still there: the columns of all its rows that decide, and whole rows on demand."""
+
+    handle: TableHandle
+    keys: pa.Table
+
+    def rows_at(self, positions: pa.Array) -> pa.Table:
+        return self.handle.take_positions(positions, ROW_COLUMNS)
+
+
+_KEPT: CacheKind[_Kept] = CacheKind("manifests of the past", lambda kept: int(kept.keys.nbytes), share=1 / 8, entries=2)
 
 
 def rebuild_state(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
     """What a version said that was let go; HistoricalVersionReclaimed when nothing can tell any more."""
-    known = _known_after(address, version)
-    rows = known.filter(pc.less_equal(known[CREATED_AT], version))
-    changed = rows.filter(pc.greater(rows[_CHANGED_AT], version))
-    if pc.any(pc.is_in(changed["object_type"], value_set=pa.array(_ACCEPTED))).as_py():
-        raise HistoricalVersionReclaimed(version, table=address.location)
-    return decode_state(_with_old_heads(rows, version), branch=branch, version=version, identifier=identifier)
+    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+        try:
+            return _rebuilt(_known_after(address, version), branch, version, identifier)
+        except StorageError as error:
+            # Trimmed as well since it was found; a still later one knows as much.
+            if not remaining or error.kind != "NotFound":
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _rebuilt(kept: _Kept, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
+    there = pc.indices_nonzero(pc.less_equal(kept.keys[CREATED_AT], version))
+    keys = kept.keys.take(there)
+    changed = pc.greater(keys[_CHANGED_AT], version)
+    if pc.any(pc.and_(changed, pc.is_in(keys["object_type"], value_set=pa.array(_ACCEPTED)))).as_py():
+        raise HistoricalVersionReclaimed(version, table=kept.handle.address.location)
+    moved = pc.and_(changed, pc.equal(keys["object_type"], "graph_head"))
+    heads = encode_rows(_old_heads(keys, keys.filter(moved)["object_id"].to_pylist())).select(list(ROW_COLUMNS))
+    staying = pc.indices_nonzero(pc.invert(moved))
+    whole = there.take(staying)
+
+    def rows_at(positions: pa.Array) -> pa.Table:
+        found = kept.rows_at(whole.take(positions))
+        return pa.concat_tables([found, heads.cast(found.schema)])
+
+    scan = Scan(
+        keys.take(staying).select(list(KEY_COLUMNS)),
+        rows_at,
+        lambda: commits_of(kept.handle, until=version),
+        lambda commit_id: commits_of(kept.handle, until=version, only=commit_id),
+    )
+    return decode_state(scan, branch=branch, version=version, identifier=identifier)
 
 
 def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
@@ -54,8 +93,8 @@ def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
     return found
 
 
-def _known_after(address: Address, version: int) -> pa.Table:
-    """The rows of the first version after one that was let go."""
+def _known_after(address: Address, version: int) -> _Kept:
+    """The first version after one that was let go."""
     for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
         newest = tables.open_table(address, control=True)
         later = next((number for number in existing_versions(newest) if number > version), None)
@@ -64,7 +103,7 @@ def _known_after(address: Address, version: int) -> pa.Table:
         if later is None:
             break
         try:
-            return _rows_of(tables.open_table(address, later, control=True))
+            return _keys_of(tables.open_table(address, later, control=True))
         except (HistoricalVersionReclaimed, StorageError) as error:
             # Trimmed as well since it was found; a still later one knows as much.
             if not remaining or (isinstance(error, StorageError) and error.kind != "NotFound"):
@@ -72,12 +111,11 @@ def _known_after(address: Address, version: int) -> pa.Table:
     raise HistoricalVersionReclaimed(version, table=address.location)
 
 
-def _rows_of(kept: TableHandle) -> pa.Table:
-    """Every row of a version, remembered: a walk through history asks for many states from the same one."""
-    scans = kept.address.root.memory.cache(_SCANS)
-    return scans.get_or_build(
-        (kept.address.uri, kept.version, kept.stamp), lambda: kept.scan([*SCAN_COLUMNS, _CHANGED_AT])
-    )
+def _keys_of(handle: TableHandle) -> _Kept:
+    """What decides of a version, remembered: a walk through history asks for many states from the same one."""
+    kept = handle.address.root.memory.cache(_KEPT)
+    key = (handle.address.uri, handle.version, handle.stamp)
+    return kept.get_or_build(key, lambda: _Kept(handle, handle.scan(list(_KEYS))))
 
 
 def _last_change(manifest: TableHandle) -> int | None:
@@ -88,19 +126,11 @@ def _last_change(manifest: TableHandle) -> int | None:
     return found
 
 
-def _with_old_heads(rows: pa.Table, version: int) -> pa.Table:
-    """Heads that have moved on since replaced by what they were; the rest of the columns as a scan has them."""
-    moved = pc.and_(pc.equal(rows["object_type"], "graph_head"), pc.greater(rows[_CHANGED_AT], version))
-    if not pc.any(moved).as_py():
-        return rows.select(list(SCAN_COLUMNS))
-    names = [text.removeprefix(HEAD_PREFIX) for text in rows.filter(moved)["object_id"].to_pylist()]
-    commits = rows.filter(pc.equal(rows["object_type"], "graph_commit"))
-    heads = [head for name in names if (head := _head_of(commits, None if name == "main" else name)) is not None]
-    kept = rows.filter(pc.invert(moved)).select(list(SCAN_COLUMNS))
-    encoded = encode_rows(heads)
-    created: Any = pa.array([version] * encoded.num_rows, pa.uint64())
-    added = encoded.append_column(CREATED_AT, created).select(list(SCAN_COLUMNS))
-    return pa.concat_tables([kept, added.cast(kept.schema)])
+def _old_heads(keys: pa.Table, moved: list[str]) -> list[HeadRow]:
+    """What heads that have moved on since were at the version that the rows are of."""
+    commits = keys.filter(pc.equal(keys["object_type"], "graph_commit")) if moved else keys.slice(0, 0)
+    names = [text.removeprefix(HEAD_PREFIX) for text in moved]
+    return [head for name in names if (head := _head_of(commits, None if name == "main" else name)) is not None]
 
 
 def _head_of(commits: pa.Table, branch: str | None) -> HeadRow | None:
