@@ -1,7 +1,8 @@
 """Whether costs follow the change: the same work beside 3 and 600 live branches, and after 25 and 5,000 commits.
 
 `OMNIGRAPH_BENCH_BRANCHES` and `OMNIGRAPH_BENCH_HISTORY` are the larger numbers. Both graphs of a pair do the same work
-in turn, so that whatever else the machine does concerns both; what is printed is the ratio of medians.
+in turn, so that whatever else the machine does concerns both; what is printed is the ratio of medians, of time and, which
+a busy machine disturbs less, of CPU time.
 """
 
 from __future__ import annotations
@@ -52,18 +53,21 @@ def run(branches: int = 600, commits: int = 5_000) -> Iterator[Measurement]:
 
 def _compared(small: og.Graph, large: og.Graph, case: str, peer: str) -> Iterator[Measurement]:
     times: dict[str, tuple[list[float], list[float]]] = {}
+    cpu: dict[str, tuple[list[float], list[float]]] = {}
     loads = [graph.commits.list()[-2].graph_commit_id for graph in (small, large)]
     for sample in range(_SAMPLES + 1):
         for side, graph in enumerate((small, large)):
             for name, work in _round(graph, loads[side], sample).items():
-                started = time.perf_counter()
+                started, used = time.perf_counter(), time.process_time()
                 work()
-                taken = (time.perf_counter() - started) * 1_000
                 if sample:  # the first round fills caches
-                    times.setdefault(name, ([], []))[side].append(taken)
-    for name, (few, many) in times.items():
-        before, after = statistics.median(few), statistics.median(many)
-        yield Measurement("branches", f"{name}, {case}", after, peer, after / before)
+                    times.setdefault(name, ([], []))[side].append((time.perf_counter() - started) * 1_000)
+                    cpu.setdefault(name, ([], []))[side].append((time.process_time() - used) * 1_000)
+    for name, taken in times.items():
+        before, after = map(statistics.median, taken)
+        less, more = map(statistics.median, cpu[name])
+        note = f"CPU {more / less:.2f} x ({more:.1f} of {less:.1f} ms)"
+        yield Measurement("branches", f"{name}, {case}", after, peer, after / before, note)
 
 
 def _round(graph: og.Graph, first: str, sample: int) -> dict[str, Callable[[], object]]:

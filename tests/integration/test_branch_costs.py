@@ -1,4 +1,4 @@
-"""What branch operations cost follows the change, not the number of other branches: requests are counted."""
+"""Costs follow the change, not the number of other branches nor the length of the history: requests are counted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import pytest
 import omnigraph as og
 from omnigraph.storage.base.objects_local import LocalObjects
 from omnigraph.storage.lance import refs, tables
+from omnigraph.storage.lance.handle import TableHandle
+from omnigraph.storage.manifest import manifest
 from omnigraph.testing.storage_graph import create_branch
 
 SCHEMA = "node P { k: String @key n: I32? }\nedge K: P -> P"
@@ -90,3 +92,71 @@ def test_as_many_requests_with_sixty_branches_as_with_three(tmp_path: Path, monk
     assert made[MANY] == made[FEW]
     assert all(counts["list_refs"] == 0 for counts in made[MANY].values())
     assert made[MANY]["list"] == Counter({"_entries": 1})
+
+
+def test_a_new_branch_is_remembered_as_it_would_be_read(tmp_path: Path) -> None:
+    with graph_with(tmp_path / "g.omni", 1) as graph:
+        root = graph._core.store.root
+        for source, name in ((None, "one"), ("one", "two")):
+            graph.branches.create(name, from_=source)
+            remembered = manifest.load(root, name).state
+            root.memory.clear()
+            read = manifest.load(root, name).state
+            for part in ("branch", "version", "identifier", "registrations", "published", "heads", "control"):
+                assert getattr(remembered, part) == getattr(read, part), part
+            assert remembered.snapshot == read.snapshot
+            assert remembered.branch_row == read.branch_row
+            assert remembered.lineage.table.equals(read.lineage.table)
+
+
+def test_blame_looks_at_the_changes_of_its_row_and_not_at_the_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update = "query u($k: String, $n: I32) { update P set { n: $n } where k = $k }"
+    with graph_with(tmp_path / "g.omni", 1) as graph, monkeypatch.context() as patched:
+        graph.mutate(PUT, params={"k": "row"})
+        for number in range(4):
+            graph.mutate(update, params={"k": "row", "n": 10 + number})
+        requests, opened = Requests(patched), []
+        for length in (1, 20):
+            for number in range(length):
+                graph.mutate(update, params={"k": "a", "n": 100 + number})
+            graph._core.store.root.memory.clear()
+            opened.append(requests.of(lambda: graph.commits.blame("P", "row"))["_opened"])
+        assert opened[0] == opened[1]
+        for number in range(8):
+            graph.mutate(update, params={"k": "row", "n": 50 + number})
+        graph._core.store.root.memory.clear()
+        more = requests.of(lambda: graph.commits.blame("P", "row"))["_opened"]
+    assert 8 <= more - opened[1] <= 2 * 8
+
+
+def test_the_first_commit_is_read_without_the_rest_of_the_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = og.Settings(manifest_keep_versions=4, manifest_compact_fragments=4)
+    with og.init(tmp_path / "g.omni", SCHEMA, settings=settings) as graph:
+        graph.mutate(PUT, params={"k": "first"})
+        first = graph.commits.head()
+        for number in range(40):
+            graph.mutate(PUT, params={"k": f"k{number}"})
+    fetched: Counter[str] = Counter()
+    taken, scanned = TableHandle.take_positions, TableHandle.scan
+
+    def take(handle: TableHandle, positions: Any, columns: Any) -> Any:
+        fetched["rows"] += len(positions)
+        return taken(handle, positions, columns)
+
+    def scan(handle: TableHandle, columns: Any = None, *args: Any, **kwargs: Any) -> Any:
+        found = scanned(handle, columns, *args, **kwargs)
+        if handle.address.location == "__manifest" and "metadata" in (columns or ()):
+            fetched["rows"] += found.num_rows
+        return found
+
+    with og.open(tmp_path / "g.omni", read_only=True) as fresh:
+        monkeypatch.setattr(TableHandle, "take_positions", take)
+        monkeypatch.setattr(TableHandle, "scan", scan)
+        assert [
+            row["k"] for row in fresh.at(first).query("query q() { match { $p: P } return { $p.k as k } }").rows()
+        ] == ["first"]
+    assert 0 < fetched["rows"] <= 20  # whole rows: registrations, versions, heads and one commit, not 40 of each

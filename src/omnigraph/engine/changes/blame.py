@@ -1,7 +1,8 @@
 """Who set each property of one entity, and in which commit.
 
-A row knows the table version that wrote it last, and published versions only grow along a branch, so the commit is
-found by halving the list of first parents; the state of a commit is read for the few that are asked.
+A row knows the table version that wrote it last, and published versions only grow along a branch. Which ones a branch
+has published is read once; then every change of the row costs a look at the version before it. Where the table had
+another name, the commit is found by halving the list of first parents, and states are read for the commits asked.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from omnigraph.engine.views.view import View
 from omnigraph.errors import NotFound
 from omnigraph.storage.lance.tables import in_list
 from omnigraph.storage.lance.version_tree import UPDATED
+from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.published import PublishedVersions, published_versions
+from omnigraph.storage.manifest.snapshot import Snapshot, TableIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +90,55 @@ class _Search:
         self.entity_id = entity_id
         self.found: dict[str, GraphCommit] = {}
         self.created: GraphCommit | None = None
+        self.published: dict[str | None, PublishedVersions | None] = {}
 
     def found_first(self) -> GraphCommit:
         return min(self.found.values(), key=lambda commit: commit.created_at)
 
     def follow(self, branch: str | None, head: str, wanted: set[str]) -> None:
         """Find the commits that gave the wanted columns the values they have at a head."""
+        lineage, published = self.core.state(branch).lineage, self._published_on(branch)
+        commit = lineage.get(head)
+        if published is None or commit is None:
+            self._follow_states(branch, head, wanted)
+            return
+        place = published.shown_at(commit.manifest_version)
+        here = self._shown(published, place)
+        while wanted:
+            first = -1 if here is None else min(published.first_with(self._written_in(published, place)), place)
+            found = None if first < 0 else lineage.at_version(int(published.published_at[first]))
+            if here is None or found is None or (first == 0 and published.registered.renamed_from is not None):
+                self._follow_states(branch, head, wanted)
+                return
+            before = self._shown(published, first - 1)
+            changed = {name for name in wanted if before is None or _differs(here, before, name)}
+            wanted = wanted - changed
+            self._attribute(found, here, changed, born=before is None)
+            head, here, place = str(found.parent_commit_id), before, first - 1
+
+    def _published_on(self, branch: str | None) -> PublishedVersions | None:
+        """What a branch has published of the table under the name it has now; None when that is another table's."""
+        if branch not in self.published:
+            loaded = manifest.load(self.core.store.root, branch)
+            registered = loaded.state.registrations.get(self.info.table_key)
+            identity = TableIdentity(self.info.type_id, self.info.incarnation_id)
+            known = registered is not None and registered.identity == identity
+            self.published[branch] = published_versions(loaded.handle, registered) if known and registered else None
+        return self.published[branch]
+
+    def _shown(self, published: PublishedVersions, place: int) -> pa.Table | None:
+        return None if place < 0 else _row(self._view_at(published, place), self.info, self.entity_id)
+
+    def _written_in(self, published: PublishedVersions, place: int) -> int:
+        return self._last_written(self._view_at(published, place))
+
+    def _view_at(self, published: PublishedVersions, place: int) -> View:
+        entry = published.entry(place)
+        snapshot = Snapshot(int(published.published_at[place]), None, {entry.table_key: entry}, {}, None)
+        return View(snapshot, self.accepted.catalog, None, self.core.tables)
+
+    def _follow_states(self, branch: str | None, head: str, wanted: set[str]) -> None:
+        """The same by the states of commits, which know the table under every name it had."""
         chain = list(self.core.state(branch).lineage.first_parents(head))
         at = 0
         while wanted:
@@ -137,7 +184,9 @@ class _Search:
         return low
 
     def _written(self, commit: GraphCommit) -> int:
-        view = self._view(commit)
+        return self._last_written(self._view(commit))
+
+    def _last_written(self, view: View) -> int:
         rows = view.table(self.info).scan([UPDATED], in_list("id", [self.entity_id]))
         return int(rows[UPDATED][0].as_py())
 

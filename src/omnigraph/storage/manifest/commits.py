@@ -121,6 +121,11 @@ class Lineage:
         position = self._find(commit_id)
         return None if position < 0 else self._decode(position)
 
+    def at_version(self, manifest_version: int) -> GraphCommit | None:
+        """The commit that a version of the manifest introduced, if it did."""
+        position = int(pc.index(self.table["manifest_version"], pa.scalar(manifest_version, pa.uint64())).as_py())
+        return None if position < 0 else self._decode(position)
+
     def beginning(self, text: str) -> list[str]:
         """The ids that begin with a text."""
         ids = self.table["commit_id"]
