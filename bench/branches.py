@@ -1,8 +1,8 @@
 """Whether costs follow the change: the same work beside 3 and 600 live branches, and after 25 and 5,000 commits.
 
 `OMNIGRAPH_BENCH_BRANCHES` and `OMNIGRAPH_BENCH_HISTORY` are the larger numbers. Both graphs of a pair do the same work
-in turn, so that whatever else the machine does concerns both; what is printed is the ratio of medians, of time and, which
-a busy machine disturbs less, of CPU time.
+in turn, so that whatever else the machine does concerns both; what is printed is the ratio of medians: of time, and of
+CPU time, which a busy machine disturbs less.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, StorageError
@@ -102,17 +103,14 @@ def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
     """The state of one older version; versions below a branch's fork are found on its parent."""
     address, identifier = _lineage_at(root, branch, version)
     name = None if address.ref is None else branch_of(address.ref)
-    try:
-        handle = tables.open_table(address, version, control=True)
-    except HistoricalVersionReclaimed:
-        return rebuild_state(address, name, version, identifier)
-    check_stamp(handle.schema, root.uri)
-    try:
-        return _state_of(handle, name, identifier)
-    except StorageError as error:
-        if error.kind != "NotFound":
-            raise
-        return rebuild_state(address, name, version, identifier)  # trimmed since it was opened
+    states, key = root.memory.cache(_STATES), (address.uri, name, identifier, version, f"rebuilt in {_domain(root)}")
+    rebuilt = states.get(key)
+    if rebuilt is None:
+        with suppress(HistoricalVersionReclaimed):
+            return _state_at(address, name, version, identifier)
+        rebuilt = rebuild_state(address, name, version, identifier)
+        states.put(key, rebuilt)
+    return rebuilt
 
 
 def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:
@@ -203,6 +201,24 @@ def _lineage_at(root: Root, branch: str | None, version: int) -> tuple[Address, 
             raise BranchNotFound(branch_of(ref.parent))
         ref = parent
     return (root.manifest(), ()) if ref is None else (root.manifest(ref.name), ref.identifier)
+
+
+def _state_at(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
+    """The state of a version that is still there; HistoricalVersionReclaimed when it was trimmed."""
+    handle = tables.open_table(address, version, control=True)
+    check_stamp(handle.schema, address.root.uri)
+    try:
+        return _state_of(handle, branch, identifier)
+    except StorageError as error:
+        if error.kind != "NotFound":
+            raise
+        raise HistoricalVersionReclaimed(version, table=address.location) from error  # trimmed since it was opened
+
+
+def _domain(root: Root) -> str:
+    """What tells a graph from another one that was made later at the same path."""
+    schema = load(root).state.schema
+    return "" if schema is None else schema.schema_identity_domain
 
 
 def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -> ManifestState:

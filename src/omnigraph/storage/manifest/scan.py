@@ -57,7 +57,7 @@ def scan_manifest(handle: TableHandle) -> Scan:
         keys,
         lambda positions: _rows_at(handle, keys, positions),
         lambda: commits_of(handle),
-        lambda commit_id: commits_of(handle, only=commit_id),
+        lambda commit_id: _commit_at(handle, keys, commit_id),
     )
 
 
@@ -72,6 +72,18 @@ def _rows_at(handle: TableHandle, keys: pa.Table, positions: pa.Array) -> pa.Tab
     if rows["object_id"].combine_chunks() != keys["object_id"].take(positions).combine_chunks():
         raise Corrupt("manifest corrupt: rows are not where the scan found them")
     return rows
+
+
+def _commit_at(handle: TableHandle, keys: pa.Table, commit_id: str) -> pa.Table:
+    """One commit from where the scan found it."""
+    place = int(pc.index(keys["object_id"], pa.scalar(commit_id, pa.utf8())).as_py())
+    wanted = [place] if place >= 0 and keys["object_type"][place].as_py() == "graph_commit" else []
+    try:
+        return handle.take_positions(pa.array(wanted, pa.int64()), COMMIT_COLUMNS)
+    except StorageError as error:
+        if error.kind != "NotFound":
+            raise
+        return commits_of(handle, only=commit_id)  # the version was trimmed since
 
 
 def commits_of(handle: TableHandle, *, until: int | None = None, only: str | None = None) -> pa.Table:
