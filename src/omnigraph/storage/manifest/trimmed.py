@@ -7,7 +7,7 @@ of those, the last version before every change is kept. So no version in between
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,21 +27,38 @@ from omnigraph.storage.manifest.scan import CREATED_AT, KEY_COLUMNS, ROW_COLUMNS
 _CHANGED_AT = "_row_last_updated_at_version"
 _ACCEPTED = ("table", "graph_schema")
 _TRIMMED_ATTEMPTS = 8
+_FEW = 8  # one row in so many is fetched rather than found by a scan of all
 _KEYS = ("object_id", "object_type", "table_version", "table_branch", CREATED_AT, _CHANGED_AT)
 
 
-@dataclass(frozen=True, slots=True)
+RowsAt = Callable[[pa.Array], pa.Table]
+
+
 class _Kept:
-    """A version that is still there: the columns of all its rows that decide, and whole rows on demand."""
+    """A version that is still there: when each of its rows was made, and of the rows as much as is asked for."""
 
-    handle: TableHandle
-    keys: pa.Table
+    def __init__(self, handle: TableHandle) -> None:
+        self.handle = handle
+        self._created = handle.scan([CREATED_AT])[CREATED_AT]
+        self._keys: pa.Table | None = None
 
-    def rows_at(self, positions: pa.Array) -> pa.Table:
-        return self.handle.take_positions(positions, ROW_COLUMNS)
+    @property
+    def nbytes(self) -> int:
+        return int(self._created.nbytes) * len(_KEYS)
+
+    def until(self, version: int) -> tuple[pa.Table, RowsAt]:
+        """What decides of the rows that were there at an earlier version, and how to get some of them whole."""
+        there = pc.indices_nonzero(pc.less_equal(self._created, version))
+        if self._keys is None and len(there) * _FEW <= len(self._created):
+            rows = self.handle.take_positions(there, (*ROW_COLUMNS, CREATED_AT, _CHANGED_AT))
+            return rows.select(list(_KEYS)), rows.select(list(ROW_COLUMNS)).take
+        keys = self._keys
+        if keys is None:
+            keys = self._keys = self.handle.scan(list(_KEYS))
+        return keys.take(there), lambda positions: self.handle.take_positions(there.take(positions), ROW_COLUMNS)
 
 
-_KEPT: CacheKind[_Kept] = CacheKind("manifests of the past", lambda kept: int(kept.keys.nbytes), share=1 / 8, entries=2)
+_KEPT: CacheKind[_Kept] = CacheKind("manifests of the past", lambda kept: kept.nbytes, share=1 / 8, entries=2)
 
 
 def rebuild_state(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
@@ -57,18 +74,16 @@ def rebuild_state(address: Address, branch: str | None, version: int, identifier
 
 
 def _rebuilt(kept: _Kept, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
-    there = pc.indices_nonzero(pc.less_equal(kept.keys[CREATED_AT], version))
-    keys = kept.keys.take(there)
+    keys, whole = kept.until(version)
     changed = pc.greater(keys[_CHANGED_AT], version)
     if pc.any(pc.and_(changed, pc.is_in(keys["object_type"], value_set=pa.array(_ACCEPTED)))).as_py():
         raise HistoricalVersionReclaimed(version, table=kept.handle.address.location)
     moved = pc.and_(changed, pc.equal(keys["object_type"], "graph_head"))
     heads = encode_rows(_old_heads(keys, keys.filter(moved)["object_id"].to_pylist())).select(list(ROW_COLUMNS))
     staying = pc.indices_nonzero(pc.invert(moved))
-    whole = there.take(staying)
 
     def rows_at(positions: pa.Array) -> pa.Table:
-        found = kept.rows_at(whole.take(positions))
+        found = whole(staying.take(positions))
         return pa.concat_tables([found, heads.cast(found.schema)])
 
     scan = Scan(
@@ -115,7 +130,7 @@ def _keys_of(handle: TableHandle) -> _Kept:
     """What decides of a version, remembered: a walk through history asks for many states from the same one."""
     kept = handle.address.root.memory.cache(_KEPT)
     key = (handle.address.uri, handle.version, handle.stamp)
-    return kept.get_or_build(key, lambda: _Kept(handle, handle.scan(list(_KEYS))))
+    return kept.get_or_build(key, lambda: _Kept(handle))
 
 
 def _last_change(manifest: TableHandle) -> int | None:
