@@ -48,9 +48,9 @@ class Answers:
 def request(path: str, body: Any = None, kind: str = "application/json") -> bytes:
     """A whole request; without a body it is a GET."""
     if body is None:
-        return f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode()
+        return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n"
     return head.encode() + data
 
 

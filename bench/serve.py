@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ from bench.hammer import Answers, for_seconds, hammer, request
 from bench.measure import Measurement
 
 PEOPLE, FRIENDS, BRANCHES = 20_000, 10, 8
+WRITERS, _TURNS = 8, 3
 CONNECTIONS = (1, 8, 64)
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -53,6 +56,7 @@ def run() -> Iterator[Measurement]:
         with _serving(place, workers=1) as address:
             yield from _reads(address, seconds, "1 worker")
             yield from _writers(store, address, seconds * 2)
+            yield from _one_branch(address, seconds * 2)
             yield from _beside(place, address, seconds * 2)
         with _serving(place, workers=2) as address:
             yield from _reads(address, seconds, "2 workers")
@@ -72,6 +76,7 @@ def _build(place: Path) -> Path:
         graph.ensure_indices()
         for number in range(BRANCHES):
             graph.branches.create(f"w{number}")
+        graph.branches.create("shared")
     return store
 
 
@@ -120,6 +125,28 @@ def _writers(store: Path, address: str, seconds: float) -> Iterator[Measurement]
     if rows != found.statuses[200]:
         raise RuntimeError(f"{found.statuses[200]} writes were acknowledged and {rows} rows are there")
     yield Measurement("serve", f"one-row mutations on {BRANCHES} branches", found.percentile(50), note=found.note())
+
+
+def _one_branch(address: str, seconds: float) -> Iterator[Measurement]:
+    """Writers of one branch: many against one, by turns; and the same rows as lines of one batch."""
+    rates: dict[int, list[float]] = {1: [], WRITERS: []}
+    names = count()
+    for _ in range(_TURNS):
+        for clients, found in rates.items():
+            streams = [[_put("shared", next(names)) for _ in range(500)] for _ in range(clients)]
+            found.append(_written(address, streams, for_seconds(seconds / 2)).per_second)
+    one, many = (statistics.median(found) for found in rates.values())
+    note = f"{many:.0f}/s, one client {one:.0f}/s"
+    case = f"one-row mutations on one branch, {WRITERS} clients"
+    yield Measurement("serve", case, 1_000 / many, "rate of one client", many / one, note)
+    lines = "".join(
+        json.dumps({"query": PUT, "params": {"name": f"b{number}", "age": 1}}) + "\n" for number in range(_LOADED)
+    )
+    batch = request(f"{_GRAPH}/mutate/ndjson?branch=shared", lines.encode(), "application/x-ndjson")
+    found = _written(address, [[batch]], for_seconds(seconds))
+    rate = found.per_second * _LOADED
+    note = f"{rate:,.0f} mutations a second; {found.note()}"
+    yield Measurement("serve", f"{_LOADED} mutations a batch", found.percentile(50), "one by one", rate / one, note)
 
 
 def _beside(place: Path, address: str, seconds: float) -> Iterator[Measurement]:
@@ -183,6 +210,14 @@ def _measured(address: str, streams: list[list[bytes]], going_on: Callable[[], b
     found = hammer(address, streams, going_on)
     if found.failures:
         raise RuntimeError(f"the server failed: {dict(found.statuses)}")
+    return found
+
+
+def _written(address: str, streams: list[list[bytes]], going_on: Callable[[], bool]) -> Answers:
+    """The same for writes that must all have been done."""
+    found = _measured(address, streams, going_on)
+    if set(found.statuses) != {200}:
+        raise RuntimeError(f"writes were refused: {dict(found.statuses)}")
     return found
 
 

@@ -144,13 +144,18 @@ def between(low: float, high: float) -> float:
 
 
 class _Renewer:
-    """The one thread of a process that does what is due."""
+    """The one thread of a process that does what is due.
+
+    It is woken only for what is due before it wakes by itself: most beats are stopped long before they are due, and
+    waking a thread for each of them takes the interpreter away from whoever began it.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._beats: set[Beat] = set()
         self._thread: threading.Thread | None = None
         self._pid = 0
+        self._wakes_at = float("inf")  # when the thread looks again by itself
 
     def add(self, beat: Beat) -> None:
         with self._condition:
@@ -159,7 +164,8 @@ class _Renewer:
                 self._pid = os.getpid()
                 self._thread = threading.Thread(target=self._run, name="omnigraph-heartbeats", daemon=True)
                 self._thread.start()
-            self._condition.notify()
+            elif beat.due < self._wakes_at:
+                self._condition.notify()
 
     def remove(self, beat: Beat) -> None:
         with self._condition:
@@ -173,11 +179,11 @@ class _Renewer:
 
     def _next_due(self) -> list[Beat]:
         with self._condition:
-            self._condition.wait_for(lambda: bool(self._beats))
             now = time.monotonic()
             due = [beat for beat in self._beats if beat.due <= now]
             if not due:
-                self._condition.wait(min(beat.due for beat in self._beats) - now)
+                self._wakes_at = min((beat.due for beat in self._beats), default=float("inf"))
+                self._condition.wait(None if self._wakes_at == float("inf") else self._wakes_at - now)
             return due
 
 
