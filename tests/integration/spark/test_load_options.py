@@ -24,6 +24,7 @@ from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.maintenance.strays import discard_with_strays
+from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.testing.loads import export_text
 from omnigraph.testing.one_commit import stray_files
 
@@ -132,6 +133,16 @@ def test_progress_names_its_stages_and_counts_rows(graph: og.Graph) -> None:
     assert {progress.stage for progress in seen} == {"stage", "check"}
     assert max(progress.rows for progress in seen) == len(MANY.splitlines())
     assert max(progress.bytes for progress in seen) == len(MANY)
+
+
+def test_a_load_in_tasks_says_what_it_changed(graph: og.Graph) -> None:
+    first = run(access(graph), request(PEOPLE, message="people"))
+    assert first.commit is not None
+    assert (first.commit.kind, first.commit.message) == ("load", "people")
+    assert {name: each.inserted for name, each in first.commit.counts.items()} == {**first.nodes, **first.edges}
+    again = run(access(graph), request(lines(person("p1", age=9), person("fresh")), "merge"))
+    assert again.commit is not None
+    assert again.commit.counts == {"Person": RowCounts(inserted=1, updated=1)}
 
 
 def test_a_load_onto_a_new_branch_is_seen_only_there(graph: og.Graph) -> None:
