@@ -1,6 +1,6 @@
 """Small and middle loads by both ways of this process, side by side: all at once, and as tasks with one split.
 
-`python -m bench.load_paths` prints medians of seconds and of processor time, and their ratios.
+Processor times stand in the notes: on a machine that does other things as well they say more.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import omnigraph as og
+from bench.measure import Measurement
 
 SCHEMA = "node Person { name: String @key  age: I32?  city: String? } edge Knows: Person -> Person"
 SIZES = {1: 15, 1_000: 11, 100_000: 3}
@@ -38,28 +41,28 @@ def measured(template: Path, place: Path, data: Path, mode: str, options: dict[s
     return found
 
 
-def main() -> None:
-    """Print a line for each size and mode."""
-    with tempfile.TemporaryDirectory() as directory:
+def run() -> Iterator[Measurement]:
+    """Each size and mode by both ways, in turns."""
+    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as directory:
         home = Path(directory)
         with og.init(home / "template", SCHEMA) as graph:
             graph.load([{"type": "Person", "data": {"name": f"old{n}", "age": n % 90}} for n in range(10_000)])
-        for size, rounds in SIZES.items():
+        for size, mode in product(SIZES, ("append", "merge")):
             data = home / f"{size}.jsonl"
             data.write_bytes(lines(size))
-            for mode in ("append", "merge"):
-                taken: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
-                for turn in range(rounds):
-                    for way in sorted(WAYS, reverse=bool(turn % 2)):
-                        taken[way].append(measured(home / "template", home / "copy", data, mode, WAYS[way]))
-                wall, cpu = (
-                    {way: statistics.median(each[kind] for each in found) for way, found in taken.items()}
-                    for kind in (0, 1)
-                )
-                shown = "  ".join(f"{way} {wall[way]:.3f} s ({cpu[way]:.3f} s cpu)" for way in WAYS)
-                ratios = [found["as tasks"] / found["at once"] for found in (wall, cpu)]
-                print(f"{size:>7} rows {mode:<7}  {shown}  ratio {ratios[0]:.2f} ({ratios[1]:.2f} cpu)", flush=True)
+            taken: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+            for turn in range(SIZES[size]):
+                for way in sorted(WAYS, reverse=bool(turn % 2)):
+                    taken[way].append(measured(home / "template", home / "copy", data, mode, WAYS[way]))
+            yield from _compared(f"{mode} {size:,} rows", taken)
 
 
-if __name__ == "__main__":
-    main()
+def _compared(case: str, taken: dict[str, list[tuple[float, float]]]) -> Iterator[Measurement]:
+    at_once = statistics.median(wall for wall, _ in taken["at once"]) * 1_000
+    for way, found in taken.items():
+        wall, cpu = (statistics.median(kind) * 1_000 for kind in zip(*found, strict=True))
+        note = f"{cpu:.1f} ms of processor time"
+        if way == "at once":
+            yield Measurement("load_paths", f"{case}, {way}", wall, note=note)
+        else:
+            yield Measurement("load_paths", f"{case}, {way}", wall, "at once", wall / at_once, note)
