@@ -237,6 +237,8 @@ def test_a_property_of_the_same_name_but_another_identity_is_another_one(tmp_pat
     graph.mutate('query q() { update A set { n: 1 } where k = "x" }')
     (found,) = graph.diff("old").with_values()
     assert [*found.pairs()] == [("n", 1, None), ("k", "x", "x"), ("n", None, 1)]
+    assert found.changed == [("n", 1, None), ("n", None, 1)]
+    assert found.properties == ["n"]
 
 
 def test_the_feed_passes_a_rename_and_stops_at_other_changes(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.changes import export as exporting
+from omnigraph.errors import BadRequest
 
 SCHEMA = """
 node T { k: String @key  t: String? @index  xs: [I64]?  v: Vector(140000)? }
@@ -50,6 +51,48 @@ def test_what_a_mutation_accepts_comes_back(long_graph: og.Graph, tmp_path: Path
             again.load(path if form == "jsonl" else path.read_bytes(), runner="inline")
         again.export(tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
+
+
+TIMES = "node T { k: String @key  d: Date?  t: DateTime?  ts: [DateTime]? }"
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "rows"])
+def test_years_beyond_four_digits_come_back(tmp_path: Path, form: str) -> None:
+    far, early = 253_402_300_800_000, -719_530
+    with og.init(tmp_path / "graph", TIMES) as graph, og.init(tmp_path / "again", TIMES) as again:
+        graph.load(
+            [
+                {"type": "T", "data": {"k": "far", "t": far, "ts": [far, 0]}},
+                {"type": "T", "data": {"k": "old", "d": early}},
+            ]
+        )
+        found = graph.query(
+            "query q() { match { $t: T } return { $t.k as k, $t.d as d, $t.t as t, $t.ts as ts } order { k } }"
+        )
+        assert found[0]["t"] == "+10000-01-01T00:00:00.000Z"
+        assert found[1]["d"] == "-0001-12-30"
+        if form == "rows":
+            again.load([{"type": "T", "data": row} for row in found])
+        elif form == "jsonl":
+            graph.export(tmp_path / "out.jsonl")
+            again.load(tmp_path / "out.jsonl")
+        else:
+            graph.export(tmp_path / "out", format=form)
+            again.load(mapping=tmp_path / "out" / "mapping.yaml", runner="inline")
+        assert (
+            again.query("query q() { match { $t: T } return { $t } order { $t.k } }")
+            .to_arrow()
+            .equals(graph.query("query q() { match { $t: T } return { $t } order { $t.k } }").to_arrow())
+        )
+        with pytest.raises(BadRequest, match="its dates end with the year 9999"):
+            found.to_pandas()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_the_export_of_an_empty_graph_loads(tmp_path: Path, form: str) -> None:
+    with og.init(tmp_path / "graph", TIMES) as graph, og.init(tmp_path / "again", TIMES) as again:
+        graph.export(tmp_path / "out", format=form)
+        assert again.load(mapping=tmp_path / "out" / "mapping.yaml").total_entities == 0
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json"])

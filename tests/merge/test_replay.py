@@ -126,7 +126,8 @@ def test_the_first_commit_and_changes_of_schema_cannot_be_replayed(people: og.Gr
     change(people, "Alice", age=31)
     old = head(people)
     people.schema.apply(SCHEMA.replace("  nick: String?\n", "  nick: String?\n  city: String?\n"))
-    with pytest.raises(ChangeSchemaBoundary):
+    with pytest.raises(ChangeSchemaBoundary, match=f"commit {head(people)} is a schema change and cannot be replayed"):
         people.commits.revert(head(people))
-    with pytest.raises(ChangeSchemaBoundary):
+    change(people, "Alice", age=32)
+    with pytest.raises(ChangeSchemaBoundary, match=f"the schema of 'Person' changed after commit {old}"):
         people.commits.revert(old)

@@ -23,7 +23,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(place: Path) -> Iterator[ServerProcess]:
-    graphs = {"default": {"uri": str(place / "graph")}, "empty": {"uri": str(place / "empty")}}
+    graphs = {
+        "default": {"uri": str(place / "graph"), "queries": {"every": EVERY}},
+        "empty": {"uri": str(place / "empty")},
+    }
     with serving({"graphs": graphs}) as found:
         yield found
 
@@ -34,6 +37,20 @@ def test_the_client_gets_the_table_of_an_embedded_graph(server: ServerProcess, p
         found, expected = remote.query(text), embedded.query(text)
         assert found.to_arrow().equals(expected.to_arrow())
         assert found.rows() == expected.rows()
+
+
+def test_stored_queries_keep_values_and_types_too(server: ServerProcess, place: Path) -> None:
+    with og.connect(server.url) as remote, og.open(place / "graph", read_only=True) as embedded:
+        assert remote.queries.run("every").to_arrow().equals(embedded.query(EVERY).to_arrow())
+
+
+def test_an_agent_gets_integers_of_any_size(server: ServerProcess, place: Path) -> None:
+    with og.open(place / "graph", read_only=True) as embedded:
+        expected = embedded.query(EVERY).rows(js_safe=True)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "every", "arguments": {}}}
+    with server.client() as client:
+        found = client.post("/graphs/default/mcp", json=message, headers={"Accept": "application/json"}).json()
+    assert found["result"]["structuredContent"]["rows"] == expected
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson"])

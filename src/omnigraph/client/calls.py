@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.manifest.commits import GraphCommit
 
 Params = Mapping[str, Any] | None
+_ROWS = {"Accept": f"{ARROW}, application/json;q=0.5"}  # Arrow keeps the types of columns
 Place = tuple[tuple[str, str], ...]
 # What a server takes in one body; larger input is loaded where the storage is.
 BODY_LIMIT = 32 * 1024 * 1024
@@ -85,7 +86,7 @@ def query(source: str, name: str | None, params: Params, branch: str | None, sna
         "/query",
         lambda answer: answers.result(answer, name, branch),
         json=body,
-        headers={"Accept": f"{ARROW}, application/json;q=0.5"},
+        headers=_ROWS,
     )
 
 
@@ -110,7 +111,13 @@ def stored_query(name: str, params: Params, branch: str | None, snapshot: str | 
         snapshot=snapshot,
         expect_mutation=False,
     )
-    return Request("POST", f"/queries/{segment(name)}", lambda answer: answers.result(answer, name, branch), json=body)
+    return Request(
+        "POST",
+        f"/queries/{segment(name)}",
+        lambda answer: answers.result(answer, name, branch),
+        json=body,
+        headers=_ROWS,
+    )
 
 
 def mutate(

@@ -12,9 +12,11 @@ _DAY_MS = 86_400_000
 _CYCLE_DAYS = 146_097
 _FIRST_DAY = date.min.toordinal() - _EPOCH
 _LAST_DAY = date.max.toordinal() - _EPOCH
+_DAYS_LIMIT = 2**31
 
-_DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_LOOSE_DAY = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})|([0-9]{4})([0-9]{2})([0-9]{2})")
+_YEAR = r"([0-9]{4}|-[0-9]{4,7}|[+][0-9]{5,7})"  # with a sign as format_date writes years outside 0000 to 9999
+_DAY = re.compile(_YEAR + r"-([0-9]{2})-([0-9]{2})")
+_LOOSE_DAY = re.compile(_YEAR + r"-([0-9]{1,2})-([0-9]{1,2})|([0-9]{4})([0-9]{2})([0-9]{2})")
 _TIME = re.compile(
     r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?",
 )
@@ -50,7 +52,7 @@ def parse_date(text: str) -> Date:
     """`YYYY-MM-DD`, one-digit month or day, `YYYYMMDD`, or a full timestamp, whose UTC day it is."""
     match = _LOOSE_DAY.fullmatch(text)
     if match is None:
-        if len(text) > 10 and _DAY.match(text):
+        if _DAY.match(text):
             return Date(parse_datetime(text).ms // _DAY_MS)
         raise BadTemporal(f"{_shown(text)} is not a date; write it as YYYY-MM-DD")
     year, month, day = match.group(1, 2, 3) if match.group(1) else match.group(4, 5, 6)
@@ -63,10 +65,11 @@ def parse_datetime(text: str) -> DateTime:
     if day is None:
         raise BadTemporal(f"{_shown(text)} is not a datetime; write it as YYYY-MM-DDTHH:MM:SSZ")
     days = _days(text, int(day.group(1)), int(day.group(2)), int(day.group(3)))
-    if len(text) == 10:
+    end = day.end()
+    if len(text) == end:
         return DateTime(days * _DAY_MS)
-    time = _TIME.fullmatch(text, 11)
-    if time is None or text[10] not in "Tt ":
+    time = _TIME.fullmatch(text, end + 1)
+    if time is None or text[end] not in "Tt ":
         raise BadTemporal(f"{_shown(text)} is not a datetime; after the day comes THH:MM:SS, a fraction and a zone")
     return DateTime(days * _DAY_MS + _time_ms(text, time.groups()))
 
@@ -92,12 +95,14 @@ def format_datetime(ms: int) -> str:
 
 
 def _days(text: str, year: int, month: int, day: int) -> int:
-    shift = 400 if year == 0 else 0
+    cycles, inside = divmod(year - 1, 400)
     try:
-        ordinal = date(year + shift, month, day).toordinal()
+        days = date(inside + 1, month, day).toordinal() + cycles * _CYCLE_DAYS - _EPOCH
     except ValueError:
         raise BadTemporal(f"{_shown(text)} names a day that is not in the calendar") from None
-    return ordinal - (_CYCLE_DAYS if shift else 0) - _EPOCH
+    if not -_DAYS_LIMIT <= days < _DAYS_LIMIT:
+        raise BadTemporal(f"{_shown(text)} is farther away than a date can be")
+    return days
 
 
 def _time_ms(text: str, parts: tuple[str | None, ...]) -> int:

@@ -132,10 +132,9 @@ class ChangeSchemaBoundary(Conflict):
 
     code = "change_schema_boundary"
 
-    def __init__(self, graph_commit_id: str, type_name: str) -> None:
-        super().__init__(
-            f"commit {graph_commit_id} changed the schema of '{type_name}'; capture a new baseline after it"
-        )
+    def __init__(self, graph_commit_id: str, type_name: str, message: str | None = None) -> None:
+        changed = f"commit {graph_commit_id} changed the schema of '{type_name}'; capture a new baseline after it"
+        super().__init__(message or changed)
         self.graph_commit_id = graph_commit_id
         self.type_name = type_name
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from omnigraph.compiler.query.stored import StoredQuery, declared_in, registry
+from omnigraph.compiler.query.stored import declared_in, registry
 from omnigraph.compiler.source import Source
 from omnigraph.errors import NotFound
 from omnigraph.mcp.parameters import split_message
@@ -15,6 +15,7 @@ from omnigraph.mcp.parameters import split_message
 if TYPE_CHECKING:
     from omnigraph.client.aio import AsyncGraph
     from omnigraph.engine.api.graph import Graph
+    from omnigraph.engine.read.shape.result import Result
     from omnigraph.engine.values.result import MutationResult
 
 # So many commits tell an agent what happened lately.
@@ -54,8 +55,7 @@ class ServedSource:
         if writes.get(name):
             params, message = split_message(arguments)
             return _receipt(await self._graph.queries.mutate(name, params, message=message))
-        found = await self._graph.queries.run(name, arguments)
-        return {"rows": found.rows(), "graph_commit_id": found.commit_id}
+        return _answer(await self._graph.queries.run(name, arguments))
 
     async def schema(self) -> str:
         return await self._graph.schema.source
@@ -81,7 +81,7 @@ class StoredSource:
     def _catalog(self) -> list[dict[str, Any]]:
         text = self._queries.read_text(encoding="utf-8")
         stored = registry(declared_in([Source(text, str(self._queries))]))
-        return [_offered(each) for each in stored.values() if self._writes or not each.is_mutation]
+        return [each.to_json() for each in stored.values() if self._writes or not each.is_mutation]
 
     async def run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return await asyncio.to_thread(self._run, name, arguments)
@@ -93,8 +93,7 @@ class StoredSource:
         if known[name]:
             params, message = split_message(arguments)
             return _receipt(self._graph.mutate(self._queries, name, params, message=message))
-        found = self._graph.query(self._queries, name, arguments)
-        return {"rows": found.rows(), "graph_commit_id": found.commit_id}
+        return _answer(self._graph.query(self._queries, name, arguments))
 
     async def schema(self) -> str:
         return await asyncio.to_thread(lambda: self._graph.schema.source)
@@ -107,12 +106,9 @@ class StoredSource:
         return [commit.document() for commit in found]
 
 
-def _offered(stored: StoredQuery) -> dict[str, Any]:
-    """The catalog entry; a parameter with a default may be left out."""
-    entry = stored.to_json()
-    for param, declared in zip(entry["params"], stored.query.params, strict=True):
-        param["has_default"] = declared.default is not None
-    return entry
+def _answer(found: Result) -> dict[str, Any]:
+    """Rows as any JSON reader takes them: integers beyond 2⁵³ are text, as with `js_safe` everywhere else."""
+    return {"rows": found.rows(js_safe=True), "graph_commit_id": found.commit_id}
 
 
 def _receipt(done: MutationResult) -> dict[str, Any]:

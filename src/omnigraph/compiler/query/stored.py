@@ -34,7 +34,12 @@ class StoredQuery:
             **{key: text for key, text in notes.items() if text is not None},
             "mutation": self.is_mutation,
             "params": [
-                {"name": param.name, **describe_type(param.type), "nullable": param.type.nullable}
+                {
+                    "name": param.name,
+                    **describe_type(param.type),
+                    "nullable": param.type.nullable,
+                    "has_default": param.default is not None,
+                }
                 for param in self.query.params
             ],
         }

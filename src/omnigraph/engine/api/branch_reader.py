@@ -102,7 +102,7 @@ class BranchReader(Reader):
     def get(
         self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None
     ) -> dict[str, Any] | None:
-        """One entity as flat JSON, now or at a commit; None when the row, or its type, was not there."""
+        """One entity as flat JSON, now or at a commit, whose schema must have the type; None when it was not there."""
         return entity_at(self._view(branch, at), type_name, entity_id)
 
     def blob(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,9 +47,21 @@ class EntityChange:
     endpoints: dict[str, str] | None = None
 
 
+class PropertyChange(NamedTuple):
+    """A property, or an end of an edge, with its value before and after."""
+
+    name: str
+    before: Any
+    after: Any
+
+
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """One entity that differs, with its values on both sides; None is a side that does not have it."""
+    """One entity that differs, with its values on both sides; None is a side that does not have it.
+
+    `before` and `after` use the names of their own time: where a schema change lies between them, `changed` says which
+    values belong together.
+    """
 
     change: EntityChange
     before: Mapping[str, Any] | None
@@ -59,7 +71,12 @@ class ValueChange:
     @property
     def properties(self) -> list[str]:
         """The properties, and for an edge the ends, whose values differ; a renamed one under its new name."""
-        return [name for name, old, new in self.pairs() if old != new]
+        return list(dict.fromkeys(each.name for each in self.changed))
+
+    @property
+    def changed(self) -> list[PropertyChange]:
+        """What differs, paired by identity: renamed properties under the new name, dropped and new ones apart."""
+        return [PropertyChange(name, old, new) for name, old, new in self.pairs() if old != new]
 
     def pairs(self) -> Iterator[tuple[str, Any, Any]]:
         """Each property with its value before and after; None where a side does not have it."""

@@ -133,7 +133,9 @@ def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
                     raise BadRequest(f"mapping of '{name}': there is no source '{entry['from']}'")
                 form = source.form if isinstance(source, FileSource) else BY_NAME
                 entries.append((entry["from"], replace(frame, form=form, mapping=named)))
-    if not entries:
+    if not entries and not {"nodes", "edges"} <= set(
+        given
+    ):  # the export of an empty graph has both, and nothing in them
         raise BadRequest("the mapping names neither nodes nor edges")
     return Described(sources, tuple(entries))
 

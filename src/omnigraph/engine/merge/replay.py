@@ -14,7 +14,7 @@ from omnigraph.engine.merge.combine import TableMerge
 from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts, table_steps
 from omnigraph.engine.merge.outcome import MergeOptions
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.pairs import changed_pairs, require_comparable
+from omnigraph.engine.views.pairs import TablePair, changed_pairs, require_comparable
 from omnigraph.engine.views.time_travel import find_commit, state_at_commit
 from omnigraph.errors import ChangeSchemaBoundary, CommitHasNoParent, MergeConflict, MergeConflicts
 from omnigraph.storage.intent.capture import Txn, capture
@@ -139,13 +139,31 @@ def _require_one_schema(
     """Rows can only be carried between tables whose columns mean the same."""
     if _schema(before) != _schema(after):
         changed = next(changed_pairs(before.snapshot, after.snapshot), None)
-        raise ChangeSchemaBoundary(commit_id, changed.type_name if changed is not None else "schema")
+        name = changed.type_name if changed is not None else "schema"
+        raise ChangeSchemaBoundary(
+            commit_id,
+            name,
+            f"commit {commit_id} is a schema change and cannot be replayed; apply the schema you want",
+        )
     if _schema(after) == _schema(head):
         return
     for pair in changed_pairs(after.snapshot, head.snapshot):
         if pair.before is None or pair.after is None:
-            raise ChangeSchemaBoundary(str(head.effective_head), pair.type_name)
-        require_comparable(core.tables, pair, str(head.effective_head))
+            raise _changed_since(commit_id, pair)
+        try:
+            require_comparable(core.tables, pair, commit_id)
+        except ChangeSchemaBoundary:
+            raise _changed_since(commit_id, pair) from None
+
+
+def _changed_since(commit_id: str, pair: TablePair) -> ChangeSchemaBoundary:
+    name = pair.type_name
+    return ChangeSchemaBoundary(
+        commit_id,
+        name,
+        f"the schema of '{name}' changed after commit {commit_id}, so its rows cannot be carried over; "
+        "make the change by a mutation or a load",
+    )
 
 
 def _schema(state: ManifestState) -> str | None:

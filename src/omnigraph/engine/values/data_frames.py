@@ -22,6 +22,10 @@ def pandas_frame(table: pa.Table) -> pandas.DataFrame:
         frame = table.to_pandas()
     except ImportError as error:
         raise BadRequest("to_pandas() needs pandas; install it with: pip install pandas") from error
+    except (ValueError, OverflowError) as error:
+        raise BadRequest(
+            f"pandas cannot hold these rows ({error}): its dates end with the year 9999; use to_arrow() or to_polars()"
+        ) from error
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
             frame[name] = column.to_pandas(types_mapper=_nullable)

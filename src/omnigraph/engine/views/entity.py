@@ -15,7 +15,7 @@ from omnigraph.storage.lance.tables import in_list
 
 
 def entity_at(view: View, type_name: str, entity_id: str) -> dict[str, Any] | None:
-    """The entity's id, endpoints and properties; None when the row, or its type, is absent at this view."""
+    """The entity's id, endpoints and properties; None when it is absent at this view."""
     info = type_named(view, type_name)
     if view.find(info) is None:
         return None

@@ -19,7 +19,7 @@ from omnigraph.engine.views.time_travel import (
     state_at_version,
 )
 from omnigraph.engine.views.view import View
-from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound
+from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound
 from omnigraph.ids import is_ulid
 from omnigraph.storage.base.layout import normalize_branch
 from omnigraph.storage.branches.branches import branch_exists
@@ -86,7 +86,7 @@ def require_branch(core: Core, branch: str | None) -> None:
         return
     if find_tag(core.store, branch) is not None:
         raise BadRequest(f"'{branch}' is a tag, not a branch; name a branch")
-    if is_ulid(branch):
+    if is_ulid(branch.upper()) or commit_beginning(core, branch, None) is not None:
         raise BadRequest(f"'{branch}' is the id of a commit, not a branch; name a branch")
     raise BranchNotFound(branch)
 
@@ -98,7 +98,7 @@ def _state_named(core: Core, text: str, bound: str | None) -> ManifestState:
         case GraphCommit() as found:
             return state_at_commit(core, found)
         case None:
-            raise NotFound(f"'{text}' is not a branch, tag, commit or point in time of this graph")
+            raise CommitNotFound(text, "it is not a branch, tag, commit or point in time of this graph")
 
 
 def _meaning(core: Core, text: str, bound: str | None) -> Branch | GraphCommit | None:

@@ -352,6 +352,7 @@ ANSWERS: dict[str, Shape] = {
         item_kind=ref("ParamKind"),
         vector_dim=COUNT,
         nullable=FLAG,
+        has_default=FLAG,
     ),
     "QueriesCatalogOutput": record("The stored queries.", queries=listed(ref("QueryCatalogEntry"))),
     "QueryCatalogEntry": record(

@@ -16,6 +16,8 @@ from omnigraph.storage.base.ref_names import is_ref_like
 HEAD = "HEAD"
 _MAIN = "main"
 _SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
+# Ids of commits begin so until 2039, and six characters are enough to name one.
+_LIKE_SHORT_ID = re.compile(r"01[0-9A-HJKMNP-TV-Z]{4,}")
 _LONGEST = 200  # a ref is a file, named after its branch with every slash written in three characters
 
 Kind = Literal["branch", "tag"]
@@ -50,7 +52,7 @@ def new_name(name: str, kind: Kind) -> str:
         raise BadRequest(f"a {kind} cannot be called '{chosen}': {HEAD} is the newest commit of the branch at hand")
     if chosen.lower() == _MAIN:
         raise BadRequest(f"a {kind} cannot be called '{chosen}': it would be taken for '{_MAIN}'")
-    if is_ulid(chosen.upper()):
+    if is_ulid(chosen.upper()) or _LIKE_SHORT_ID.fullmatch(chosen.upper()):
         raise BadRequest(f"a {kind} cannot be called '{chosen}': it looks like the id of a commit")
     return chosen
 

@@ -28,6 +28,7 @@ def insert(graph: og.Graph, name: str, branch: str | None = None) -> str:
 
 
 RESERVED = ["HEAD", "head", "Head", "Main", "MAIN", "01J8ZQ4Y7H3N5K6M7P8Q9R0S1T", "01j8zq4y7h3n5k6m7p8q9r0s1t"]
+RESERVED += ["01J8ZQ", "01j8zq4y7h", "01J8ZQ4Y7H3N5K6M7P8Q9R0S1"]  # beginnings, which mean a commit
 UNWRITABLE = [".", "..", "a/.", "./a", "a/../b", "a/./b", "a//b", "a b", "x.lock", "~", "a~1", "", "x--2"]
 
 
@@ -42,7 +43,9 @@ def test_a_name_that_means_something_else_cannot_be_taken(graph: og.Graph, name:
     assert graph.tags.list() == []
 
 
-@pytest.mark.parametrize("name", ["v1.0", ".hidden", "a.b/c_d-e", "HEADS", "mainline", "a/HEAD", "01J8ZQ"])
+@pytest.mark.parametrize(
+    "name", ["v1.0", ".hidden", "a.b/c_d-e", "HEADS", "mainline", "a/HEAD", "01J8Z", "2024-01", "1A2B3C"]
+)
 def test_other_names_are_free(graph: og.Graph, name: str) -> None:
     graph.branches.create(name)
     insert(graph, "bo", branch=name)
@@ -112,6 +115,8 @@ def test_a_tag_or_a_commit_where_a_branch_is_needed_is_named_as_such(
         use(graph, "v1")
     with pytest.raises(BadRequest, match="is the id of a commit, not a branch"):
         use(graph, graph.commits.head() or "")
+    with pytest.raises(BadRequest, match="is the id of a commit, not a branch"):
+        use(graph, (graph.commits.head() or "").lower())
     with pytest.raises(BadRequest, match="'main~1' is not a branch name"):
         use(graph, "main~1")
     with pytest.raises(BranchNotFound):
