@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.changes.image import images
 from omnigraph.engine.changes.scope import KINDS, OPS, ChangeScope
 from omnigraph.engine.changes.token import Position, encoded_digest, entity_mark, find_entity
+from omnigraph.engine.values.json_values import Style, json_rows
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.delta import RowDelta, one_column
 from omnigraph.engine.views.pairs import TablePair, changed_pairs, require_comparable
@@ -31,6 +31,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.lance.version_tree import UPDATED
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.snapshot import TableIdentity
@@ -38,6 +39,7 @@ from omnigraph.storage.manifest.snapshot import TableIdentity
 MAX_CHANGES = 8_192
 MAX_BYTES = 32 << 20
 DEFAULT_CHANGES = 1_000
+_IMAGE = Style(dates="epoch", non_finite="text")
 DEFAULT_BYTES = 4 << 20
 _IMAGES_AT_ONCE = 256
 _SEPARATOR = b"\x1f"
@@ -128,7 +130,7 @@ class TypeChanges:
 
     def _images_of(self, rows: pa.Table, ids: pa.Array) -> Mapping[str, Any]:
         chosen = rows.filter(pc.is_in(rows["id"], value_set=ids))
-        return dict(zip(chosen["id"].to_pylist(), images(chosen, edge=self.pair.kind == "edge"), strict=True))
+        return dict(zip(chosen["id"].to_pylist(), _images(chosen, edge=self.pair.kind == "edge"), strict=True))
 
     def _change(self, entity_id: str, op: str, before: Any, after: Any) -> Change:
         named = {"id": self.type_id, "name": self.pair.type_name}
@@ -247,3 +249,17 @@ def _require_limit(resource: str, value: int, ceiling: int) -> None:
         raise BadRequest(f"{resource} must be at least 1, not {value}")
     if value > ceiling:
         raise ResourceLimitExceeded(resource, limit=ceiling, actual=value)
+
+
+def _images(rows: pa.Table, *, edge: bool) -> list[dict[str, Any]]:
+    """One image per row: its properties and, for an edge, its endpoints; a node may have properties of their names."""
+    structural = {"id", UPDATED, *(("src", "dst") if edge else ())}
+    names = [name for name in rows.column_names if name not in structural]
+    properties = json_rows(rows.select(names), _IMAGE) if names else [{} for _ in range(rows.num_rows)]
+    if not edge:
+        return [{"properties": values} for values in properties]
+    ends = zip(rows["src"].to_pylist(), rows["dst"].to_pylist(), strict=True)
+    return [
+        {"properties": values, "endpoints": {"from": source, "to": target}}
+        for values, (source, target) in zip(properties, ends, strict=True)
+    ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Literal
 
 import lance
@@ -22,7 +21,6 @@ from lance.optimize import Compaction
 
 from omnigraph import host
 from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, StorageError
-from omnigraph.memory.budget import Library, MemoryBudget
 from omnigraph.storage.base.errors import (
     Missing,
     brief,
@@ -36,9 +34,8 @@ from omnigraph.storage.base.errors import (
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.lance import index_segments
-from omnigraph.storage.lance.bases import misplaced, relocated
 from omnigraph.storage.lance.checksums import as_property, checksums_of, deletions_of, described, in_descriptions
-from omnigraph.storage.lance.columns import PRIMARY_KEY, key_field
+from omnigraph.storage.lance.datasets import LANCE, below_root, control_session, open_dataset, private_copy, reopen
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
 from omnigraph.storage.lance.patch import Places
@@ -67,10 +64,8 @@ __all__ = [
     "write_fragments",
 ]  # fmt: skip
 
-_SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
-_BLOCK_BYTES = 32 << 10
 _OVERTAKEN_ATTEMPTS = 8
-_ONE_COMMIT_BYTES = 8 << 20
+PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 
 
 # --- opening -----------------------------------------------------------------------------------------
@@ -117,7 +112,7 @@ def open_data_file(root: Root, path: str, columns: Sequence[str] | None = None) 
 
 def forget_cached(root: Root) -> None:
     """Start over with empty caches: versions that were reclaimed must not be served from memory."""
-    root.memory.drop_library(_LANCE)
+    root.memory.drop_library(LANCE)
 
 
 def dataset_exists(address: Address) -> bool:
@@ -134,6 +129,11 @@ def dataset_exists(address: Address) -> bool:
 def latest_version(address: Address) -> int:
     """The newest version of a lineage, read fresh."""
     return open_table(address, control=True).version
+
+
+def key_field(name: str = "id") -> pa.Field:
+    """The primary-key column; lance can be told about it only when the dataset is created or overwritten."""
+    return pa.field(name, pa.utf8(), nullable=False, metadata=PRIMARY_KEY)
 
 
 def blob_field(name: str, *, nullable: bool = True, metadata: Mapping[str, str] | None = None) -> pa.Field:
@@ -314,7 +314,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
     started = host.monotonic()
     try:
         # A private dataset object: lance moves it to the committed version in place.
-        dataset = _private(base)
+        dataset = private_copy(base)
         builder = dataset.merge_insert(key).when_not_matched_insert_all()
         if update:
             builder = builder.when_matched_update_all()
@@ -340,7 +340,7 @@ def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
     if base.address.ref is not None and any(index.inherited for index in base.indices()):
         return base
     with translated(base.address.uri):
-        dataset = _reopen(base)
+        dataset = reopen(base)
         excluded = dominant_fragments(dataset) if tiered else []
         dataset.optimize.compact_files(excluded_fragment_ids=excluded)
     return open_table(base.address, control=True)
@@ -366,72 +366,17 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
 # --- inside ------------------------------------------------------------------------------------------
 
 
-def _table_session(memory: MemoryBudget) -> Any:
-    return _SESSION(
-        index_cache_size_bytes=memory.share(1 / 8, most=1 << 30),
-        metadata_cache_size_bytes=memory.share(1 / 32, most=256 << 20),
-    )
-
-
-_LANCE: Library[Any] = Library("lance", _table_session, lambda session: int(session.size_bytes()))
-
-
-@lru_cache(maxsize=1)
-def _control_session() -> Any:
-    # Mutable tips are read through a session that remembers nothing.
-    return _SESSION(index_cache_size_bytes=0, metadata_cache_size_bytes=0)
-
-
 def _opened(address: Address, version: int | None, *, shared: bool) -> TableHandle:
     if version is not None and address.root.is_local:
         refuse_truncated(address.uri, version)  # lance panics, and prints where in its source
-    session = address.root.memory.library(_LANCE) if shared else _control_session()
-    return TableHandle(address, _open(address, version, session))
-
-
-def _open(address: Address, version: int | None, session: Any) -> LanceDataset:
-    # Rows all over a large file are read in fewer and larger pieces than lance would by itself: a third less work.
-    block = _BLOCK_BYTES if address.root.is_local else None
-    options = address.root.lance_options
-    dataset = library_of(address.root).dataset
-    opened = dataset(address.uri, version, block_size=block, storage_options=options, session=session)
-    return _below_root(address, opened)
+    session = address.root.memory.library(LANCE) if shared else control_session()
+    return TableHandle(address, open_dataset(address, version, session))
 
 
 def _landed(address: Address, dataset: LanceDataset) -> TableHandle:
     # Lance takes the bases of a restored, cloned or rebased version as they are in its file.
     with translated(address.uri):
-        return TableHandle(address, _below_root(address, dataset))
-
-
-def _below_root(address: Address, dataset: LanceDataset) -> LanceDataset:
-    """The dataset with every file looked for below this root, wherever the graph was when the version was written."""
-    moved = misplaced(address, dataset)
-    if not moved:
-        return dataset
-    return LanceDataset(
-        address.uri,
-        block_size=_BLOCK_BYTES if address.root.is_local else None,
-        serialized_manifest=relocated(dataset._ds.serialized_manifest(), moved),
-        storage_options=address.root.lance_options,
-        session=dataset.session(),
-    )
-
-
-def _reopen(base: TableHandle) -> LanceDataset:
-    return _open(base.address, base.version, base.dataset.session())
-
-
-def _private(base: TableHandle) -> LanceDataset:
-    """Another dataset object of the same version; on an object store no file of it is read twice."""
-    if not base.address.root.is_remote:
-        return _reopen(base)
-    return LanceDataset(
-        base.address.uri,
-        serialized_manifest=base.dataset._ds.serialized_manifest(),
-        storage_options=base.address.root.lance_options,
-        session=_SESSION(index_cache_size_bytes=0, metadata_cache_size_bytes=_ONE_COMMIT_BYTES),
-    )
+        return TableHandle(address, below_root(address, dataset))
 
 
 def _failed_commit(staged: Staged, error: BaseException) -> CommitOutcome:

@@ -35,8 +35,7 @@ from omnigraph.storage.manifest.manifest import ManifestState, load, refresh
 from omnigraph.storage.protocol.attempt import Attempt, Hooks
 from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.drafts import Drafts, draw_up
-from omnigraph.storage.protocol.movement import change_behind
-from omnigraph.storage.protocol.rebase import Interference, interference
+from omnigraph.storage.protocol.rebase import Interference, change_behind, interference
 from omnigraph.storage.protocol.tickets import Interest, Place, heal, queued
 
 Prepare = Callable[[Txn], WriteSet | None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from omnigraph.errors import HistoricalVersionReclaimed, StorageError
+from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, OtherChange, StorageError
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.writeset import Footprint
 from omnigraph.storage.lance.tables import open_table
@@ -20,6 +20,7 @@ from omnigraph.storage.manifest.snapshot import TableEntry
 
 # A table that was rewritten in between is not searched for rows that happen to be the same.
 _MOST_FRESH_ROWS = 16_384
+_SHOWN_IDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +72,24 @@ def _changed(store: Store, before: TableEntry, after: TableEntry) -> frozenset[s
     except (HistoricalVersionReclaimed, StorageError):
         return None
     return frozenset(found.before["id"].to_pylist()).union(found.after["id"].to_pylist())
+
+
+def change_behind(store: Store, found: Interference, now: ManifestState) -> OtherChange:
+    """The change that a write would have had to be computed again for, with the commit that published it."""
+    commit_id = _writer_of(store, found.table_key, now) or now.effective_head
+    commit = None if commit_id is None else now.lineage.get(commit_id)
+    actor = None if commit is None else commit.actor_id
+    return OtherChange(found.table_key, found.ids[:_SHOWN_IDS], commit_id, actor)
+
+
+def _writer_of(store: Store, table_key: str, now: ManifestState) -> str | None:
+    """The commit whose transaction made the published version of a table; None when only its branch's head is known."""
+    entry = now.snapshot.entries.get(table_key)
+    if entry is None:
+        return None
+    try:
+        info = open_table(entry.address(store.root), entry.version).transaction()
+    except OmnigraphError:
+        return None
+    operation = None if info is None else info.operation_id
+    return operation if operation is not None and operation in now.lineage else None
