@@ -30,6 +30,8 @@ from diff_tree import (
 from diff_world import EDGES, GRADES, NAMED, TEXTS, VALUES, shared
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+# Families that a query has no literal for.
+_UNWRITTEN = ("texts", "ints", "words", "vector")
 _DECLARED = {"int": "I64", "float": "F64", "text": "String", "date": "Date", "instant": "DateTime", "bool": "Bool"}
 
 
@@ -287,7 +289,7 @@ class Generator:
         return self.rng.choice(options) if options else None
 
     def _argument(self, scope: Scope, family: str, only: set[str] | None) -> Value | None:
-        if only is None and self.rng.random() < 0.4:
+        if only is None and family not in _UNWRITTEN and self.rng.random() < 0.4:
             return self.literal(self.rng.choice(["int", "float", "large"]) if family == "number" else family)
         return self.value(scope, NUMBERS if family == "number" else (family,), only=only, depth=0)
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from diff_generator import Generator, Scope
 
 
+_NEWER = ("stddev", "variance", "median", "percentile", "any", "all", "first", "last")
+
+
 class Results:
     """Shapes the result of one match."""
 
@@ -66,8 +69,8 @@ class Results:
 
     def _aggregate(self) -> Aggregate:
         rng, value, nodes = self.rng, self.gen.value, self.scope.nodes()
-        function = rng.choice(["*", "count", "count", "sum", "avg", "min", "max", "collect"])
-        distinct = function in ("count", "collect") and rng.random() < 0.4
+        function = rng.choice(["*", "count", "count", "sum", "avg", "min", "max", "collect", *_NEWER])
+        distinct = function in ("count", "collect", "sum", "avg", "variance") and rng.random() < 0.4
         arg: Any = None
         match function:
             case "count" if nodes and rng.random() < 0.4:
@@ -76,11 +79,21 @@ class Results:
                 arg = value(self.scope, ORDERED)
             case "sum" | "avg":
                 arg = value(self.scope, ("int", "large"), depth=0)
+            case "stddev" | "variance" | "median" | "percentile":
+                arg = value(self.scope, ("int",))
+            case "any" | "all":
+                arg = value(self.scope, ("bool",))
+            case "first" | "last":
+                arg = value(self.scope, ORDERED)
             case "min" | "max":
                 arg = value(self.scope, tuple(family for family in ORDERED if family != "bool"))
             case "collect":
                 arg = value(self.scope, tuple(family for family in ORDERED if family not in ("float", "single")))
-        return Aggregate("count", None) if arg is None else Aggregate(function, arg, distinct)
+        if arg is None:
+            function, distinct = "count", False
+        where = self.gen.condition(self.scope, depth=0) if rng.random() < 0.2 else None
+        after = rng.choice(["", "", " + 1", " * 0.5"]) if function in ("count", "sum", "variance") else ""
+        return Aggregate(function, arg, distinct, where, after)
 
     def _having(self, columns: list[Column]) -> tuple[Having, ...]:
         if self.rng.random() > 0.14:

@@ -150,10 +150,9 @@ class Translator:
                 return _node(var)
             case Nearest():
                 return self._rank(expr)
-            case Aggregate(arg=None):
-                return "1"
-            case Aggregate(arg=arg):
-                return self._column(arg)
+            case Aggregate(arg=arg, where=where):
+                value = "1" if arg is None else self._column(arg)
+                return value if where is None else f"CASE WHEN {self.condition(where)} THEN {value} END"
             case _:
                 return self.value(expr)  # type: ignore[arg-type]
 
@@ -304,17 +303,32 @@ def _is_list(expr: object) -> bool:
 
 def _fold(call: Aggregate, name: str) -> str:
     """Nulls are skipped; a sum is exact for integers and a double in the end; lists follow the order of the rows."""
+    return f"({_folded(call, name)}{call.after.replace('0.5', '0.5::DOUBLE')})"
+
+
+def _folded(call: Aggregate, name: str) -> str:
+    word = "DISTINCT " if call.distinct else ""
+    double = f"CAST({name} AS DOUBLE)"
+    listed = f"(list({name} ORDER BY rn) FILTER ({name} IS NOT NULL))"
     match call.function:
-        case "count" if call.arg is None:
+        case "count" if call.arg is None and call.where is None:
             return "count(*)"
         case "count":
-            return f"count({'DISTINCT ' if call.distinct else ''}{name})"
+            return f"count({word}{name})"
         case "sum":
-            return f"CAST(sum({name}) AS DOUBLE)"
+            return f"CAST(sum({word}{name}) AS DOUBLE)"
         case "avg":
-            return f"(CAST(sum({name}) AS DOUBLE) / NULLIF(count({name}), 0))"
+            return f"(CAST(sum({word}{name}) AS DOUBLE) / NULLIF(count({word}{name}), 0))"
         case "collect":
-            return f"COALESCE(list({name} ORDER BY rn) FILTER ({name} IS NOT NULL), [])"
+            return f"COALESCE({listed}, [])"
+        case "first" | "last":
+            return f"{listed}[{1 if call.function == 'first' else -1}]"
+        case "stddev" | "variance":
+            return f"{'stddev_samp' if call.function == 'stddev' else 'var_samp'}({word}{double})"
+        case "median" | "percentile":
+            return f"quantile_cont({double}, {0.5 if call.function == 'median' else 0.25})"
+        case "any" | "all":
+            return f"{'bool_or' if call.function == 'any' else 'bool_and'}({name})"
         case function:
             return f"{function}({name})"
 

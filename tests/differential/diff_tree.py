@@ -168,6 +168,8 @@ class Aggregate:
     function: str
     arg: Value | Whole | None
     distinct: bool = False
+    where: Condition | None = None
+    after: str = ""  # what is computed with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,9 +309,11 @@ def _column(expr: Value | Whole | Aggregate | Nearest, params: dict[str, Lit]) -
             return f"${var}"
         case Nearest():
             return _nearest(expr)
-        case Aggregate(function, arg, distinct):
-            inside = "*" if arg is None else _column(arg, params)
-            return f"{function}({'distinct ' if distinct else ''}{inside})"
+        case Aggregate(function, arg, distinct, where, after):
+            inside = ("distinct " if distinct else "") + ("*" if arg is None else _column(arg, params))
+            inside += ", 0.25" if function == "percentile" else ""
+            inside += "" if where is None else f" where {_condition(where, params)}"
+            return f"{function}({inside}){after}"
         case _:
             return _value(expr, params)
 
