@@ -252,7 +252,8 @@ def _clause(clause: Clause, params: dict[str, Lit]) -> str:
         case Step():
             return _step(clause)
         case Where(condition):
-            return _condition(condition, params)
+            text = _condition(condition, params)
+            return f"({text})" if text.startswith("-") else text  # a minus would go on with the clause before it
         case Block(word, clauses):
             return f"{word} {{ {' '.join(_clause(each, params) for each in clauses)} }}"
 

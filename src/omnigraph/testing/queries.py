@@ -20,7 +20,7 @@ _WORDS = (
     *("query", "match", "return", "order", "limit", "offset", "distinct", "as", "asc", "desc", "where", "set"),
     *("not", "and", "or", "in", "is", "contains", "starts_with", "insert", "update", "delete", "description"),
     *("count", "sum", "avg", "min", "max", "now", "nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
-    *("optional", "shortest", "having", "collect"),
+    *("optional", "shortest", "having", "collect", "case", "when", "then", "else", "end", "matches", "icontains", "if"),
     *("date", "datetime", "enum", "id", "from", "to", "a", "b", "name", "_", "_x", "truex", "nullable", "camelCase9"),
 )
 _INT64_MAX = 2**63 - 1
@@ -29,9 +29,9 @@ _T = TypeVar("_T")
 _FLAT = ("value", "property", "value", "alias", "property")
 _EXPRESSION_KINDS = {
     (False, False): st.sampled_from(_FLAT),
-    (False, True): st.sampled_from((*_FLAT, "binary", "minus", "call", "aggregate")),
+    (False, True): st.sampled_from((*_FLAT, "binary", "minus", "call", "aggregate", "function", "case", "condition")),
     (True, False): st.sampled_from(("value", "alias")),
-    (True, True): st.sampled_from(("value", "alias", "alias", "value", "binary", "minus")),
+    (True, True): st.sampled_from(("value", "alias", "alias", "value", "binary", "minus", "function", "case")),
 }
 _TEXTS = (
     *("", "a", '"', "\\", "\n", "\r\n", "\t", "// x", "/* x */", "$x", "{"),
@@ -107,14 +107,23 @@ def statements() -> SearchStrategy[ast.Statement]:
 @st.composite
 def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Expr:
     """Comparisons, membership and null tests under `and` and `or`; with `bare`, as in a mutation's `where`."""
+    if depth and draw(st.integers(0, 5)) == 0:
+        return ast.Not(draw(conditions(bare=bare, depth=depth - 1)))
     if depth and draw(st.integers(0, 3)) == 0:
         parts = draw(_tuples(conditions(bare=bare, depth=depth - 1), min_size=2, max_size=3))
         return ast.And(parts) if draw(st.booleans()) else ast.Or(parts)
     operand = expressions(bare=bare)
     left = operand.map(_word_is_property) if bare else operand
-    kind = draw(st.sampled_from(["compare", "in", "null"] if bare else ["compare", "in", "null", "text"]))
+    kinds = ["compare", "in", "null", "range"]
+    kind = draw(st.sampled_from(kinds if bare else [*kinds, "text", "value"]))
+    if kind == "range":
+        low, high = draw(st.sampled_from([("<", "<="), ("<=", "<"), (">", ">="), (">=", ">=")]))
+        return ast.Range(draw(left), low, draw(operand), high, draw(operand))
+    if kind == "value":
+        return draw(st.builds(ast.Prop, names(), names()) | _calls(1, bare=bare) | _cases(1, bare=bare))
     if kind == "compare":
-        op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]))
+        words = ["contains", "starts_with", "ends_with", "matches", "icontains"]
+        op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">=", *words]))
         return ast.Compare(op, draw(left), draw(operand))
     if kind == "in":
         return ast.In(draw(left), draw(operand), draw(st.booleans()))
@@ -133,9 +142,18 @@ def expressions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.E
         case "property":
             return ast.Prop(draw(names()), draw(names()))
         case "binary":
-            return ast.Binary(draw(st.sampled_from("+-*/%")), draw(inner), draw(inner))
+            # In `where`, what is computed with is a property, whatever it is called.
+            sides = [_word_is_property(side) if bare else side for side in (draw(inner), draw(inner))]
+            return ast.Binary(draw(st.sampled_from("+-*/%")), sides[0], sides[1])
         case "minus":
-            return ast.Unary("-", draw(inner))
+            operand = draw(inner)
+            return ast.Unary("-", _word_is_property(operand) if bare else operand)
+        case "function":
+            return draw(_calls(depth - 1, bare=bare))
+        case "case":
+            return draw(_cases(depth - 1, bare=bare))
+        case "condition":
+            return draw(conditions(bare=bare, depth=0))
         case "call":
             return draw(_rank_calls(depth - 1) | _rrf_calls(depth - 1) | _text_calls(depth - 1))
         case "aggregate":
@@ -235,11 +253,40 @@ def _text_calls(draw: st.DrawFn, depth: int) -> ast.Call:
 
 
 @st.composite
+def _calls(draw: st.DrawFn, depth: int, *, bare: bool) -> ast.Call:
+    name = draw(st.sampled_from(["lower", "coalesce", "if", "year", "pi", "replace", "date", "to_int"]))
+    least = 1 if name == "date" else 0
+    args = draw(_tuples(expressions(bare=bare, depth=max(depth, 0)), min_size=least))
+    # One text in quotes is a constant, not a call.
+    plain = name == "date" and len(args) == 1 and isinstance(args[0], ast.Literal) and args[0].kind == "string"
+    return ast.Call(name, (ast.Now(),) if plain else args)
+
+
+@st.composite
+def _cases(draw: st.DrawFn, depth: int, *, bare: bool) -> ast.Case:
+    inner = expressions(bare=bare, depth=max(depth, 0))
+    branches = draw(_tuples(st.builds(ast.When, conditions(bare=bare, depth=0), inner), min_size=1))
+    return ast.Case(branches, draw(st.none() | inner))
+
+
+@st.composite
 def _aggregates(draw: st.DrawFn, depth: int) -> ast.Agg:
-    name = draw(st.sampled_from(["count", "sum", "avg", "min", "max", "collect"]))
+    name = draw(st.sampled_from(["count", "sum", "avg", "min", "max", "collect", "first", "percentile"]))
+    where = draw(st.none() | conditions(depth=0))
     if name == "count" and draw(st.booleans()):
-        return ast.Agg("count", None)
-    return ast.Agg(name, draw(expressions(depth=depth)), name in ("count", "collect") and draw(st.booleans()))
+        return ast.Agg("count", None, where=where)
+    inner = expressions(depth=depth)
+    more = (draw(inner),) if name == "percentile" else ()
+    key = draw(st.none() | inner)
+    return ast.Agg(
+        name,
+        draw(inner),
+        draw(st.booleans()),
+        more=more,
+        where=where,
+        key=key,
+        descending=key is not None and draw(st.booleans()),
+    )
 
 
 @st.composite

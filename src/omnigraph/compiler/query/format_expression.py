@@ -31,15 +31,15 @@ def _written(expr: ast.Expr) -> tuple[str, int]:
             strength = _PRECEDENCE[op]
             return f"{format_expr(left, strength)} {op} {format_expr(right, strength + 1)}", strength
         case ast.Compare(op, left, right):
-            return f"{_left(left, op)} {op} {_right(right, op)}", _TEST
+            return f"{format_expr(left, _SUM)} {op} {_right(right, op)}", _TEST
         case ast.Range(low, low_op, operand, high_op, high):
             sides = (format_expr(side, _SUM) for side in (low, operand, high))
             return f"{next(sides)} {low_op} {next(sides)} {high_op} {next(sides)}", _TEST
         case ast.In(left, right, negated):
             word = "not in" if negated else "in"
-            return f"{_left(left, word)} {word} {_right(right, word)}", _TEST
+            return f"{format_expr(left, _SUM)} {word} {_right(right, word)}", _TEST
         case ast.IsNull(operand, negated):
-            return f"{_left(operand, 'is')} {'is not null' if negated else 'is null'}", _TEST
+            return f"{format_expr(operand, _SUM)} {'is not null' if negated else 'is null'}", _TEST
         case ast.Not(operand):
             return f"not {_guarded(format_expr(operand, _NOT))}", _NOT
         case ast.And(parts):
@@ -61,7 +61,7 @@ def _operand(expr: ast.Expr) -> str:
         case ast.Prop(var, name):
             return f"${var}.{name}"
         case ast.Alias(name):
-            return name
+            return "(not)" if name == "not" else name  # before a word it would negate that
         case ast.Now():
             return "now()"
         case ast.Call(name, args):
@@ -74,13 +74,6 @@ def _operand(expr: ast.Expr) -> str:
             return f"{expr.name}({_aggregated(expr)})"
         case _:
             raise AssertionError(f"{type(expr).__name__} is written by its operator")
-
-
-def _left(expr: ast.Expr, op: str) -> str:
-    text = format_expr(expr, _SUM)
-    # `not contains …` would negate a column called `contains`.
-    misread = text == "not" and op[0].isalpha()
-    return f"({text})" if misread else text
 
 
 def _right(expr: ast.Expr, op: str) -> str:
@@ -143,7 +136,7 @@ def _aggregated(agg: ast.Agg) -> str:
     text = "*" if agg.arg is None else format_expr(agg.arg)
     if agg.distinct:
         text = f"distinct {text}"
-    elif text.startswith("distinct "):
+    elif text.startswith("distinct ") or (text == "distinct" and (agg.where is not None or agg.key is not None)):
         text = f"({text})"  # before anything but `)` and `,` the word would be read as the modifier
     for more in agg.more:
         text += f", {format_expr(more)}"

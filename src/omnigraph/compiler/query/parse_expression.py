@@ -227,13 +227,19 @@ def _begins_operand(cur: QueryCursor, ahead: int) -> bool:
 
 def _word(cur: QueryCursor) -> Expr:
     word = cur.text
-    if word in LITERAL_WORDS:
+    if word in LITERAL_WORDS and not (cur.in_where and _is_computed_with(cur)):
         return parse_literal(cur)  # also before a parenthesis: it opens the next clause
     if cur.peek()[1] == "(":
         return _called(cur, word)
     if word == "case" and cur.peek() == (LOWER, "when"):
         return _case(cur)
     return Alias(word, cur.tokens.span(cur.advance()))
+
+
+def _is_computed_with(cur: QueryCursor) -> bool:
+    """Whether a word stands beside `+ - * / %`, where a truth value or null makes no sense but a property does."""
+    before, (kind, following) = cur.tokens.texts[cur.index - 1], cur.peek()
+    return before in _PRECEDENCE or (kind == PUNCT and following in _PRECEDENCE)
 
 
 def _called(cur: QueryCursor, word: str) -> Expr:
