@@ -8,11 +8,13 @@ UV_VERSION := 0.13.7
 SOAK_SECONDS ?= 60
 SOAK_UPDATES ?= 200
 QUERIES ?= 20000
+SEEDS ?= 0-99
+SIMULATE_SECONDS ?=
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
 	--no-default-groups --group dev --group testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw
 
-.PHONY: help setup demo test test-slow check format bench mutants crash soak differential client-session docs clean
+.PHONY: help setup demo test test-slow check format bench mutants crash soak simulate differential client-session docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -67,6 +69,9 @@ soak: $(VENV)/.ready ## many writer processes with kills and pauses, on disk and
 	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6 --s3
 	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6
 	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6 --s3
+
+simulate: $(VENV)/.ready ## the commit protocol over simulated storage, clocks and crashes (make simulate SEEDS=0-999)
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) $(if $(SIMULATE_SECONDS),--seconds $(SIMULATE_SECONDS))
 
 differential: $(VENV)/.ready ## random queries against DuckDB, with the seed on failure (make differential QUERIES=20000)
 	@OMNIGRAPH_DIFFERENTIAL_QUERIES=$(QUERIES) $(BIN)/python -m pytest -n 2 tests/differential

@@ -9,6 +9,7 @@ from omnigraph.storage.base.layout import MANIFEST, PRIVATE_PREFIX, SCHEMA_LOCK_
 from omnigraph.storage.base.ref_names import branch_of, new_ref
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.names import branch_name, new_name
+from omnigraph.storage.branches.private_branches import discard_unannounced
 from omnigraph.storage.branches.retire import forget_refs, keep, seal
 from omnigraph.storage.branches.tags import find_tag, list_tags
 from omnigraph.storage.intent import sidecar
@@ -69,6 +70,7 @@ def delete_branch(store: Store, name: str, *, bound: str | None = None) -> None:
         raise Conflict(f"branch '{branch}' is currently active; switch to another branch first")
     with store.gates.hold([None, branch]), hold_control(store, "branch_delete", target=branch) as control:
         _finish_interrupted(store, control)
+        discard_unannounced(store)
         ref = require_ref(store.root, branch)
         _refuse_schema_change(store)
         _refuse_dependents(store, branch, ref)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 
-from omnigraph.errors import BranchNotFound, Corrupt, OmnigraphError
+from omnigraph.errors import BranchNotFound, Corrupt, OmnigraphError, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base import lease
 from omnigraph.storage.base.failpoints import hit
@@ -24,7 +24,7 @@ from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import capture
 from omnigraph.storage.intent.control import await_cleanup
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.refs import read_ref
+from omnigraph.storage.lance.refs import read_ref, ref_names
 from omnigraph.storage.manifest import manifest
 
 SUFFIX = ".transaction"
@@ -58,6 +58,10 @@ class PrivateBranch:
             snapshot = manifest.load(self.store.root, self.branch).state.snapshot
         except BranchNotFound:
             return []
+        except StorageError as error:
+            if error.kind != "NotFound":
+                raise
+            return []  # given up by others, who have removed what the ref stands for
         return sorted(entry.location for entry in snapshot if entry.ref == self.branch)
 
     def _begin(self) -> None:
@@ -105,8 +109,21 @@ def discard_abandoned(store: Store, transactions: Iterable[str]) -> None:
     for transaction_id in transactions:
         found = _load(store, transaction_id)
         if found is not None and not lease.held(found[1], transaction_id, skew_ms=store.settings.lease_skew_ms):
-            locations = {row.location for row in manifest.load(store.root).state.registrations.values()}
-            _remove(store, transaction_id, found[0], sorted(locations))
+            _remove(store, transaction_id, found[0], _locations(store))
+
+
+def discard_unannounced(store: Store) -> None:
+    """Remove private branches that nobody answers for; called under graph control, before branches are counted.
+
+    A transaction that slept while it was given up finishes what it was about to do: the ref that it was making appears
+    after its lease has gone.
+    """
+    refs = [name for name in ref_names(store.root.manifest()) if name.startswith(PRIVATE_PREFIX)]
+    known = set(announced(store)) if refs else set()  # asked later: a lease is there before its ref
+    for branch in refs:
+        transaction_id = branch.removeprefix(PRIVATE_PREFIX)
+        if transaction_id not in known:
+            _remove(store, transaction_id, branch, _locations(store))
 
 
 def live_transactions(store: Store) -> dict[str, str]:
@@ -131,6 +148,10 @@ def announced(store: Store) -> list[str]:
     """The ids of all transactions that have a lease, oldest first."""
     names = sorted(store.objects.list_dir(RECOVERY_DIR))
     return [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+
+
+def _locations(store: Store) -> list[str]:
+    return sorted({row.location for row in manifest.load(store.root).state.registrations.values()})
 
 
 def _remove(store: Store, transaction_id: str, branch: str, locations: Iterable[str]) -> None:

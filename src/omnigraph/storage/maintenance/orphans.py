@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from omnigraph.host import wall_time
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, normalize_branch
 from omnigraph.storage.base.ref_names import LANCE_ENTRIES, branch_of, epoch_of, owner_of, ref_of_file
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import readable_branches
-from omnigraph.storage.branches.private_branches import live_transactions
+from omnigraph.storage.branches.private_branches import discard_unannounced, live_transactions
 from omnigraph.storage.branches.retire import forget_refs
 from omnigraph.storage.intent.control import Control
 from omnigraph.storage.lance import tables
@@ -47,6 +47,7 @@ def reclaim_orphans(store: Store, control: Control) -> list[str]:
 
     A ref that a live branch's snapshot still names is kept, whichever branch it belonged to.
     """
+    discard_unannounced(store)
     live = _live_owners(store)
     used = _shown(store)
     removed = []
@@ -127,7 +128,7 @@ def _lineages(store: Store, location: str) -> list[Lineage]:
 def _age(store: Store, lineage: Lineage) -> float:
     """Seconds since the last change of a lineage, which is the seal if its branch was deleted."""
     stats = (store.objects.stat(name) for name in lineage.files if "/_versions/" in name)
-    return time.time() - max((stat.modified_at for stat in stats if stat is not None), default=0.0)
+    return wall_time() - max((stat.modified_at for stat in stats if stat is not None), default=0.0)
 
 
 def _remove(store: Store, lineage: Lineage) -> None:

@@ -160,6 +160,7 @@ class Attempt:
 
     def _arm(self, intent: Sidecar) -> None:
         self._armed = True  # before the write: a failed put may still have created the file
+        self._effects = not intent.tables  # without a table to wait for, a recovery could publish it from here on
         sidecar.arm(self.store.objects, intent)
         ttl = self.store.settings.lease_ttl_ms
         self._heartbeat = Heartbeat(self._beat, ttl_ms=ttl, since=self._leased_at).start()
@@ -215,19 +216,21 @@ class Attempt:
 
     def _commit_exactly(self, table: PlannedTable, staged: Staged) -> TableHandle:
         self._check_lease()
+        before, member = self._effects, f"table:{table.plan.table_key}"
         outcome = tables.commit(staged)
-        member = f"table:{table.plan.table_key}"
-        if isinstance(outcome, Refused):
-            raise ReadSetChanged(member, expected=staged.slot, actual=outcome.reason)
         self._effects = True
         if isinstance(outcome, Landed):
             if outcome.exact:
                 return outcome.handle
             raise ReadSetChanged(member, expected=staged.slot, actual=outcome.version)
+        # Also when it was refused: a client that repeats a put whose answer was lost is refused by its own version.
         found = tables.locate(staged.address, staged.uuid, after=staged.base_version)
-        if found != staged.slot:
-            raise ReadSetChanged(member, expected=staged.slot, actual=found) from outcome.cause
-        return tables.open_table(staged.address, found)
+        if found == staged.slot:
+            return tables.open_table(staged.address, found)
+        if isinstance(outcome, Refused):
+            self._effects = before or found is not None
+            raise ReadSetChanged(member, expected=staged.slot, actual=outcome.reason)
+        raise ReadSetChanged(member, expected=staged.slot, actual=found) from outcome.cause
 
     def _confirmed(self, published: Published) -> Published:
         """What was published, looked at once more if this process may have slept while it was.

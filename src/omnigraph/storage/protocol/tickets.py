@@ -216,12 +216,12 @@ def _tickets_ahead(store: Store, branch: str | None, tickets: list[str], key: st
         if key is not None and ticket_id >= key:
             continue
         other = _load(store.objects, ticket_id)
-        if other is None or other.branch != branch or lease.is_own(other.lease):
+        if other is None or lease.is_own(other.lease):
             continue
-        if lease.held(other.lease, ticket_id, skew_ms=store.settings.lease_skew_ms):
+        if not lease.held(other.lease, ticket_id, skew_ms=store.settings.lease_skew_ms):
+            store.objects.delete(_path(ticket_id))  # of any branch: nobody else may come for those of a deleted one
+        elif other.branch == branch:
             yield Ahead(_path(ticket_id), other.lease.owner, _expiry(store, other.lease))
-        else:
-            store.objects.delete(_path(ticket_id))
 
 
 def _at_work(store: Store, other: Sidecar) -> Ahead:

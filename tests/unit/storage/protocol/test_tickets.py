@@ -164,3 +164,12 @@ def test_an_armed_writer_with_a_ticket_passes_operations_younger_than_it(store: 
     assert found is not None
     assert found.operation_id == between.operation_id
     assert older(store, mine, ticket) is None
+
+
+def test_an_expired_ticket_of_any_branch_goes_and_a_live_one_of_another_is_no_obstacle(store: Store) -> None:
+    """Nobody comes any more for the queue of a branch that was deleted."""
+    gone = leave(store, "0" * 26, branch="deleted", lease=leased(age_seconds=60))
+    live = leave(store, "1" * 26, branch="other")
+    assert first_ahead(store, MAIN, None) is None
+    assert store.objects.stat(gone) is None
+    assert store.objects.stat(live) is not None

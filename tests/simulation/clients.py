@@ -1,0 +1,156 @@
+"""Simulated clients: each lives in one process after the other, and does what users of a graph do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from omnigraph.errors import OmnigraphError, RecoveryRequired
+from omnigraph.host import running_on
+from omnigraph.settings import Settings
+from omnigraph.storage.branches.branches import create_branch, delete_branch, list_branches
+from omnigraph.storage.branches.private_branches import open_private
+from omnigraph.storage.protocol import recovery
+from omnigraph.storage.protocol.commit import commit
+from tests.simulation.checks import Checker
+from tests.simulation.cleanup import clean
+from tests.simulation.objects import Bucket
+from tests.simulation.process import Process, surviving
+from tests.simulation.world import World
+from tests.simulation.writes import COUNTERS, Kind, Write
+
+_BRANCHES = ("b0", "b1", "b2")
+_KINDS: tuple[Kind, ...] = ("count", "count", "count", "insert", "insert", "twice", "delete", "overwrite", "note")
+_BRANCH_WORK = ("create", "create", "delete", "merge", "merge", "transaction", "transaction", "clean")
+
+
+class Client:
+    """One user: a seat that processes take one after the other, each until it dies or the run ends."""
+
+    def __init__(
+        self, world: World, bucket: Bucket, checker: Checker, number: int, machine: str, settings: Settings, busy: float
+    ) -> None:
+        self._world = world
+        self._bucket = bucket
+        self._checker = checker
+        self._number = number
+        self._machine = machine
+        self._settings = settings
+        self._branching = busy  # how much of what it does concerns branches
+        self._chance = random.Random(world.random.getrandbits(64))
+        self._lives = 0
+        self._writes = 0
+        self._process: Process | None = None
+
+    def live(self) -> None:
+        """Begin a process, work until it dies, and begin the next."""
+        while not self._world.draining:
+            self._lives += 1
+            process = self.begin(f"p{self._number}.{self._lives}")
+            with surviving(self._world), running_on(process.host):
+                self._work(process)
+            self._world.living.discard(process.host.owner())
+            self._world.sleep(self._chance.choice((0.01, 0.5, 3.0)))
+
+    def begin(self, name: str) -> Process:
+        """A new process in this seat."""
+        self._process = Process(self._world, self._bucket, name, self._machine, self._settings)
+        return self._process
+
+    def renew(self) -> None:
+        """The other thread of every process: it renews claims."""
+        while True:
+            process = self._process
+            if process is None or process.dead:
+                self._world.sleep(0.2)
+                continue
+            with surviving(self._world), running_on(process.host):
+                process.host.beat_until_dead()
+
+    def _work(self, process: Process) -> None:
+        if self._chance.random() < 0.4:
+            self._attempted(lambda: recovery.sweep(process.store))
+        while not self._world.draining:
+            if self._chance.random() < self._branching:
+                self._attempted(lambda: self._use_branches(process))
+            else:
+                self._attempted(lambda: self.write(process, self._some_write(self._some_branch(process))))
+
+    def _attempted(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except OmnigraphError as error:
+            self._world.counts["refusals"] += 1
+            self._world.note(f"refused: {type(error).__name__}: {str(error)[:120]}")
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def write(self, process: Process, write: Write) -> None:
+        """Run one write through the protocol, and compare what it answers with what is stored."""
+        self._checker.writes[write.name] = write
+        self._world.counts["writes"] += 1
+        where = write.branch or "main"
+        self._world.note(f"begins {write.name}: {write.kind} {write.row} on {where}")
+        try:
+            done = commit(process.store, write.branch, lambda txn: write.prepare(process.store, txn))
+        except RecoveryRequired:
+            write.outcome = "unknown" if write.outcome == "open" else write.outcome
+            raise
+        except OmnigraphError:
+            self._checker.refused(write)
+            raise
+        if done.commit is None:
+            self._checker.refused(write)
+            write.outcome = "no effect"
+            return
+        self._checker.acknowledged(write, done.commit.graph_commit_id)
+        self._world.counts["acknowledged"] += 1
+        self._world.note(f"ACKNOWLEDGED {write.name}")
+
+    def _some_write(self, branch: str | None, kind: Kind | None = None, source: str | None = None) -> Write:
+        self._writes += 1
+        name = f"w{self._number}.{self._writes}"
+        kind = kind or self._chance.choice(_KINDS)
+        row = self._chance.choice(COUNTERS)
+        if kind == "delete":
+            inserted = [write.name for write in self._checker.writes.values() if write.kind == "insert"]
+            row = self._chance.choice(inserted[-8:] or ["nobody"])
+        return Write(name, kind, branch, row, source)
+
+    def _some_branch(self, process: Process) -> str | None:
+        if self._branching == 0 or self._chance.random() < 0.6:
+            return None
+        name = self._chance.choice(list_branches(process.store))
+        return None if name == "main" else name
+
+    # --- branches --------------------------------------------------------------------------------
+
+    def _use_branches(self, process: Process) -> None:
+        store, name = process.store, self._chance.choice(_BRANCHES)
+        match self._chance.choice(_BRANCH_WORK):
+            case "create":
+                self._world.note(f"creates branch {name}")
+                create_branch(store, name, source=self._some_branch(process))
+                self._world.counts["branches created"] += 1
+            case "delete":
+                self._world.note(f"deletes branch {name}")
+                delete_branch(store, name)
+                self._world.counts["branches deleted"] += 1
+            case "merge":
+                self.write(process, self._some_write(self._some_branch(process), "merge", name))
+            case "transaction":
+                self._transaction(process, self._some_branch(process))
+            case "clean":
+                clean(store)
+                self._world.counts["cleanups"] += 1
+
+    def _transaction(self, process: Process, target: str | None) -> None:
+        """Writes on a private branch that become visible together, or not at all."""
+        private = open_private(process.store, target)
+        try:
+            for _ in range(self._chance.choice((1, 2))):
+                self.write(process, self._some_write(private.branch))
+            self.write(process, self._some_write(target, "merge", private.branch))
+            self._world.counts["transactions"] += 1
+        finally:
+            private.drop()

@@ -1,0 +1,177 @@
+"""One simulation from one number: who takes part, what goes wrong how often, and what must hold at the end."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+from omnigraph.errors import OmnigraphError
+from omnigraph.host import running_on
+from omnigraph.settings import Settings
+from omnigraph.storage.base.layout import PRIVATE_PREFIX, RECOVERY_DIR, normalize_branch
+from omnigraph.storage.branches.branches import list_branches
+from omnigraph.storage.branches.private_branches import live_transactions
+from omnigraph.storage.protocol import recovery
+from omnigraph.testing.invariants import violations
+from omnigraph.testing.tiny import create_tiny
+from tests.simulation.checks import Checker
+from tests.simulation.cleanup import clean
+from tests.simulation.clients import Client
+from tests.simulation.objects import Bucket
+from tests.simulation.process import Process
+from tests.simulation.world import Chances, World
+from tests.simulation.writes import Write
+
+STEPS = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Everything that a seed decides before the run begins."""
+
+    seed: int
+    clients: int
+    machines: int
+    branching: float
+    chances: Chances
+    settings: Settings
+    steps: int = STEPS
+    mute: frozenset[int] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run did, and how it ended."""
+
+    scenario: Scenario
+    counts: Counter[str]
+    schedule: list[str]
+    faults: int
+    failure: BaseException | None
+
+
+def scenario_of(seed: int, *, steps: int = STEPS, mute: frozenset[int] = frozenset()) -> Scenario:
+    """What a seed stands for."""
+    chance = random.Random(f"scenario {seed}")
+    rate = chance.choice((0.0, 0.002, 0.006))
+    branching = chance.choice((0.0, 0.0, 0.15, 0.4))
+    chances = Chances(
+        crash=chance.choice((0.0, 0.001, 0.004)),
+        pause=chance.choice((0.0, 0.002, 0.006)),
+        lost_request=rate * chance.random(),
+        lost_answer=rate,
+        repeated=chance.choice((0.0, 0.01)),
+        late=chance.choice((0.0, 0.0, 0.002)),
+        stay=chance.choice((0.0, 0.5, 0.9, 0.97)),
+        # No commit rests on a clock; graph control, which creating and deleting branches takes, rests on its lease.
+        skew=0.2 if branching else chance.choice((0.2, 30.0)),
+    )
+    settings = Settings(
+        lease_ttl_ms=2_000,
+        lease_skew_ms=400,
+        writer_wait_ms=1_500,
+        mark_wait_ms=500,
+        control_ttl_ms=60_000,
+        retire_grace_ms=4_000,
+        reprepare_seconds=8.0,
+        manifest_compact_fragments=chance.choice((0, 3, 12)),
+        table_compact_fragments=chance.choice((0, 3, 16)),
+        manifest_keep_versions=chance.choice((1, 3, 64)),
+        topology="multi_process",
+    )
+    return Scenario(
+        seed,
+        clients=chance.choice((2, 3, 4, 6)),
+        machines=chance.choice((1, 2)),
+        branching=branching,
+        chances=chances,
+        settings=settings,
+        steps=steps,
+        mute=mute,
+    )
+
+
+def simulate(scenario: Scenario) -> Report:
+    """Run a scenario to its end, or to the first broken invariant."""
+    world = World(scenario.seed, Chances(stay=1.0), steps=scenario.steps, mute=scenario.mute)
+    bucket = Bucket(lambda: world.now)
+    checker = Checker(world, bucket)
+    founder = Process(world, bucket, "founder", "m0", scenario.settings)
+    with running_on(founder.host):
+        create_tiny(founder.store.root, scenario.settings)
+    world.living.clear()
+    world.steps = 0
+    world.chances = scenario.chances
+    clients = [
+        Client(world, bucket, checker, number, f"m{number % scenario.machines}", scenario.settings, scenario.branching)
+        for number in range(scenario.clients)
+    ]
+    for number, client in enumerate(clients):
+        world.add(f"client {number}", client.live)
+        world.add(f"renewer {number}", client.renew, daemon=True)
+    world.add("closing", lambda: _close(world, bucket, checker, scenario))
+    try:
+        world.play()
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        failure: BaseException | None = error
+    else:
+        failure = None
+    world.counts["operations"] = world.steps
+    return Report(scenario, world.counts, world.schedule, world.faults, failure)
+
+
+def _close(world: World, bucket: Bucket, checker: Checker, scenario: Scenario) -> None:
+    """Once everybody has ended: another process recovers what is left, and finds everything in order."""
+    while any(not task.done and task.name.startswith("client") for task in world.tasks):
+        world.sleep(5.0)
+    world.sleep(60.0)  # every lease is over, and every late request has arrived
+    process = Process(world, bucket, "closing", "m9", scenario.settings)
+    with running_on(process.host):
+        recovery.sweep(process.store)
+        live_transactions(process.store)
+        known = {path: found.tag for path, found in bucket.files.items()}
+        recovery.sweep(process.store)
+        if {path: found.tag for path, found in bucket.files.items()} != known:
+            world.broken("a second recovery changes something")
+        clean(process.store)
+        world.sleep(60.0)  # names of deleted branches are free again
+        clean(process.store)
+        _write_everywhere(world, bucket, checker, scenario)
+        _require_nothing_left(world, bucket)
+        for found in violations(process.store):
+            if not _is_excused(found, scenario):
+                world.broken(found)
+    for write in checker.writes.values():
+        if write.outcome == "acknowledged" and write.commit_id not in checker.contents:
+            world.broken(f"{write.name} was acknowledged and is lost")
+
+
+def _is_excused(found: str, scenario: Scenario) -> bool:
+    if found.endswith("the branches say []"):
+        return True  # what was decided on a deleted branch is gone with it
+    # A live writer that withdraws takes its intent along; a recovery begun by a wrong clock then has no second chance.
+    return found.endswith("has no audit row") and scenario.chances.skew > 1.0
+
+
+def _require_nothing_left(world: World, bucket: Bucket) -> None:
+    for path in bucket.files:
+        if path.startswith(f"{RECOVERY_DIR}/"):
+            world.broken(f"{path} is still there")
+        if PRIVATE_PREFIX in path and "/_refs/" in path:
+            world.broken(f"{path} of a private branch is still there")
+
+
+def _write_everywhere(world: World, bucket: Bucket, checker: Checker, scenario: Scenario) -> None:
+    """Nothing that was left behind keeps anybody from writing."""
+    client = Client(world, bucket, checker, 99, "m9", scenario.settings, 0.0)
+    process = client.begin("last")
+    with running_on(process.host):
+        for number, name in enumerate(list_branches(process.store)):
+            write = Write(f"last.{number}", "count", normalize_branch(name), "c0")
+            try:
+                client.write(process, write)
+            except OmnigraphError as error:
+                world.broken(f"'{name}' cannot be written to at the end: {type(error).__name__}: {error}")

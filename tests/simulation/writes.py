@@ -1,0 +1,151 @@
+"""The writes of simulated clients: what each asks the protocol for, and what it must have done once it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from omnigraph.storage.base.layout import PRIVATE_PREFIX
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.intent.capture import Txn
+from omnigraph.storage.intent.writeset import Delete, Overwrite, StrictInsert, TableWrite, Upsert, WriteSet
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.testing.tiny import NODE_SCHEMA, A, B, K, rows_of
+
+Rows = Mapping[str, tuple[str, int]]
+Content = Mapping[str, Rows]
+"""By table key the rows of a branch: id → (who wrote it, value)."""
+
+Kind = Literal["count", "insert", "twice", "delete", "overwrite", "note", "merge"]
+EMPTY: Content = {A: {}, B: {}, K: {}}
+COUNTERS = ("c0", "c1", "c2")
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """One write of a client; its name is the actor of its commit, so that a published commit tells which write it is."""
+
+    name: str
+    kind: Kind
+    branch: str | None
+    row: str
+    source: str | None = None  # the branch that a merge takes from
+    outcome: Literal["open", "acknowledged", "refused", "unknown", "no effect"] = "open"
+    commit_id: str | None = None  # once it is published
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it is part of a transaction: one that was given up by others fails as a whole, when it is merged."""
+        return (self.branch or "").startswith(PRIVATE_PREFIX)
+
+    def prepare(self, store: Store, txn: Txn) -> WriteSet | None:
+        """What the protocol is asked to do on a captured state."""
+        written = {
+            "count": self._count,
+            "insert": lambda store, txn: {key: (StrictInsert(self._rows(self.name)),) for key in (A, B, K)},
+            "twice": lambda store, txn: {
+                A: (Upsert(self._rows(f"{self.name}a")), Upsert(self._rows(f"{self.name}b"))),
+                B: (Upsert(self._rows(f"{self.name}a")),),
+            },
+            "delete": lambda store, txn: {key: (Delete(pa.array([self.row], pa.utf8())),) for key in (A, B, K)},
+            "overwrite": lambda store, txn: {K: (Overwrite(self._rows(self.name)),)},
+            "note": lambda store, txn: {},
+        }
+        if self.kind == "merge":
+            return self._merge(store, txn)
+        steps = written[self.kind](store, txn)
+        reads = {key: frozenset([self.row]) for key in (A, B)} if self.kind == "count" else {}
+        planned = tuple(TableWrite(key, each) for key, each in steps.items())
+        return WriteSet(
+            writer_kind="Mutation", tables=planned, actor_id=self.name, reads=reads, lineage_only=self.kind == "note"
+        )
+
+    def applied(self, content: Content, merged: Content | None) -> Content:
+        """The content after this write, from the content before it; `merged` is that of the commit it merges."""
+        match self.kind:
+            case "count":
+                return self._counted(content, {key: value(content, key, self.row) + 1 for key in (A, B)})
+            case "insert":
+                return {key: {**rows, self.name: (self.name, 0)} for key, rows in content.items()}
+            case "twice":
+                first, second = f"{self.name}a", f"{self.name}b"
+                more: Content = {A: {first: (self.name, 0), second: (self.name, 0)}, B: {first: (self.name, 0)}, K: {}}
+                return {key: {**rows, **more[key]} for key, rows in content.items()}
+            case "delete":
+                return {
+                    key: {name: row for name, row in rows.items() if name != self.row} for key, rows in content.items()
+                }
+            case "overwrite":
+                return {**content, K: {self.name: (self.name, 0)}}
+            case "note":
+                return content
+            case "merge":
+                taken = merged or EMPTY
+                return {
+                    key: {**rows, **{name: (self.name, taken[key][name][1]) for name in _counted_in(taken, key)}}
+                    for key, rows in content.items()
+                }
+
+    def _count(self, store: Store, txn: Txn) -> dict[str, tuple[Upsert, ...]]:
+        found = {}
+        for key in (A, B):
+            entry = txn.snapshot.entry(key)
+            rows = tables.open_table(entry.address(store.root), entry.version).take_ids([self.row], ["id", "value"])
+            current = rows["value"][0].as_py() if rows.num_rows else 0
+            found[key] = (Upsert(self._rows(self.row, value=current + 1)),)
+        return found
+
+    def _merge(self, store: Store, txn: Txn) -> WriteSet | None:
+        taken = manifest.load(store.root, self.source).state
+        if taken.effective_head is None or taken.effective_head in txn.state.lineage:
+            return None
+        steps = []
+        for key in (A, B):
+            rows = content_of(store, taken, key)
+            counters = {name: rows[name][1] for name in COUNTERS if name in rows}
+            if counters:
+                table = pa.table(
+                    [list(counters), [self.name] * len(counters), pa.array(counters.values(), pa.int64())],
+                    schema=NODE_SCHEMA,
+                )
+                steps.append(TableWrite(key, (Upsert(table),)))
+        return WriteSet(
+            writer_kind="BranchMerge", tables=tuple(steps), actor_id=self.name, merged_parent=taken.effective_head,
+            lineage_only=True,
+        )  # fmt: skip
+
+    def _counted(self, content: Content, values: Mapping[str, int]) -> Content:
+        changed = {key: {**content[key], self.row: (self.name, each)} for key, each in values.items()}
+        return {**content, **changed}
+
+    def _rows(self, row: str, *, value: int = 0) -> pa.Table:
+        return rows_of([row], op=self.name, value=value)
+
+
+def value(content: Content, key: str, row: str) -> int:
+    """The value of a counter; 0 when it is not there."""
+    found = content[key].get(row)
+    return 0 if found is None else found[1]
+
+
+def content_of(store: Store, state: ManifestState, key: str) -> Rows:
+    """The rows of a table that a state shows, read as any reader would."""
+    entry = state.snapshot.entry(key)
+    return as_rows(tables.open_table(entry.address(store.root), entry.version).scan(["id", "op", "value"]))
+
+
+def as_rows(table: pa.Table) -> Rows:
+    """Rows by id; a table that holds an id twice gets a name that nothing else has."""
+    found: dict[str, tuple[str, int]] = {}
+    for name, op, number in zip(*(table[column].to_pylist() for column in ("id", "op", "value")), strict=True):
+        found[f"{name} (twice)" if name in found else name] = (op, number)
+    return found
+
+
+def _counted_in(content: Content, key: str) -> list[str]:
+    return [name for name in COUNTERS if key in (A, B) and name in content[key]]
