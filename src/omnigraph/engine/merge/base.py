@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import LINEAGE_SCHEMA, GraphCommit, Lineage, graph_commit
 from omnigraph.storage.manifest.row_codec import parse_commit
+
+_SINGLE_LOOKS = 64
 
 
 def merge_base(source: CommitGraph, source_head: str, target_head: str) -> GraphCommit:
@@ -16,19 +19,40 @@ def merge_base(source: CommitGraph, source_head: str, target_head: str) -> Graph
 
 
 class CommitGraph:
-    """The commits that some branches know, with both kinds of parents; rows are decoded when they are looked at."""
+    """The commits that some branches know, with both kinds of parents; rows are decoded when they are looked at.
+
+    A search that ends soon looks commits up one by one; only a long one pays for a directory of the whole history.
+    """
 
     def __init__(self, lineages: Iterable[Lineage]) -> None:
-        self._columns = [[lineage.table[name].to_pylist() for name in LINEAGE_SCHEMA.names] for lineage in lineages]
-        self._places: dict[str, tuple[int, int]] = {}
-        for number, columns in enumerate(self._columns):
-            self._places |= {commit_id: (number, row) for row, commit_id in enumerate(columns[0])}
+        self._lineages = list(lineages)
+        self._known: dict[str, GraphCommit | None] = {}
+        self._places: dict[str, tuple[int, int]] | None = None
+        self._columns: list[list[list[Any]]] = []
 
     def __contains__(self, commit_id: str) -> bool:
-        return commit_id in self._places
+        return self.get(commit_id) is not None
 
     def get(self, commit_id: str) -> GraphCommit | None:
         """One commit, or None when no branch knows it."""
+        if commit_id not in self._known:
+            few = len(self._known) < _SINGLE_LOOKS
+            self._known[commit_id] = self._looked_up(commit_id) if few else self._listed(commit_id)
+        return self._known[commit_id]
+
+    def _looked_up(self, commit_id: str) -> GraphCommit | None:
+        found = (lineage.get(commit_id) for lineage in self._lineages)
+        return next((commit for commit in found if commit is not None), None)
+
+    def _listed(self, commit_id: str) -> GraphCommit | None:
+        if self._places is None:
+            names = LINEAGE_SCHEMA.names
+            self._columns = [[lineage.table[name].to_pylist() for name in names] for lineage in self._lineages]
+            self._places = {
+                found: (number, row)
+                for number, columns in enumerate(self._columns)
+                for row, found in enumerate(columns[0])
+            }
         place = self._places.get(commit_id)
         if place is None:
             return None
