@@ -145,7 +145,7 @@ def test_a_graph_that_was_made_again_at_the_same_place_is_not_answered_from_the_
 def test_opening_takes_a_known_number_of_requests(s3_server: S3Server, proxy: StoreProxy) -> None:
     place = s3_server.fresh_root().uri
     og.init(place, SCHEMA).close()
-    for read_only, expected in ((True, 9), (False, 23)):
+    for read_only, expected in ((True, 9), (False, 20)):
         proxy.take_seen()
         og.open(place, read_only=read_only).close()
         seen = proxy.take_seen()

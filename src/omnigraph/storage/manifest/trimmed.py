@@ -29,7 +29,7 @@ _ACCEPTED = ("table", "graph_schema")
 _TRIMMED_ATTEMPTS = 8
 _FEW = 8  # one row in so many is fetched rather than found by a scan of all
 _KEYS = ("object_id", "object_type", "table_version", "table_branch", CREATED_AT, _CHANGED_AT)
-
+_WHOLE = (*ROW_COLUMNS, CREATED_AT, _CHANGED_AT)
 
 RowsAt = Callable[[pa.Array], pa.Table]
 
@@ -38,19 +38,22 @@ class _Kept:
     """A version that is still there: when each of its rows was made, and of the rows as much as is asked for."""
 
     def __init__(self, handle: TableHandle) -> None:
+        # On an object store every further look is a round trip, which costs more than the bytes it saves.
+        whole = None if handle.address.root.is_local else handle.scan(_WHOLE)
         self.handle = handle
-        self._created = handle.scan([CREATED_AT])[CREATED_AT]
+        self._created = (handle.scan([CREATED_AT]) if whole is None else whole)[CREATED_AT]
         self._keys: pa.Table | None = None
+        self._whole = whole
 
     @property
     def nbytes(self) -> int:
-        return int(self._created.nbytes) * len(_KEYS)
+        return int(self._created.nbytes) * len(_KEYS) if self._whole is None else int(self._whole.nbytes)
 
     def until(self, version: int) -> tuple[pa.Table, RowsAt]:
         """What decides of the rows that were there at an earlier version, and how to get some of them whole."""
         there = pc.indices_nonzero(pc.less_equal(self._created, version))
-        if self._keys is None and len(there) * _FEW <= len(self._created):
-            rows = self.handle.take_positions(there, (*ROW_COLUMNS, CREATED_AT, _CHANGED_AT))
+        if self._whole is not None or (self._keys is None and len(there) * _FEW <= len(self._created)):
+            rows = self.handle.take_positions(there, _WHOLE) if self._whole is None else self._whole.take(there)
             return rows.select(list(_KEYS)), rows.select(list(ROW_COLUMNS)).take
         keys = self._keys
         if keys is None:
