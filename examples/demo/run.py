@@ -79,13 +79,16 @@ def load(tour: Tour, people: int) -> None:
     tour.step("Raw data", "People and companies as CSV; papers, documents and a million edges as Parquet.")
     tour.python(str(HERE.resolve() / "generate.py"), "raw", str(people))
     tour.step("A typed graph", "The schema says what may exist: keys, ranges, enums, cardinalities, vectors.")
-    tour.omnigraph("init", "--schema", "schema.pg", "graph.omni")
+    tour.omnigraph("init", "--schema", "schema.pg", "graph.omni", "--as", "ann", "-m", "a world to look around in")
     tour.step(
         "Load through Spark, in one commit",
         "Every constraint is checked in the workers, missing embeddings are computed there, and the graph flips once.",
     )
     tour.omnigraph(
-        "load", *STORE, "--mapping", "raw/mapping.yaml", "--mode", "append", "--runner", "spark", "--as", "loader"
+        "load",
+        *STORE,
+        *("--mapping", "raw/mapping.yaml", "--mode", "append", "--runner", "spark"),
+        *("--as", "loader", "-m", "everything the raw files hold"),
     )
 
 
@@ -107,18 +110,20 @@ def branch_and_merge(tour: Tour) -> None:
     tour.step("Branch", "Carla works on a branch; nobody else sees it.")
     tour.omnigraph("branch", "create", *STORE, "review")
     hired = ["hire", "-p", "handle=zoe", "-p", "name=Zoe Quist", "-p", "company=c1"]
-    tour.omnigraph(*TELL, *hired, "--branch", "review", "--as", "carla")
+    tour.omnigraph(*TELL, *hired, "--branch", "review", "--as", "carla", "-m", "Zoe joins c1")
     role = ["set_role", "-p", "handle=p17"]
-    tour.omnigraph(*TELL, *role, "-p", "role=founder", "--branch", "review", "--as", "carla")
+    tour.omnigraph(*TELL, *role, "-p", "role=founder", "--branch", "review", "--as", "carla", "-m", "p17 founded it")
     tour.omnigraph("diff", *STORE, "main", "review")
     tour.step("Conflict", "Meanwhile Dan gives p17 another role on main. The merge refuses and writes nothing.")
-    tour.omnigraph(*TELL, *role, "-p", "role=manager", "--as", "dan")
+    tour.omnigraph(*TELL, *role, "-p", "role=manager", "--as", "dan", "-m", "p17 manages now")
     tour.omnigraph("branch", "merge", *STORE, "review", "--into", "main", "--as", "dan", expect=1)
     tour.step("Resolve and merge", "Dan takes Carla's version of p17; everything else merges by itself.")
     tour.omnigraph(
         "branch", "merge", *STORE, "review", "--into", "main", "--resolve", "Person/p17=theirs", "--as", "dan"
     )
     tour.omnigraph("log", *STORE, "--oneline")
+    tour.omnigraph("commit", "show", *STORE, "HEAD")
+    tour.omnigraph("commit", "list", *STORE, "--filter", "actor=carla", "type=Person")
     tour.omnigraph("blame", *STORE, "Person", "p17")
 
 
