@@ -123,7 +123,7 @@ def branch_and_merge(tour: Tour) -> None:
     )
     tour.omnigraph("log", *STORE, "--oneline")
     tour.omnigraph("commit", "show", *STORE, "HEAD")
-    tour.omnigraph("commit", "list", *STORE, "--filter", "actor=carla", "type=Person")
+    tour.omnigraph("log", *STORE, "--oneline", "--filter", "actor=carla", "type=Person")
     tour.omnigraph("blame", *STORE, "Person", "p17")
 
 
