@@ -1,4 +1,4 @@
-"""What a load can be told: to skip, to rehearse, to report, to keep what it refused; and what happens around it."""
+"""What a load can be told: to skip, to check only, to report, to keep what it refused; and what happens around it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_too_many_errors_end_a_load_that_skips(graph: og.Graph) -> None:
 
 
 @pytest.mark.parametrize("runner", ["inline", "tasks"])
-def test_a_rehearsal_checks_everything_and_writes_nothing(graph: og.Graph, runner: str) -> None:
+def test_a_dry_run_checks_everything_and_writes_nothing(graph: og.Graph, runner: str) -> None:
     head = graph.commits.head()
     done = (run if runner == "tasks" else inline)(access(graph), request(MANY, dry_run=True))
     assert (done.commit, done.dry_run, done.nodes["Person"]) == (None, True, 60)
@@ -121,7 +121,7 @@ def test_a_rehearsal_checks_everything_and_writes_nothing(graph: og.Graph, runne
         run(access(graph), request(lines(edge("Knows", "a", "b")), dry_run=True))
 
 
-def test_a_rehearsal_does_not_create_the_branch(graph: og.Graph) -> None:
+def test_a_dry_run_does_not_create_the_branch(graph: og.Graph) -> None:
     for start in (partial(graph.load, runner="inline"), partial(graph.load, on_error="skip", runner="inline")):
         assert start(PEOPLE, branch="new", from_="main", dry_run=True).branch_created is False
         assert [branch for branch in graph.branches.list() if str(branch) != "main"] == []

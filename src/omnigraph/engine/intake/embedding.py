@@ -36,7 +36,7 @@ class FillPlan:
         """The work of one decoding."""
         return Filling(self)
 
-    def rehearsed(self) -> FillPlan:
+    def as_dry_run(self) -> FillPlan:
         """The same decisions without the cost."""
         return replace(self, dry_run=True)
 

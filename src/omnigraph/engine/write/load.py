@@ -117,7 +117,7 @@ class _Work:
     def _decode(self, catalog: Catalog) -> Decoded:
         if self._decoded is None or self._decoded[0] != catalog.ir_hash:
             plan = plan_filling(catalog, self.call.embedder, no_embed=self.call.no_embed)
-            filling = (plan.rehearsed() if self.dry_run else plan).filling()
+            filling = (plan.as_dry_run() if self.dry_run else plan).filling()
             self._decoded = catalog.ir_hash, self.call.decode(catalog, Intake(filling, self.core.external_blobs))
             self.embeddings = filling.counts()
         return self._decoded[1]

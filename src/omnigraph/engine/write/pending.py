@@ -44,7 +44,7 @@ class PendingTable:
     _placed: int = 0
     _gone: set[str] = field(default_factory=set)
     _counted: int = 0
-    _told: int = 0
+    _reported: int = 0
 
     @property
     def rows(self) -> pa.Table:
@@ -67,9 +67,9 @@ class PendingTable:
 
     def newest(self) -> pa.Table | None:
         """What was written last and has not been looked at by this method before."""
-        if self._told == len(self._written):
+        if self._reported == len(self._written):
             return None
-        self._told = len(self._written)
+        self._reported = len(self._written)
         return self._written[-1]
 
     def find(self, entity_id: str) -> pa.Table | None:
@@ -125,7 +125,7 @@ class PendingTable:
         return (KnownUpdate(rows),) if self._origins == {"existing"} else (Upsert(rows),)
 
     def _replace(self, written: list[pa.Table]) -> None:
-        self._written, self._places, self._placed, self._told = written, {}, 0, len(written)
+        self._written, self._places, self._placed, self._reported = written, {}, 0, len(written)
 
 
 @dataclass(frozen=True, slots=True)

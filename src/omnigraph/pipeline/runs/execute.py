@@ -86,7 +86,7 @@ class _Running:
         loaded = self._record("loaded", **_counts(done), branch=self.branch)
         if self.options.dry_run:
             planned = self.pipeline.branch_at(self.now, self.run_id)
-            return replace(loaded, status="rehearsed", branch=planned)
+            return replace(loaded, status="dry_run", branch=planned)
         if self.branch is None:
             return loaded
         checked = self._check(replace(loaded, status="review"))
@@ -151,7 +151,7 @@ class _Running:
 
     def _kept(self, run: Run) -> Run:
         run = replace(run, duration_ms=self._taken())
-        if run.status != "rehearsed":
+        if run.status != "dry_run":
             keep(self.graph, run)
         return run
 

@@ -19,7 +19,7 @@ from omnigraph.pipeline.runs.declared import Pipeline
 RUNS_DIR = "__pipelines"
 _CHUNK = 8 << 20
 
-Status = Literal["merged", "loaded", "review", "rejected", "conflict", "failed", "unchanged", "rehearsed"]
+Status = Literal["merged", "loaded", "review", "rejected", "conflict", "failed", "unchanged", "dry_run"]
 # A run that ended like this has taken its input in; the same input is not taken in again.
 DONE: frozenset[str] = frozenset({"merged", "loaded", "review"})
 

@@ -74,7 +74,7 @@ class StageJob:
 
     def again(self) -> StageJob:
         """The job for decoding a split that was staged already: no provider is asked for a vector twice."""
-        return replace(self, fill=self.fill.rehearsed())
+        return replace(self, fill=self.fill.as_dry_run())
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ class _Stager:
             staged.bytes += piece.bytes
             self._refuse(piece.decoded.violations, staged.misread)
             if not self._writing:
-                self._filling.plan = job.fill.rehearsed()  # nothing will be kept, so nothing is paid for
+                self._filling.plan = job.fill.as_dry_run()  # nothing will be kept, so nothing is paid for
             for key, decoded in piece.decoded.types.items():
                 rows = self._valued(decoded)
                 kept = self._without_dropped(key, rows, seen[key])

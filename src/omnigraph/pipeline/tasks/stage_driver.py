@@ -212,7 +212,7 @@ def _fill_plan(catalog: Catalog, request: LoadRequest, processes: int) -> FillPl
     plan = plan_filling(catalog, request.embedder, no_embed=request.no_embed)
     if plan.embedder is not None:
         plan = replace(plan, embedder=shared(plan.embedder, processes))
-    return plan.rehearsed() if request.dry_run else plan
+    return plan.as_dry_run() if request.dry_run else plan
 
 
 def original_positions(positions: np.ndarray, dropped: np.ndarray) -> np.ndarray:

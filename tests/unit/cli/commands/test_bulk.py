@@ -108,7 +108,7 @@ def test_a_pipeline_is_listed_run_and_remembered(cluster: Desk) -> None:
     listed = cluster.run("pipeline", "list")
     assert listed.stdout == "nightly: merge people.yaml → people via in/{run} into main\n"
     assert cluster.run("pipeline", "validate").stdout == "1 pipelines are fine: nightly\n"
-    assert cluster.run("pipeline", "run", "nightly", "--dry-run", "--json").json["status"] == "rehearsed"
+    assert cluster.run("pipeline", "run", "nightly", "--dry-run", "--json").json["status"] == "dry_run"
     done = cluster.run("pipeline", "run", "nightly", "--as", "cron", "--json")
     assert (done.code, done.json["status"], done.json["actor_id"]) == (0, "merged", "cron")
     assert "unchanged" in cluster.run("pipeline", "run", "nightly").stdout

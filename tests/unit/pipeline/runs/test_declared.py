@@ -112,7 +112,7 @@ def test_without_a_branch_the_load_goes_straight_in(place: Path, graph: og.Graph
 def test_a_dry_run_leaves_nothing_behind(place: Path, graph: og.Graph) -> None:
     head = graph.refresh()
     done = run(declared(place), graph, dry_run=True)
-    assert (done.status, dict(done.nodes)) == ("rehearsed", {"Person": 1})
+    assert (done.status, dict(done.nodes)) == ("dry_run", {"Person": 1})
     assert (graph.refresh(), graph.branches.list(), history(graph, "nightly")) == (head, ["main"], [])
 
 
