@@ -1,7 +1,7 @@
 """Arguments of public methods are what their annotations say, or the caller is told which one is not.
 
-Checked once where a call comes in, a mistake is a BadRequest that names the argument instead of whatever the first library to
-trip over it would have raised, and nothing that storage could not read back gets as far as storage.
+Checked once where a call comes in, a mistake is a BadRequest that names the argument instead of whatever the first
+library to trip over it would have raised, and nothing that storage could not read back gets as far as storage.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_infer_writes_what_init_and_load_take(desk: Desk) -> None:
     )
 
 
-def test_a_mapping_can_be_rehearsed_with_a_preview(cluster: Desk) -> None:
+def test_a_mapping_can_be_tried_with_a_preview(cluster: Desk) -> None:
     done = cluster.run("load", "graphs/people.omni", "--mapping", "people.yaml", "--mode", "merge", "--dry-run")
     assert done.stdout.splitlines()[1:] == ["Person from p.csv:", '  {"name":"Eve","age":44}']
     neither = cluster.run("load", "graphs/people.omni", "--mode", "merge")
