@@ -194,7 +194,7 @@ def test_the_genesis_commit_has_no_parent_and_the_head_names_it(case: str, root:
     rows = {row["object_id"]: row for row in raw_manifest(root)}
     assert is_ulid(genesis)
     assert rows[genesis]["table_version"] == 1
-    assert set(json.loads(str(rows[genesis]["metadata"]))) == {"created_at"}
+    assert set(json.loads(str(rows[genesis]["metadata"]))) == {"created_at", "kind"}  # the kind by decision 0032
     assert json.loads(str(rows["graph_head:main"]["metadata"])) == {"head_commit_id": genesis}
 
 

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.compiler.functions import FUNCTIONS, Failure
-from omnigraph.compiler.functions.text import compiled
+from omnigraph.compiler.functions import FUNCTIONS
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query.params import ParamValue
-from omnigraph.compiler.temporal import Date, DateTime
-from omnigraph.compiler.types import FLOATING, INTEGER, PropType
+from omnigraph.compiler.temporal import DateTime
+from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.values.arithmetic import Failed, as_number, compute, constant_number, either
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.compare import (
     MIRRORED,
-    Bound,
-    Constant,
     compare_columns,
     compare_constant,
-    fit,
-    typed_array,
 )
 from omnigraph.engine.values.fixed import Fixed, Operand, broadcast, stored
-from omnigraph.engine.values.functions import KERNELS, Call
+from omnigraph.engine.values.functions import Call
 from omnigraph.engine.values.functions.kernel import with_options
 from omnigraph.engine.values.functions.text import strings
-from omnigraph.errors import BadRequest
+from omnigraph.engine.values.operands import (
+    among,
+    argument_width,
+    call_kernel,
+    compare_fixed,
+    member_of_column,
+    one_chunk,
+    one_constant,
+    refuse,
+    repeated,
+    rounded,
+    stored_constant,
+    undecided,
+    usable_needle,
+)
 
 Leaf: TypeAlias = Callable[[ir.Expr], pa.Array]
 """Gives the column behind an expression that only the caller can look up: a property, a score, a text match."""
@@ -69,9 +77,9 @@ def fixed(expr: ir.Expr, bindings: Bindings) -> Fixed | None:
 def _spelt(expr: ir.Expr, bindings: Bindings) -> Fixed | None:
     match expr:
         case ir.Const(value):
-            return Fixed(_stored(value))
+            return Fixed(stored_constant(value))
         case ir.Param(name):
-            return Fixed(_stored(bindings.params.get(name)))
+            return Fixed(stored_constant(bindings.params.get(name)))
         case ir.Now():
             return Fixed(bindings.now.ms)
         case _:
@@ -99,7 +107,7 @@ class Evaluator:
         def column(expr: ir.Expr) -> pa.Array:
             if not isinstance(expr, ir.Property):
                 raise ir.IllTyped(f"{type(expr).__name__} in a condition on stored rows")
-            return _one_chunk(rows[expr.name])
+            return one_chunk(rows[expr.name])
 
         return cls(column, rows.num_rows, bindings)
 
@@ -110,13 +118,13 @@ class Evaluator:
     def truth(self, condition: ir.Condition) -> pa.Array:
         """True, false or null (unknown) per row; an error when what decides about some row cannot be computed."""
         answer, failed = self._truth(condition)
-        _refuse(failed)
+        refuse(failed)
         return answer
 
     def value(self, expr: ir.Expr) -> Operand:
         """The expression per row, or one fixed value; an error when some row has none."""
         found, failed = self._value(expr)
-        _refuse(failed)
+        refuse(failed)
         return found
 
     def attempt(self, expr: ir.Expr) -> tuple[Operand, Failed | None]:
@@ -141,7 +149,7 @@ class Evaluator:
                 return (pc.invert(found) if negated else found), failed
             case ir.IsNull(operand, negated):
                 tested, failed = self._value(operand)
-                return _undecided(self._null_test(tested, negated=negated), failed), failed
+                return undecided(self._null_test(tested, negated=negated), failed), failed
             case ir.IsTrue(operand):
                 answer, failed = self._value(operand)
                 return self._column(answer, pa.bool_()), failed
@@ -156,7 +164,7 @@ class Evaluator:
                 return pc.invert(answer), failed
             case ir.NotTrue(part):
                 answer, failed = self._truth(part)
-                return _undecided(pc.invert(pc.fill_null(answer, False)), failed), failed
+                return undecided(pc.invert(pc.fill_null(answer, False)), failed), failed
             case ir.Possibly(part):
                 answer, failed = self._truth(part)
                 kept = pc.fill_null(answer, False)
@@ -204,11 +212,11 @@ class Evaluator:
     def _compare(self, op: str, left: Operand, right: Operand) -> pa.Array:
         match left, right:
             case Fixed(), Fixed():
-                return self._broadcast(_compare_fixed(op, left.value, right.value), pa.bool_())
+                return self._broadcast(compare_fixed(op, left.value, right.value), pa.bool_())
             case Fixed(), _:
-                return compare_constant(MIRRORED[op], right, _scalar(left.value))
+                return compare_constant(MIRRORED[op], right, one_constant(left.value))
             case _, Fixed():
-                return compare_constant(op, left, _scalar(right.value))
+                return compare_constant(op, left, one_constant(right.value))
             case _:
                 return compare_columns(op, left, right)
 
@@ -216,12 +224,12 @@ class Evaluator:
         if isinstance(needle, Fixed) and not isinstance(text, Fixed):
             if needle.value is None:
                 return pa.nulls(self.length, pa.bool_())
-            return _TEXT_TESTS[op](text, _usable(op, str(needle.value)))
+            return _TEXT_TESTS[op](text, usable_needle(op, str(needle.value)))
         texts, needles = self._column(text, pa.utf8()), self._column(needle, pa.utf8())
         if op == "matches":
             kinds = (pa.utf8(), pa.utf8())
             call = Call((texts, needles), kinds, self.length, pa.bool_())
-            return with_options(call, lambda part, pattern: _TEXT_TESTS[op](part, _usable(op, pattern)), "")
+            return with_options(call, lambda part, pattern: _TEXT_TESTS[op](part, usable_needle(op, pattern)), "")
         valid = pc.and_(pc.is_valid(texts), pc.is_valid(needles))
         haystack, wanted = strings(texts), strings(needles)
         found = np.strings.find(haystack, wanted) >= 0 if op == "contains" else _ENDS[op](haystack, wanted)
@@ -233,23 +241,10 @@ class Evaluator:
                 return pa.nulls(self.length, pa.bool_())
             assert isinstance(options.value, tuple)
             if isinstance(value, Fixed):
-                answer = None if value.value is None else _scalar(value.value) in options.value
+                answer = None if value.value is None else one_constant(value.value) in options.value
                 return self._broadcast(answer, pa.bool_())
-            return _among(value, options.value)
-        return self._member_of_column(value, options)
-
-    def _member_of_column(self, value: Operand, lists: pa.Array) -> pa.Array:
-        owners = pc.list_parent_indices(lists)
-        items = pc.list_flatten(lists)
-        if isinstance(value, Fixed):
-            equal = compare_constant("=", items, _scalar(value.value))
-            known = pa.scalar(value.value is not None)
-        else:
-            equal = compare_columns("=", items, value.take(owners))
-            known = pc.is_valid(value)
-        found = np.zeros(self.length, dtype=bool)
-        found[owners.filter(pc.fill_null(equal, False)).to_numpy()] = True
-        return pc.if_else(pc.and_(pc.is_valid(lists), known), pa.array(found), None)
+            return among(value, options.value)
+        return member_of_column(value, options)
 
     def _null_test(self, operand: Operand, *, negated: bool) -> pa.Array:
         if isinstance(operand, Fixed):
@@ -287,9 +282,9 @@ class Evaluator:
         operands, kinds = tuple(side[0] for side in sides), tuple(side[2] for side in sides)
         constant = all(isinstance(operand, Fixed) for operand in operands)
         call = Call(operands, kinds, 1 if constant else self.length, arrow_type(expr.type))
-        values, failed = _called(expr.name, call)
+        values, failed = call_kernel(expr.name, call)
         if constant:
-            values = _repeated(values, self.length)
+            values = repeated(values, self.length)
             failed = None if failed is None else Failed(pa.repeat(failed.rows[0], self.length), failed.why)
         return values, either(self._spoilt(*((side[0], side[1]) for side in sides)), failed)
 
@@ -298,7 +293,7 @@ class Evaluator:
         found, failed = self._value(arg)
         assert isinstance(arg.type, PropType)
         wanted = pa.null() if arg.type == ir.NULL else arrow_type(arg.type)
-        width = _width(kind, arg.type, result)
+        width = argument_width(kind, arg.type, result)
         if width is not None and not (isinstance(found, Fixed) and found.value is None):
             if isinstance(found, Fixed):
                 assert isinstance(found.value, int | float)
@@ -341,7 +336,7 @@ class Evaluator:
                 self._number(found, kind, failed)
                 if kind == pa.int64()
                 else (
-                    self._broadcast(_rounded(found.value, kind), kind),
+                    self._broadcast(rounded(found.value, kind), kind),
                     failed,
                 )
             )
@@ -395,109 +390,6 @@ class Evaluator:
         return broadcast(value, kind, self.length)
 
 
-def _called(name: str, call: Call) -> tuple[pa.Array, Failed | None]:
-    try:
-        answer = KERNELS[name](call)
-    except Failure as failure:  # it has no value for any row
-        return pa.nulls(call.length, call.kind), Failed(pa.repeat(pa.scalar(True), call.length), str(failure))
-    values, failed = answer if isinstance(answer, tuple) else (answer, None)
-    return (values if values.type.equals(call.kind) else values.cast(call.kind)), failed
-
-
-def _repeated(values: pa.Array, length: int) -> pa.Array:
-    if pa.types.is_nested(values.type):
-        return values.take(pa.array(np.zeros(length, np.int64)))
-    return pa.repeat(values[0], length)
-
-
-def _width(kind: str, given: PropType, result: PropType) -> pa.DataType | None:
-    """The Arrow type that a kernel takes an argument of this kind in; None for its own."""
-    if not given.is_numeric:
-        return None
-    match kind:
-        case "Integer" | "Group":
-            return pa.int64()
-        case "Float":
-            return pa.float64()
-        case "Number":
-            return pa.float64() if given.scalar in FLOATING else pa.int64()
-        case "T":
-            return pa.float64() if result.scalar in FLOATING else pa.int64()
-        case _:
-            return None
-
-
-def _rounded(value: Any, kind: pa.DataType) -> Any:
-    if pa.types.is_float32(kind):
-        return float(np.float32(value))
-    return float(value) if pa.types.is_floating(kind) else value
-
-
-def _usable(op: str, needle: str) -> str:
-    if op == "matches":
-        try:
-            compiled(needle)
-        except Failure as failure:
-            raise BadRequest(str(failure)) from None
-    return needle
-
-
-def _among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
-    fitted = (fit("=", option, column.type) for option in options if option is not None)
-    values = [bound.value for bound in fitted if isinstance(bound, Bound)]
-    if pa.types.is_floating(column.type) and 0 in values:
-        values += [0.0, -0.0]  # hashing tells the two zeros apart, comparison does not
-    found = pc.is_in(column, value_set=typed_array(values, column.type))
-    return pc.if_else(pc.is_valid(column), found, None)
-
-
-_TEMPORAL = frozenset({Date, DateTime})
-
-
-def _stored(value: ir.ConstValue) -> Constant | tuple[Constant, ...]:
-    match value:
-        case tuple():
-            if _TEMPORAL.isdisjoint(map(type, value)):
-                return cast("tuple[Constant, ...]", value)
-            return tuple(_stored_scalar(item) for item in value)
-        case _:
-            return _stored_scalar(value)
-
-
-def _stored_scalar(value: ir.Scalar | None) -> Constant:
-    match value:
-        case Date(days):
-            return days
-        case DateTime(ms):
-            return ms
-        case _:
-            return value
-
-
-def _compare_fixed(op: str, left: object, right: object) -> bool | None:
-    # Python compares integers with floats exactly, and text by code point, which is the order of UTF-8 bytes.
-    return None if left is None or right is None else bool(_FIXED[op](left, right))
-
-
-def _scalar(value: Constant | tuple[Constant, ...]) -> Constant:
-    if isinstance(value, tuple):
-        raise ir.IllTyped("a list where one value is compared")
-    return value
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _undecided(answer: pa.Array, failed: Failed | None) -> pa.Array:
-    return answer if failed is None else pc.if_else(failed.rows, None, answer)
-
-
-def _refuse(failed: Failed | None) -> None:
-    if failed is not None and pc.any(failed.rows).as_py():
-        raise BadRequest(failed.why)
-
-
 _TEXT_TESTS: Mapping[str, Callable[[pa.Array, str], pa.Array]] = {
     "contains": pc.match_substring,
     "starts_with": pc.starts_with,
@@ -507,12 +399,4 @@ _TEXT_TESTS: Mapping[str, Callable[[pa.Array, str], pa.Array]] = {
 _ENDS: Mapping[str, Callable[[Any, Any], Any]] = {
     "starts_with": np.strings.startswith,
     "ends_with": np.strings.endswith,
-}
-_FIXED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
 }
