@@ -14,12 +14,16 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.maintenance.checks.report import CheckReport, Finding
+from omnigraph.engine.maintenance.checks.rows import without_values
 from omnigraph.engine.read.columns import key_index_store
 from omnigraph.engine.read.search import corpus_store
 from omnigraph.engine.read.topology import files as topology_files
 from omnigraph.engine.read.topology import store as topology_store
+from omnigraph.errors import Corrupt, HistoricalVersionReclaimed
 from omnigraph.storage.intent.writeset import AppendFragments, TableWrite, WriteSet
 from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import row_codec
+from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol.commit import commit
 from tests.cli_runner import Desk
 
@@ -119,6 +123,85 @@ def test_one_flipped_bit_in_any_file_is_found(place: Path) -> None:
     assert checked(place).ok
 
 
+def version_files(place: Path) -> list[Path]:
+    """The version files of tables, of branches too; `__manifest` is not a table."""
+    return sorted(file for kind in ("nodes", "edges") for file in place.glob(f"{kind}/**/_versions/*.manifest"))
+
+
+def test_one_flipped_bit_in_any_version_file_is_found(place: Path) -> None:
+    rng = random.Random(11)
+    names = {entry.evidence.manifest_path for entry in published(place)}
+    kept = [file for file in version_files(place) if str(file.relative_to(place)) in names]
+    assert len(kept) == len(names) > 8
+    for file in rng.sample(kept, 6):
+        whole = flip(file, rng)
+        found = [each for each in checked(place).findings if each.file == str(file.relative_to(place))]
+        assert {each.kind for each in found} == {"checksum"}, file
+        assert "restore the file from a backup" in found[0].message
+        file.write_bytes(whole)
+    assert checked(place).ok
+
+
+def published(place: Path) -> set[TableEntry]:
+    """The table versions that any commit shows."""
+    graph = og.open(place, read_only=True)
+    commits = graph.commits.log(every_branch=True, maintenance=True)
+    return {entry for each in commits for entry in graph.at(each.commit.graph_commit_id).view().snapshot}
+
+
+def test_a_version_file_with_a_flipped_bit_answers_nothing(place: Path) -> None:
+    """What the tester saw: other columns under the names of a table, and no error."""
+    file = place / og.open(place, read_only=True).snapshot().entries["node:City"].evidence.manifest_path
+    whole = file.read_bytes()
+    for position in range(0, len(whole), 7):
+        file.write_bytes(bytes([*whole[:position], whole[position] ^ 2, *whole[position + 1 :]]))
+        with pytest.raises(Corrupt, match=f"{file.name} is damaged: .*restore it from a backup"):
+            og.open(place, read_only=True).query("query q() { match { $c: City } return { $c.code } }")
+    with pytest.raises(Corrupt, match="is damaged"):
+        og.open(place).mutate('query q() { insert City { country: "IT", code: 1 } }')
+    file.write_bytes(whole)
+    assert checked(place).ok
+
+
+def without_version_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read every graph as one of a release that noted no checksum of version files."""
+    monkeypatch.setattr(row_codec, "_crc32", lambda raw: None)
+
+
+def test_version_files_of_an_earlier_release_count_as_unverified(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checked(place).counts.unverified_versions == 0
+    without_version_checksums(monkeypatch)
+    report = checked(place)
+    assert report.ok
+    assert report.counts.unverified_versions == report.counts.versions > 8
+
+
+def test_without_checksums_no_flip_in_a_version_file_crashes_a_check(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns, ids and types are compared with the schema of the commit, and whatever fails is a finding."""
+    without_version_checksums(monkeypatch)
+    entry = og.open(place, read_only=True).snapshot().entries["node:City"]
+    file = place / entry.evidence.manifest_path
+    whole = file.read_bytes()
+    for name in (b"country", b"code", b"omnigraph.stable_property_id"):
+        at = whole.rindex(name)
+        for bit in (1, 64):
+            file.write_bytes(bytes([*whole[:at], whole[at] ^ bit, *whole[at + 1 :]]))
+            report = checked(place)
+            assert not report.ok, (name, bit)
+            assert "node:City" in {each.type_key for each in report.findings}
+    file.write_bytes(whole)
+
+
+def test_a_tag_whose_commit_id_changed_is_found(place: Path) -> None:
+    (tag,) = (place / "__tags").iterdir()
+    document = json.loads(tag.read_text())
+    old = document["graph_commit_id"]
+    tag.write_text(json.dumps(document | {"graph_commit_id": old[:-1] + ("0" if old[-1] != "0" else "1")}))
+    assert "tag 'loaded'" in only(checked(place), "commit").message
+
+
 def test_an_id_that_changed_silently_is_found(place: Path) -> None:
     """What the issue starts from: a flipped bit turns one id into another, and every query goes on answering."""
     data = next(file for file in place.glob("nodes/*/data/*.lance") if b"p399" in file.read_bytes())
@@ -203,6 +286,38 @@ def test_a_missing_file_of_an_old_commit_is_found(place: Path) -> None:
     assert {"file", "version"} & kinds(report)
 
 
+def test_a_lost_version_file_of_an_old_commit_is_found_and_not_taken_for_reclaimed(place: Path) -> None:
+    graph = og.open(place)
+    then = graph.commits.head() or ""
+    entry = graph.snapshot().entries["node:City"]
+    for code in (2, 3):
+        graph.mutate(f'query q() {{ insert City {{ country: "FR", code: {code} }} }}')
+    graph.close()
+    file = place / entry.evidence.manifest_path
+    whole = file.read_bytes()
+    file.unlink()
+    found = only(checked(place), "version")
+    assert (found.type_key, found.version, found.file) == ("node:City", entry.version, entry.evidence.manifest_path)
+    assert "no cleanup removed it" in found.message
+    assert checked(place).counts.reclaimed_commits == 0
+    with pytest.raises(Corrupt, match=f"version {entry.version} of 'node:City' is damaged: its version file is miss"):
+        og.open(place, read_only=True).get("City", '["1","FR"]', at=then)
+    file.write_bytes(whole)
+    graph = og.open(place)
+    graph.tags.delete("loaded")
+    graph.branches.delete("review")
+    graph.cleanup(keep=1, confirm=True)
+    assert not file.exists()
+    report = checked(place)
+    assert report.ok
+    assert report.counts.reclaimed_commits > 0
+    with pytest.raises(HistoricalVersionReclaimed):
+        og.open(place, read_only=True).get("City", '["1","FR"]', at=then)
+    copy = place.with_name("copy.omni")
+    og.clone(place, copy)
+    assert checked(copy).ok
+
+
 def test_a_truncated_manifest_and_a_lost_schema_are_found(place: Path) -> None:
     graph = og.open(place)
     with_city = SCHEMA.replace("node City {", "node City { mayor: String?")
@@ -252,6 +367,12 @@ def test_ids_that_do_not_agree_with_their_keys_are_found(place: Path) -> None:
         only(checked(place), "key").message
         == """1 ids do not agree with their keys: 'other' (its key says '["1","AT"]')"""
     )
+
+
+def test_keys_that_are_null_are_found() -> None:
+    # Lance writes none where the schema forbids it, so only damage can make them.
+    rows = pa.table({"id": ["a", None, None], "code": [1, 2, 3]})
+    assert without_values(rows) == ["2 rows have no 'id'"]
 
 
 def test_edges_without_an_end_are_found(place: Path) -> None:

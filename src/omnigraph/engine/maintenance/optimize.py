@@ -153,6 +153,7 @@ class _Upkeep:
         """The newest version, with what aborted operations left on it buried."""
         store, state = self.core.store, self.core.state(None)
         address = self.entry.address(store.root)
+        self.entry.refuse_damaged(store.root)
         return fence.base(
             store,
             state,

@@ -40,7 +40,8 @@ class OpenTables:
         key = (self.canonical, entry.location, entry.ref, entry.version, entry.evidence)
         known = self._open.get(key)
         if known is None:
-            known = open_table(entry.address(self.root), entry.version, missing=_when_missing(self.root, entry))
+            missing = _when_missing(self.root, entry)
+            known = open_table(entry.address(self.root), entry.version, crc32=entry.evidence.crc32, missing=missing)
             self._open.put(key, known)
         return known
 

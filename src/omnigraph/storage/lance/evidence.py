@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +13,5 @@ class VersionEvidence:
     manifest_size: int | None = None
     e_tag: str | None = None
     naming_scheme: str | None = "V2"
+    # Of the file's bytes on a disk; earlier releases did not note it, and a version without it is still the same one.
+    crc32: int | None = field(default=None, compare=False)

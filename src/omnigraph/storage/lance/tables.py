@@ -52,7 +52,7 @@ from omnigraph.storage.lance.transactions import (
     segments_named,
     write_data,
 )
-from omnigraph.storage.lance.version_files import newest_local_version, refuse_truncated, slept
+from omnigraph.storage.lance.version_files import newest_local_version, refuse_damaged, slept
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
@@ -77,6 +77,7 @@ def open_table(
     *,
     control: bool = False,
     at_least: int = 0,
+    crc32: int | None = None,
     missing: Missing | None = None,
 ) -> TableHandle:
     """The dataset lineage at a version (None: the newest); `control` bypasses every cache for mutable tips.
@@ -84,11 +85,12 @@ def open_table(
     An explicit version that is gone raises HistoricalVersionReclaimed, or what `missing` makes of that and of every
     file that reads of the version find missing later; a missing dataset raises StorageError(NotFound).
     `at_least` is a version that must have been there: the newest is looked for in the listing if it seems to be older.
+    `crc32` is what was noted of the file of an explicit version; one that differs is Corrupt.
     """
     if version is not None:
         with translated(address.uri, version=version, missing=missing):
             # An exact local version is immutable and cached under its file's identity, so control reads may share it.
-            handle = _opened(address, version, shared=not control or address.root.is_local)
+            handle = _opened(address, version, crc32, shared=not control or address.root.is_local)
         handle.missing = missing
         return handle
     for remaining in reversed(range(_OVERTAKEN_ATTEMPTS)):
@@ -366,9 +368,10 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
 # --- inside ------------------------------------------------------------------------------------------
 
 
-def _opened(address: Address, version: int | None, *, shared: bool) -> TableHandle:
+def _opened(address: Address, version: int | None, crc32: int | None = None, *, shared: bool) -> TableHandle:
     if version is not None and address.root.is_local:
-        refuse_truncated(address.uri, version)  # lance panics, and prints where in its source
+        # Of a truncated file lance panics, and prints where in its source; a changed one may give other answers.
+        refuse_damaged(address, version, crc32)
     session = address.root.memory.library(LANCE) if shared else control_session()
     return TableHandle(address, open_dataset(address, version, session))
 

@@ -11,8 +11,10 @@ from typing import NamedTuple
 from omnigraph import host
 from omnigraph.errors import Corrupt, StorageError
 from omnigraph.memory.cache import CacheKind
+from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import ObjectInfo, Objects
+from omnigraph.storage.lance.checksums import checksum_of
 from omnigraph.storage.lance.evidence import VersionEvidence
 
 _MAX_VERSION = (1 << 64) - 1
@@ -31,9 +33,16 @@ _SEEN: CacheKind[int] = CacheKind("newest versions", lambda version: 256, entrie
 
 
 def version_evidence(objects: Objects, address: Address, version: int) -> VersionEvidence:
-    """What identifies a version's file: its path below the root, size and, on object stores, its e-tag."""
+    """What identifies a version's file: its path below the root, size, checksum and, on object stores, its e-tag.
+
+    Reading a few kilobytes back that were just written costs microseconds on a disk, and a round trip elsewhere.
+    """
     scheme, path, info = _version_file(objects, address, version)
-    return VersionEvidence(path, info.size, info.e_tag, scheme)
+    if not address.root.is_local:
+        return VersionEvidence(path, info.size, info.e_tag, scheme)
+    with translated(address.uri, version=version):
+        found = checksum_of(f"{address.root.uri}/{path}")
+    return VersionEvidence(path, found.size, info.e_tag, scheme, found.crc32)
 
 
 def has_version_file(objects: Objects, address: Address, version: int) -> bool:
@@ -45,6 +54,18 @@ def has_version_file(objects: Objects, address: Address, version: int) -> bool:
             raise
         return False
     return True
+
+
+def listed_versions(objects: Objects, address: Address) -> frozenset[int]:
+    """The versions of a lineage whose files are there; by one listing, and none of them is opened."""
+    names = objects.list_dir(f"{address.path}/_versions")
+    found = (_version_named(name) or _former_version(name) for name in names)
+    return frozenset(version for version in found if version is not None)
+
+
+def _former_version(name: str) -> int | None:
+    stem, _, suffix = name.rpartition("/")[2].partition(".")
+    return int(stem) if suffix == "manifest" and stem.isdecimal() else None
 
 
 def version_modified_at(objects: Objects, address: Address, version: int) -> float:
@@ -121,13 +142,18 @@ def newest_local_version(address: Address, *, at_least: int = 0) -> int | None:
     return newest
 
 
-def refuse_truncated(directory: str, version: int) -> None:
-    """Raise Corrupt when the file of a version does not end as every version file does; one that is absent passes."""
-    path = f"{directory}/_versions/{_v2_name(version)}"
+def refuse_damaged(address: Address, version: int, crc32: int | None = None) -> None:
+    """Raise Corrupt when the local file of a version is not what was written; one that is absent passes.
+
+    Without a checksum it is only looked whether the file ends as every version file does.
+    """
+    path = f"{address.uri}/_versions/{_v2_name(version)}"
+    if crc32 is not None:
+        return _refuse_changed(path, crc32)
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:
-        return
+        return None
     try:
         size = os.lseek(file, 0, os.SEEK_END)
         os.lseek(file, max(size - len(_MAGIC), 0), os.SEEK_SET)
@@ -135,6 +161,18 @@ def refuse_truncated(directory: str, version: int) -> None:
             raise Corrupt(f"{path} is damaged: it ends after {size} bytes; restore it from a backup")
     finally:
         os.close(file)
+
+
+def _refuse_changed(path: str, crc32: int) -> None:
+    try:
+        found = checksum_of(path)
+    except OSError:
+        return
+    if found.crc32 != crc32:
+        raise Corrupt(
+            f"{path} is damaged: CRC-32 {found.crc32:08x} instead of {crc32:08x}, in {found.size} bytes; "
+            "restore it from a backup"
+        )
 
 
 def hinted_version(directory: str) -> int | None:

@@ -41,12 +41,13 @@ def encode_rows(rows: Iterable[ManifestRow]) -> pa.Table:
 
 
 def version_metadata(evidence: VersionEvidence) -> Json:
-    """The metadata of a `table_version` row; its nullable keys are always present."""
+    """The metadata of a `table_version` row; its nullable keys are always present, but for the checksum."""
     return {
         "manifest_path": evidence.manifest_path,
         "manifest_size": evidence.manifest_size,
         "e_tag": evidence.e_tag,
         "naming_scheme": evidence.naming_scheme,
+        **_given(crc32=evidence.crc32),
     }
 
 
@@ -89,10 +90,15 @@ def parse_version(table_key: str, version: int, ref: str | None, row_count: int,
             _optional_number(raw, "manifest_size"),
             _optional_text(raw, "e_tag"),
             _optional_text(raw, "naming_scheme"),
+            _crc32(raw),
         )
         return VersionRow(table_key, version, ref, row_count, evidence)
 
     return _parsed(text, f"version {version} of '{table_key}'", build)
+
+
+def _crc32(raw: Json) -> int | None:
+    return _optional_number(raw, "crc32")
 
 
 def parse_commit(commit_id: str, manifest_version: int, branch: str | None, text: str | None) -> CommitRow:
@@ -276,7 +282,7 @@ def _parsed(text: str | None, what: str, build: Callable[[Json], T]) -> T:
         raise Corrupt(f"manifest corrupt: {what} has malformed metadata ({error!r})") from error
 
 
-def _given(**values: str | None) -> Mapping[str, str]:
+def _given(**values: T | None) -> Mapping[str, T]:
     return {key: value for key, value in values.items() if value is not None}
 
 

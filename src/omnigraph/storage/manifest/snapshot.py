@@ -10,6 +10,7 @@ from omnigraph.errors import NotFound
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.base.ref_names import branch_of, owner_of
 from omnigraph.storage.lance.evidence import VersionEvidence
+from omnigraph.storage.lance.version_files import refuse_damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class TableEntry:
     def address(self, root: Root) -> Address:
         """The dataset lineage this entry's version belongs to."""
         return root.table(self.location, self.ref)
+
+    def refuse_damaged(self, root: Root) -> None:
+        """Raise Corrupt when the version file on a disk is not the one that was published; an absent one passes."""
+        if root.is_local:
+            refuse_damaged(self.address(root), self.version, self.evidence.crc32)
 
     def document(self) -> dict[str, Any]:
         """The entry as JSON spells it everywhere."""

@@ -52,6 +52,7 @@ class Planner:
         entry = self.txn.snapshot.entries.get(write.table_key)
         if entry is None:
             return self._unpublished(write)
+        entry.refuse_damaged(self.store.root)  # what is written on top would have a checksum of its own
         branch = self.txn.branch
         if branch is not None and not is_own(branch, entry):
             return self._forked(write, entry)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from omnigraph.engine.maintenance.checks.derived import DerivedChecks
 from omnigraph.engine.maintenance.checks.files import check_files
-from omnigraph.engine.maintenance.checks.history import Pin, check_history
+from omnigraph.engine.maintenance.checks.history import check_history
 from omnigraph.engine.maintenance.checks.indexes import check_indexes
-from omnigraph.engine.maintenance.checks.report import Checking, CheckReport, Progress
+from omnigraph.engine.maintenance.checks.report import Checking, CheckReport, Pin, Progress
 from omnigraph.engine.maintenance.checks.rows import RowChecks
 from omnigraph.engine.values.arrow import table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.view import View
-from omnigraph.errors import OmnigraphError
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest.manifest import ManifestState
 
@@ -44,6 +43,6 @@ def _views(core: Core, heads: dict[str, ManifestState]) -> dict[str, View]:
     for name, state in heads.items():
         try:
             found[name] = core.view_of(state)
-        except OmnigraphError:
+        except Exception:
             continue  # its schema was reported already
     return found

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
+from omnigraph.engine.maintenance.checks.history import pin_of
 from omnigraph.engine.maintenance.checks.report import Checking
 from omnigraph.engine.maintenance.indexes import declared_indexes
 from omnigraph.engine.read.columns.artifacts import Place
@@ -20,9 +21,9 @@ from omnigraph.engine.read.search.segment import Segment
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.read.topology.topology import DIRECTIONS, Ends, build_topology
-from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.view import View
-from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError
+from omnigraph.storage.manifest.snapshot import TableEntry
 
 _ADVICE = "delete __derived; it is made again"
 
@@ -37,15 +38,15 @@ class DerivedChecks:
     def check(self, view: View, branch: str) -> None:
         """Whatever is kept for the exact versions of one head is made anew in memory and compared."""
         for info in table_types(view.catalog).values():
-            try:
-                wrong = self._edge(view, info) if isinstance(info, EdgeType) else self._node(view, info)
-            except HistoricalVersionReclaimed:
-                continue
-            except OmnigraphError as error:
-                wrong = [error.message]
-            for message in wrong:
-                self._checking.found("derived", f"{message}; {_ADVICE}", type_key=info.table_key, branch=branch)
+            with self._checking.looking("derived", type_key=info.table_key, branch=branch):
+                for message in self._wrong(view, info):
+                    self._checking.found("derived", f"{message}; {_ADVICE}", type_key=info.table_key, branch=branch)
             self._checking.done()
+
+    def _wrong(self, view: View, info: TableType) -> list[str]:
+        if not self._checking.damaged.isdisjoint(map(pin_of, _shown(view, info))):
+            return []
+        return self._edge(view, info) if isinstance(info, EdgeType) else self._node(view, info)
 
     def _is_new(self, place: Place) -> bool:
         known = place.name() in self._seen
@@ -93,6 +94,12 @@ class DerivedChecks:
             for name, lists in held.items()
             if not _same_lists(made.lists(name), lists)
         ]
+
+
+def _shown(view: View, info: TableType) -> list[TableEntry]:
+    """The tables that derived state of a type is made from."""
+    ends = [view.catalog.nodes[name] for name in (info.from_type, info.to_type)] if isinstance(info, EdgeType) else []
+    return [view.entry(each) for each in (info, *ends)]
 
 
 def _same_texts(one: Segment, other: Segment) -> bool:

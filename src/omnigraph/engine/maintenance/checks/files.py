@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from omnigraph.engine.maintenance.checks.history import History, Pinned
+from typing import Any
+
+from omnigraph.engine.maintenance.checks.columns import wrong_columns
+from omnigraph.engine.maintenance.checks.history import History, Pinned, pin_of
 from omnigraph.engine.maintenance.checks.report import Checking
 from omnigraph.engine.views.core import Core
-from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError
+from omnigraph.errors import HistoricalVersionReclaimed, StorageError
+from omnigraph.storage.base.errors import is_missing
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
@@ -38,29 +42,55 @@ def check_files(core: Core, checking: Checking, history: History, *, quick: bool
 def _version(core: Core, checking: Checking, history: History, pinned: Pinned, files: dict[TableFile, Pinned]) -> None:
     entry = pinned.entry
     if not pinned.required and not history.exists(core, entry):
-        return  # reclaimed, as cleanup may
-    try:
+        return  # reclaimed, as cleanup may, or reported with its commit
+    where: dict[str, Any] = {"type_key": entry.table_key, "branch": pinned.branch, "version": entry.version}
+    with checking.looking("version", **where):
+        checking.damaged.add(pin_of(entry))  # until proven otherwise
+        if _changed(core, checking, pinned):
+            return
         table = tables.open_table(
             entry.address(core.store.root),
             entry.version,
             control=True,
             missing=lambda error: explain_missing(core.store, entry, error),
         )
-        noted = entry.evidence.manifest_size
-        size = version_evidence(core.store.objects, table.address, entry.version).manifest_size
-        if noted is not None and size != noted:
-            _damaged(checking, pinned, f"the version file has {size} bytes instead of {noted}")
+        wrong = next((text for each in pinned.columns if (text := wrong_columns(table.schema, each))), None)
+        if wrong is not None:
+            message = f"{wrong}; restore the version file from a backup"
+            checking.found("columns", message, file=entry.evidence.manifest_path, **where)
+            return
         _present(core.store, checking, table, pinned, files)
         checking.counts.versions += 1
-    except HistoricalVersionReclaimed:
-        return  # by a cleanup that runs right now
-    except OmnigraphError as error:
-        _damaged(checking, pinned, error.message)
+        checking.damaged.discard(pin_of(entry))
 
 
-def _damaged(checking: Checking, pinned: Pinned, message: str) -> None:
-    entry = pinned.entry
-    checking.found("version", message, type_key=entry.table_key, branch=pinned.branch, version=entry.version)
+def _changed(core: Core, checking: Checking, pinned: Pinned) -> bool:
+    """Whether the version file is another one than was published; counts those of which nobody can tell."""
+    entry, noted = pinned.entry, pinned.entry.evidence
+    try:
+        found = version_evidence(core.store.objects, entry.address(core.store.root), entry.version)
+    except (HistoricalVersionReclaimed, StorageError) as error:
+        if is_missing(error):
+            return False  # opening it says what that means
+        raise
+    wrong = None
+    if noted.crc32 is not None and found.crc32 != noted.crc32:
+        wrong = f"CRC-32 {found.crc32 or 0:08x} of {found.manifest_size} bytes instead of {noted.crc32:08x}"
+    elif noted.manifest_size is not None and found.manifest_size != noted.manifest_size:
+        wrong = f"{found.manifest_size} bytes instead of {noted.manifest_size}"
+    elif noted.crc32 is None and (noted.e_tag is None or noted.e_tag != found.e_tag):
+        checking.counts.unverified_versions += 1  # a copy has other tags, so one that differs says nothing
+    if wrong is None:
+        return False
+    checking.found(
+        "checksum",
+        f"the version file was changed: {wrong}; restore the file from a backup",
+        type_key=entry.table_key,
+        branch=pinned.branch,
+        version=entry.version,
+        file=noted.manifest_path,
+    )
+    return True
 
 
 def _present(
@@ -98,7 +128,7 @@ def _content(store: Store, checking: Checking, files: dict[TableFile, Pinned]) -
     if not store.root.is_local:
         checking.counts.unverified_files = len(files)  # an object store verifies what it stores by itself
         return
-    known = _known(store, {file.home for file in files})
+    known = _known(store, checking, {file.home for file in files})
     named = {file.name for file in files}
     # Blobs lie in files of their own beside the data file that refers to them.
     beside = {
@@ -141,10 +171,14 @@ def _verify(store: Store, checking: Checking, file: TableFile, pinned: Pinned, e
         )
 
 
-def _known(store: Store, homes: set[str]) -> dict[str, dict[str, Checksum]]:
+def _known(store: Store, checking: Checking, homes: set[str]) -> dict[str, dict[str, Checksum]]:
     """The checksums that are kept of the files below each of some directories of lineages."""
-    newest = {home: tables.open_table(_address(store, home), control=True) for home in homes}
-    return {home: known_checksums(store.objects, table) for home, table in newest.items()}
+    known = {}
+    for home in homes:
+        address = _address(store, home)
+        with checking.looking("version", f"the newest version of {address.path}: "):
+            known[home] = known_checksums(store.objects, tables.open_table(address, control=True))
+    return known
 
 
 def _address(store: Store, home: str) -> Address:

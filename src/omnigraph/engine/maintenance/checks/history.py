@@ -5,31 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from omnigraph.engine.maintenance.checks.report import Checking
+import pyarrow as pa
+
+from omnigraph.engine.maintenance.checks.columns import expected_columns, untyped_tables
+from omnigraph.engine.maintenance.checks.report import Checking, Pin
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.time_travel import state_at_commit
-from omnigraph.errors import BranchNotFound, NotFound, OmnigraphError
+from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, NotFound
 from omnigraph.storage.base.layout import Address, normalize_branch
 from omnigraph.storage.branches.branches import list_branches
-from omnigraph.storage.branches.tags import list_tags
-from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.reclaim import existing_versions
+from omnigraph.storage.branches.tags import Tag, list_tags
+from omnigraph.storage.lance.version_files import listed_versions
+from omnigraph.storage.maintenance.missing import was_reclaimed
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.snapshot import Snapshot, TableEntry
 
-Pin = tuple[str, str | None, int]
-"""Location, ref and version of a table."""
-
 
 @dataclass(slots=True)
 class Pinned:
-    """A table version that something shows; `branch` has it at its head, or is None when only the past shows it."""
+    """A table version that something shows; `branch` has it at its head, or is None when only the past shows it.
+
+    `columns` is what the schemas say that it was shown under, mostly one.
+    """
 
     entry: TableEntry
     branch: str | None = None
     required: bool = False
+    columns: list[pa.Schema] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -43,7 +47,7 @@ class History:
     def add(self, snapshot: Snapshot, *, branch: str | None = None, required: bool = False) -> None:
         """Note what a snapshot shows."""
         for entry in snapshot:
-            known = self.pins.setdefault((entry.location, entry.ref, entry.version), Pinned(entry))
+            known = self.pins.setdefault(pin_of(entry), Pinned(entry))
             known.branch = known.branch or branch
             known.required = known.required or required
 
@@ -51,22 +55,20 @@ class History:
         """Whether the file of a version is there; each lineage is listed once."""
         address = entry.address(core.store.root)
         if address not in self.existing:
-            try:
-                found = existing_versions(tables.open_table(address, control=True))
-            except OmnigraphError:
-                found = []
-            self.existing[address] = frozenset(found)
+            self.existing[address] = listed_versions(core.store.objects, address)
         return entry.version in self.existing[address]
+
+
+def pin_of(entry: TableEntry) -> Pin:
+    """Which version of which lineage an entry shows."""
+    return entry.location, entry.ref, entry.version
 
 
 def check_history(core: Core, checking: Checking, branches: list[str] | None, *, quick: bool) -> History:
     """Decode every state that can be reached from some branches, or from all of them and the tags."""
-    history = History()
-    try:
+    history, live = History(), list[str]()
+    with checking.looking("manifest"):
         live = list_branches(core.store)
-    except OmnigraphError as error:
-        checking.found("manifest", error.message)
-        return history
     for name in live if branches is None else branches:
         _head(core, checking, history, name)
     if branches is None:
@@ -79,35 +81,37 @@ def check_history(core: Core, checking: Checking, branches: list[str] | None, *,
 
 
 def _head(core: Core, checking: Checking, history: History, name: str) -> None:
-    try:
+    with checking.looking("manifest", branch=name):
         state = core.state(normalize_branch(name))
         state.lineage.table  # noqa: B018  history is read when it is looked at
-    except OmnigraphError as error:
-        checking.found("manifest", error.message, branch=name)
-        return
-    history.heads[name] = state
-    history.add(state.snapshot, branch=name, required=True)
-    checking.counts.branches += 1
-    _schema(core, checking, state, f"the schema of branch '{name}'", branch=name)
+        history.heads[name] = state
+        history.add(state.snapshot, branch=name, required=True)
+        checking.counts.branches += 1
+        _schema(core, checking, history, state, f"the schema of branch '{name}'", branch=name)
 
 
 def _tags(core: Core, checking: Checking, history: History) -> None:
-    try:
+    tags = list[Tag]()
+    with checking.looking("manifest"):
         tags = list_tags(core.store)
-    except OmnigraphError as error:
-        checking.found("manifest", error.message)
-        return
     for tag in tags:
-        try:
-            state = manifest.load_version(core.store.root, tag.branch, tag.manifest_version)
-        except BranchNotFound:
-            continue
-        except OmnigraphError as error:
-            checking.found("commit", f"tag '{tag.name}': {error.message}")
-            continue
-        history.add(state.snapshot, required=True)
-        checking.counts.tags += 1
-        _schema(core, checking, state, f"the schema of tag '{tag.name}'")
+        with checking.looking("commit", f"tag '{tag.name}': "):
+            _tag(core, checking, history, tag)
+
+
+def _tag(core: Core, checking: Checking, history: History, tag: Tag) -> None:
+    try:
+        state = manifest.load_version(core.store.root, tag.branch, tag.manifest_version)
+    except BranchNotFound:
+        return  # deleted, so nothing can read it any more
+    except HistoricalVersionReclaimed as error:
+        raise Corrupt(error.message) from error  # cleanup keeps what a tag needs
+    if state.graph_head != tag.graph_commit_id:
+        message = f"tag '{tag.name}' names commit {tag.graph_commit_id}, but its version is {state.graph_head}"
+        checking.found("commit", f"{message}; restore its file from a backup, or delete it and create it again")
+    history.add(state.snapshot, required=True)
+    checking.counts.tags += 1
+    _schema(core, checking, history, state, f"the schema of tag '{tag.name}'")
 
 
 def _commits(history: History) -> Iterator[GraphCommit]:
@@ -123,22 +127,41 @@ def _commits(history: History) -> Iterator[GraphCommit]:
 def _commit(core: Core, checking: Checking, history: History, commit: GraphCommit, live: list[str]) -> None:
     if (commit.manifest_branch or "main") not in live:
         return  # its branch was deleted, so nothing can read it any more
-    try:
-        state = state_at_commit(core, commit)
-    except NotFound:
-        return  # of a former branch of this name
-    except OmnigraphError as error:
-        checking.found("commit", f"commit {commit.graph_commit_id}: {error.message}")
-        return
-    history.add(state.snapshot)
-    if not all(history.exists(core, entry) for entry in state.snapshot):
-        checking.counts.reclaimed_commits += 1
-        return
-    _schema(core, checking, state, f"the schema of commit {commit.graph_commit_id}")
+    with checking.looking("commit", f"commit {commit.graph_commit_id}: "):
+        try:
+            state = state_at_commit(core, commit)
+        except NotFound:
+            return  # of a former branch of this name
+        history.add(state.snapshot)
+        gone = [entry for entry in state.snapshot if not history.exists(core, entry)]
+        for entry in gone:
+            if not was_reclaimed(core.store, entry):
+                _lost(checking, entry)
+        if gone:
+            checking.counts.reclaimed_commits += all(was_reclaimed(core.store, entry) for entry in gone)
+            return
+        _schema(core, checking, history, state, f"the schema of commit {commit.graph_commit_id}")
 
 
-def _schema(core: Core, checking: Checking, state: ManifestState, what: str, branch: str | None = None) -> None:
-    try:
-        core.schemas.of(state).catalog  # noqa: B018  compiled when it is looked at
-    except OmnigraphError as error:
-        checking.found("schema", f"{what}: {error.message}", branch=branch)
+def _lost(checking: Checking, entry: TableEntry) -> None:
+    checking.found(
+        "version",
+        "the version file is missing, and no cleanup removed it; restore it from a backup",
+        type_key=entry.table_key,
+        version=entry.version,
+        file=entry.evidence.manifest_path,
+    )
+
+
+def _schema(
+    core: Core, checking: Checking, history: History, state: ManifestState, what: str, *, branch: str | None = None
+) -> None:
+    """Compile the schema of a state, and note which columns it says each table has."""
+    with checking.looking("schema", f"{what}: ", branch=branch):
+        expected = expected_columns(state.snapshot, core.schemas.of(state).catalog)
+        for entry in untyped_tables(state.snapshot, expected):
+            checking.found("schema", f"{what} knows no table '{entry.table_key}'", branch=branch)
+        for key, columns in expected.items():
+            noted = history.pins[pin_of(state.snapshot.entry(key))].columns
+            if columns not in noted:
+                noted.append(columns)

@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
-from omnigraph.engine.maintenance.checks.history import Pin
-from omnigraph.engine.maintenance.checks.report import Checking
+from omnigraph.engine.maintenance.checks.history import pin_of
+from omnigraph.engine.maintenance.checks.report import Checking, Pin
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.view import View
-from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError
 from omnigraph.storage.lance.handle import IndexInfo, NearestRows, TableHandle
 
 _ROW_ID = "_rowid"
+_ADVICE = "; build it again with optimize"
 _RANGES = 16
 _VECTORS = 16
 _EVERY_PARTITION = 1 << 16
@@ -26,16 +26,11 @@ _CLOSE = 1e-5
 def check_indexes(view: View, branch: str, checking: Checking, seen: set[Pin]) -> None:
     """Every index of the tables of one head that was not looked at yet."""
     for info in table_types(view.catalog).values():
-        try:
-            entry = view.entry(info)
-            pin = (entry.location, entry.ref, entry.version)
-            if pin not in seen:
+        with checking.looking("index", type_key=info.table_key, branch=branch):
+            pin = pin_of(view.entry(info))
+            if pin not in seen | checking.damaged:
                 seen.add(pin)
                 _table(view, info, branch, checking)
-        except HistoricalVersionReclaimed:
-            continue
-        except OmnigraphError as error:
-            checking.found("index", error.message, type_key=info.table_key, branch=branch)
         checking.done()
 
 
@@ -43,15 +38,12 @@ def _table(view: View, info: TableType, branch: str, checking: Checking) -> None
     table = view.table(info)
     for index in table.indices():
         checking.counts.indexes += 1
-        try:
+        name = f"index '{index.name}' on '{index.columns[0]}': "
+        with checking.looking("index", name, _ADVICE, type_key=info.table_key, branch=branch):
             wrong = _disagreement(info, table, index)
-        except HistoricalVersionReclaimed:
-            raise
-        except OmnigraphError as error:
-            wrong = error.message
-        if wrong is not None:
-            message = f"index '{index.name}' on '{index.columns[0]}': {wrong}; build it again with optimize"
-            checking.found("index", message, type_key=info.table_key, branch=branch)
+            if wrong is not None:
+                message = f"{name}{wrong}{_ADVICE}"
+                checking.found("index", message, type_key=info.table_key, branch=branch)
 
 
 def _disagreement(info: TableType, table: TableHandle, index: IndexInfo) -> str | None:

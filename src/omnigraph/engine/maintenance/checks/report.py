@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError
+from omnigraph.storage.base.errors import brief, is_failure
+
 FindingKind = Literal[
-    "manifest", "schema", "commit", "version", "file", "checksum", "unreadable", "row_count", "duplicate_id",
-    "key", "orphan_edge", "index", "derived",
+    "manifest", "schema", "commit", "version", "file", "checksum", "columns", "unreadable", "row_count", "null",
+    "duplicate_id", "key", "orphan_edge", "index", "derived",
 ]  # fmt: skip
 Progress = Callable[[int, int], None]
+Pin = tuple[str, str | None, int]
+"""Location, ref and version of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class Counts:
     commits: int = 0
     reclaimed_commits: int = 0
     versions: int = 0
+    unverified_versions: int = 0
     files: int = 0
     bytes_verified: int = 0
     verified_files: int = 0
@@ -80,6 +87,7 @@ class Checking:
     progress: Progress | None = None
     counts: Counts = field(default_factory=Counts)
     findings: list[Finding] = field(default_factory=list)
+    damaged: set[Pin] = field(default_factory=set)  # reported already, so that nothing below is derived from them
     _done: int = 0
     _total: int = 0
 
@@ -88,6 +96,21 @@ class Checking:
         finding = Finding(kind, message, **where)
         if finding not in self.findings:
             self.findings.append(finding)
+
+    @contextmanager
+    def looking(self, kind: FindingKind, before: str = "", after: str = "", **where: Any) -> Iterator[None]:
+        """Whatever fails inside is a finding: a damaged file may make any code fail, in any way.
+
+        What a cleanup removes meanwhile is passed over.
+        """
+        try:
+            yield
+        except HistoricalVersionReclaimed:
+            return
+        except BaseException as error:
+            if not (is_failure(error) or isinstance(error, Exception)):
+                raise
+            self.found(kind, before + _said_by(error) + after, **where)
 
     def expect(self, units: int) -> None:
         """So many more pieces of work will come."""
@@ -102,3 +125,9 @@ class Checking:
     def _tell(self) -> None:
         if self.progress is not None:
             self.progress(self._done, self._total)
+
+
+def _said_by(error: BaseException) -> str:
+    if isinstance(error, OmnigraphError):
+        return error.message
+    return f"what is stored cannot be understood ({type(error).__name__}: {brief(error)}); restore it from a backup"

@@ -7,11 +7,10 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.engine.intake.identity import key_texts
-from omnigraph.engine.maintenance.checks.history import Pin
-from omnigraph.engine.maintenance.checks.report import Checking
+from omnigraph.engine.maintenance.checks.history import pin_of
+from omnigraph.engine.maintenance.checks.report import Checking, Pin
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.view import View
-from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError
 
 _SHOWN = 5
 _BATCH_ROWS = 65_536
@@ -28,23 +27,22 @@ class RowChecks:
     def check(self, view: View, branch: str) -> None:
         """Every table of one head: nodes first, because edges need their ids."""
         for info in sorted(table_types(view.catalog).values(), key=lambda each: isinstance(each, EdgeType)):
-            try:
+            with self._checking.looking("unreadable", type_key=info.table_key, branch=branch):
                 if isinstance(info, NodeType):
                     self._node_ids(view, info, branch)
-                else:
+                elif _pin(view, info) not in self._checking.damaged:
                     self._edges(view, info, branch)
-            except HistoricalVersionReclaimed:
-                continue  # the branch has moved on, and a cleanup ran since
-            except OmnigraphError as error:
-                self._checking.found("unreadable", error.message, type_key=info.table_key, branch=branch)
             self._checking.done()
 
     def _node_ids(self, view: View, info: NodeType, branch: str) -> pa.Array | None:
         pin = _pin(view, info)
+        if pin in self._checking.damaged:
+            return None
         if pin not in self._ids:
             self._ids[pin] = None  # so that what cannot be read is read and reported once
             rows = self._read(view, info, branch, ["id", *(info.key or ())])
             ids = _one(rows["id"])
+            self._given(info, rows, branch)
             self._unique(info, ids, branch)
             if info.key is not None:
                 self._keys(info, rows, ids, branch)
@@ -58,6 +56,7 @@ class RowChecks:
             return
         self._ends.add(pins)
         rows = self._read(view, info, branch, ["id", "src", "dst"])
+        self._given(info, rows, branch)
         self._unique(info, _one(rows["id"]), branch)
         for column, node in zip(("src", "dst"), nodes, strict=True):
             known = self._node_ids(view, node, branch)
@@ -82,6 +81,10 @@ class RowChecks:
             self._checking.found("row_count", message, type_key=info.table_key, branch=branch, version=entry.version)
         return pa.concat_tables(parts) if parts else table.scan(wanted, limit=0)
 
+    def _given(self, info: TableType, rows: pa.Table, branch: str) -> None:
+        for message in without_values(rows):
+            self._checking.found("null", message, type_key=info.table_key, branch=branch)
+
     def _unique(self, info: TableType, ids: pa.Array, branch: str) -> None:
         if pc.count_distinct(ids).as_py() == len(ids):
             return
@@ -102,9 +105,14 @@ class RowChecks:
             self._checking.found("key", message, type_key=info.table_key, branch=branch)
 
 
+def without_values(rows: pa.Table) -> list[str]:
+    """Which of some ids, keys and ends are null; none ever may be."""
+    nulls = {name: rows[name].null_count for name in rows.column_names}
+    return [f"{count} rows have no '{name}'" for name, count in nulls.items() if count]
+
+
 def _pin(view: View, info: TableType) -> Pin:
-    entry = view.entry(info)
-    return entry.location, entry.ref, entry.version
+    return pin_of(view.entry(info))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
