@@ -120,8 +120,10 @@ def test_weights_make_some_edges_likelier(graph: og.Graph) -> None:
 
 def test_values_are_written_to_a_property_in_one_commit_and_nothing_else_changes(graph: og.Graph) -> None:
     before = len(graph.commits.list())
-    ranks = graph.analytics.pagerank("Knows", write_to="Person.rank")
+    ranks = graph.analytics.pagerank("Knows", write_to="Person.rank", message="who matters")
     assert ranks.commit is not None
+    assert (ranks.commit.kind, ranks.commit.message) == ("load", "who matters")
+    assert ranks.commit.counts["Person"].updated == len(ranks)
     assert len(graph.commits.list()) == before + 1
     person = graph.get("Person", "c")
     assert person is not None

@@ -84,7 +84,7 @@ class Analytics(Protocol):
 
     Every one takes the edge types to follow; the nodes are all nodes of the types at their ends. `write_to` names a
     property (`"Person.rank"`), or where it makes sense an edge type (`"edge:SameGroup"`, whose edges are replaced), and
-    the values are then written as one commit on `branch`, which is also the branch that is read.
+    the values are then written as one commit on `branch`, which is also the branch that is read, with this `message`.
     """
 
     def pagerank(
@@ -100,6 +100,7 @@ class Analytics(Protocol):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         """PageRank: ranks that sum to 1; `weight` is a numeric edge property that makes some edges likelier."""
         ...
@@ -112,6 +113,7 @@ class Analytics(Protocol):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         """Connected components, regardless of direction: 0 is the component of the first node, and so on.
 
@@ -128,6 +130,7 @@ class Analytics(Protocol):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         """Communities: in every round each node takes the label that is most frequent among its neighbours and itself.
 
@@ -143,6 +146,7 @@ class Analytics(Protocol):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         """How many triangles each node is a corner of, regardless of direction and of parallel edges."""
         ...
@@ -156,6 +160,7 @@ class Analytics(Protocol):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         """How many edges leave each node, arrive there, or both; a loop leaves and arrives."""
         ...
@@ -172,6 +177,7 @@ class Analytics(Protocol):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         """The fewest edges from a node, or from the nearest of several, to every node; null where none leads.
 

@@ -16,6 +16,7 @@ from omnigraph.engine.api.analytics import Analytics, Direction, NodeValues
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.api.reader import Reader
+from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace, parse_runner
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.analytics import kernels
@@ -53,6 +54,7 @@ class GraphAnalytics(Analytics):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         if not 0 <= damping < 1:
             raise BadRequest(f"damping lies between 0 and 1, and {damping} does not")
@@ -69,7 +71,7 @@ class GraphAnalytics(Analytics):
             return spark_kernels.pagerank(network.nodes, spark_kernels.turned(network.edges, way), walk)
 
         job = _Job("rank", pa.float64(), inline, distributed)
-        return self._run(edge, job, _How(runner, write_to, branch, spark), weight)
+        return self._run(edge, job, _How(runner, write_to, branch, spark, message), weight)
 
     def components(
         self,
@@ -79,6 +81,7 @@ class GraphAnalytics(Analytics):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         def inline(network: Network) -> tuple[pa.Array, int | None]:
             return pa.array(_dense(kernels.components(network.pairs))), None
@@ -89,7 +92,7 @@ class GraphAnalytics(Analytics):
             return spark_kernels.dense(spark_kernels.components(network.nodes, network.edges)), None
 
         job = _Job("component", pa.int64(), inline, distributed, group_links)
-        return self._run(edge, job, _How(runner, write_to, branch, spark))
+        return self._run(edge, job, _How(runner, write_to, branch, spark, message))
 
     def label_propagation(
         self,
@@ -100,6 +103,7 @@ class GraphAnalytics(Analytics):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         rounds = _at_least(iterations, 1, "iterations")
 
@@ -114,7 +118,7 @@ class GraphAnalytics(Analytics):
             return spark_kernels.dense(labels), done
 
         job = _Job("label", pa.int64(), inline, distributed, group_links)
-        return self._run(edge, job, _How(runner, write_to, branch, spark))
+        return self._run(edge, job, _How(runner, write_to, branch, spark, message))
 
     def triangles(
         self,
@@ -124,6 +128,7 @@ class GraphAnalytics(Analytics):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         def inline(network: Network) -> tuple[pa.Array, int | None]:
             return pa.array(kernels.triangles(network.pairs)), None
@@ -134,7 +139,7 @@ class GraphAnalytics(Analytics):
             return spark_kernels.triangles(network.nodes, network.edges), None
 
         job = _Job("triangles", pa.int64(), inline, distributed)
-        return self._run(edge, job, _How(runner, write_to, branch, spark))
+        return self._run(edge, job, _How(runner, write_to, branch, spark, message))
 
     def degree(
         self,
@@ -145,6 +150,7 @@ class GraphAnalytics(Analytics):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         way = _one_of(direction, _DIRECTIONS, "direction")
 
@@ -157,7 +163,7 @@ class GraphAnalytics(Analytics):
             return spark_kernels.degrees(network.nodes, network.edges, way), None
 
         job = _Job("degree", pa.int64(), inline, distributed)
-        return self._run(edge, job, _How(runner, write_to, branch, spark))
+        return self._run(edge, job, _How(runner, write_to, branch, spark, message))
 
     def distances(
         self,
@@ -171,6 +177,7 @@ class GraphAnalytics(Analytics):
         write_to: str | None = None,
         branch: str | None = None,
         spark: SparkPlace = None,
+        message: str | None = None,
     ) -> NodeValues:
         way = _one_of(direction, _DIRECTIONS, "direction")
         ids = [source] if isinstance(source, str) else list(source)
@@ -192,14 +199,14 @@ class GraphAnalytics(Analytics):
 
         links = partial(distance_links, ids) if len(ids) == 1 else None
         job = _Job("distance", pa.int64(), inline, distributed, links)
-        return self._run(edge, job, _How(runner, write_to, branch, spark))
+        return self._run(edge, job, _How(runner, write_to, branch, spark, message))
 
     # --- running ---------------------------------------------------------------------------------
 
     def _run(self, edge: str | Sequence[str], job: _Job, how: _How, weight: str | None = None) -> NodeValues:
         reader = self._bound(how.branch)
         selection = select(reader.view(), edge, weight)
-        place = None if how.write_to is None else parse_place(how.write_to)
+        place = None if how.write_to is None else parse_place(how.write_to, commit_message(how.message))
         if place is not None:
             writer = _writer(reader)
             if place.edge and job.links is None:
@@ -232,6 +239,7 @@ class _How:
     write_to: str | None
     branch: str | None
     spark: SparkPlace
+    message: str | None = None
 
 
 def _writer(reader: Reader) -> Access:

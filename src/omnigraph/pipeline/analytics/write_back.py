@@ -34,20 +34,21 @@ class Place:
     type_name: str
     property: str | None
     edge: bool
+    said: str | None = None  # what the commit says, if not only where it wrote
 
     def message(self) -> str:
         """What the commit says."""
         where = self.type_name if self.property is None else f"{self.type_name}.{self.property}"
-        return f"analytics: write {where}"
+        return self.said or f"analytics: write {where}"
 
 
-def parse_place(text: str) -> Place:
+def parse_place(text: str, message: str | None = None) -> Place:
     """`Person.rank`, `edge:Reaches` or `edge:Reaches.hops`."""
     edge = text.startswith(_EDGE)
     name, dot, prop = text.removeprefix(_EDGE).partition(".")
     if not name or (dot and not prop) or (not edge and not dot):
         raise BadRequest(f"'{text}' is not a place to write to: use Type.property, or edge:Type for an edge per node")
-    return Place(name, prop or None, edge)
+    return Place(name, prop or None, edge, message)
 
 
 def check_place(catalog: Catalog, place: Place, column: pa.DataType) -> None:

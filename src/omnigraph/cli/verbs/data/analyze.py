@@ -38,7 +38,7 @@ def analyze(call: Call) -> None:
         edges = call.many("--edge")
         places = (_sources(call), edges) if name == "distances" else (edges,)
         branch, runner = call.value("--branch"), call.value("--runner")
-        found = run(*places, **options, runner=runner, branch=branch, write_to=writes)
+        found = run(*places, **options, runner=runner, branch=branch, write_to=writes, message=call.text("--message"))
         rows = found.top(call.number("--top") or 0)
         count = len(found)
     if call.json:

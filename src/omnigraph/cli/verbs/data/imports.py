@@ -28,7 +28,8 @@ def import_graph(call: Call) -> None:
     echo(call, Target(into, actor))
     mode, branch = parse_mode(call.value("--mode")), call.value("--branch")
     runner = parse_runner(call.value("--runner"))
-    done = bundle.load(into, actor=actor, mode=mode, branch=branch, runner=runner)
+    message = call.text("--message") or f"import from {call.value('--from')}"
+    done = bundle.load(into, actor=actor, mode=mode, branch=branch, runner=runner, message=message)
     if call.json:
         load = done.load
         output.document(

@@ -51,6 +51,7 @@ class LoadOptions(TypedDict, total=False):
     runner: Runner
     spark: SparkPlace
     dry_run: bool
+    message: str | None
     progress: Callable[[Any], None] | None
     embedder: Embedder
     no_embed: bool
