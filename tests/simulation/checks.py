@@ -110,7 +110,8 @@ class Checker:
         actor = described.get("actor_id")
         expected = before._cache["content"]
         if actor != RECOVERY_ACTOR:
-            expected = self._expected(actor, commit_id, described, expected)
+            inherited = frozenset(key for key, pin in pins_of(view_of(before)).items() if pin["table_branch"] is None)
+            expected = self._expected(actor, commit_id, described, expected, inherited)
         actual = self._content(view_of(version))
         if actual != expected:
             self._broken(f"commit {commit_id} of {actor}: {_difference(expected, actual)}")
@@ -119,7 +120,9 @@ class Checker:
         self._world.counts["commits"] += 1
         self._world.note(f"PUBLISHED {commit_id[-8:]} of {actor} at {home} {version.number}")
 
-    def _expected(self, actor: str, commit_id: str, described: Mapping[str, Any], content: Content) -> Content:
+    def _expected(
+        self, actor: str, commit_id: str, described: Mapping[str, Any], content: Content, inherited: frozenset[str]
+    ) -> Content:
         write = self.writes[actor]
         if write.commit_id is not None:
             self._broken(f"{actor} was published twice: {write.commit_id} and {commit_id}")
@@ -127,7 +130,7 @@ class Checker:
         if write.outcome == "refused" and not write.is_private:
             self._broken(f"{actor} was reported as failed, and published afterwards as {commit_id}")
         merged = described.get("merged_parent_commit_id")
-        return write.applied(content, None if merged is None else self.contents.get(merged))
+        return write.applied(content, None if merged is None else self.contents.get(merged), inherited)
 
     def acknowledged(self, write: Write, commit_id: str) -> None:
         """A client was told that its write is durable."""
@@ -153,13 +156,7 @@ class Checker:
     def _content(self, view: View) -> Content:
         """The rows of every table that a manifest version shows, from the files it points at."""
         places = {row["table_key"]: row["location"] for row in view.values() if row["object_type"] == "table"}
-        pins: dict[str, Row] = {}
-        for row in view.values():
-            if row["object_type"] == "table_version":
-                known = pins.get(row["table_key"])
-                if known is None or known["table_version"] < row["table_version"]:
-                    pins[row["table_key"]] = row
-        return {key: self._rows(places[key], row) for key, row in sorted(pins.items())}
+        return {key: self._rows(places[key], row) for key, row in sorted(pins_of(view).items())}
 
     def _rows(self, location: str, pin: Row) -> Any:
         ref = pin["table_branch"]
@@ -214,6 +211,17 @@ def view_of(version: Version) -> View:
         )
         found = version._cache["view"] = {row["object_id"]: row for row in rows}
     return found
+
+
+def pins_of(view: View) -> dict[str, Row]:
+    """The row that publishes the version of each table."""
+    pins: dict[str, Row] = {}
+    for row in view.values():
+        if row["object_type"] == "table_version":
+            known = pins.get(row["table_key"])
+            if known is None or known["table_version"] < row["table_version"]:
+                pins[row["table_key"]] = row
+    return pins
 
 
 def _metadata(row: Row) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from tests.simulation.writes import COUNTERS, Kind, Write
 
 _BRANCHES = ("b0", "b1", "b2")
 _KINDS: tuple[Kind, ...] = ("count", "count", "count", "insert", "insert", "twice", "delete", "overwrite", "note")
-_BRANCH_WORK = ("create", "create", "delete", "merge", "merge", "transaction", "transaction", "clean")
+_BRANCH_WORK = ("create", "create", "delete", "merge", "merge", "transaction", "transaction", "follow", "clean")
 
 
 class Client:
@@ -138,6 +138,10 @@ class Client:
                 self._world.counts["branches deleted"] += 1
             case "merge":
                 self.write(process, self._some_write(self._some_branch(process), "merge", name))
+            case "follow":
+                branches = list_branches(store)[1:]
+                if branches:
+                    self.write(process, self._some_write(self._chance.choice(branches), "follow"))
             case "transaction":
                 self._transaction(process, self._some_branch(process))
             case "clean":

@@ -11,17 +11,26 @@ import pyarrow as pa
 from omnigraph.storage.base.layout import PRIVATE_PREFIX
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.capture import Txn
-from omnigraph.storage.intent.writeset import Delete, Overwrite, StrictInsert, TableWrite, Upsert, WriteSet
+from omnigraph.storage.intent.writeset import (
+    Delete,
+    ManifestDelta,
+    Overwrite,
+    StrictInsert,
+    TableWrite,
+    Upsert,
+    WriteSet,
+)
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.testing.tiny import NODE_SCHEMA, A, B, K, rows_of
 
 Rows = Mapping[str, tuple[str, int]]
 Content = Mapping[str, Rows]
 """By table key the rows of a branch: id → (who wrote it, value)."""
 
-Kind = Literal["count", "insert", "twice", "delete", "overwrite", "note", "merge"]
+Kind = Literal["count", "insert", "twice", "delete", "overwrite", "note", "merge", "follow"]
 EMPTY: Content = {A: {}, B: {}, K: {}}
 COUNTERS = ("c0", "c1", "c2")
 
@@ -58,6 +67,8 @@ class Write:
         }
         if self.kind == "merge":
             return self._merge(store, txn)
+        if self.kind == "follow":
+            return self._follow(store, txn)
         steps = written[self.kind](store, txn)
         reads = {key: frozenset([self.row]) for key in (A, B)} if self.kind == "count" else {}
         planned = tuple(TableWrite(key, each) for key, each in steps.items())
@@ -65,8 +76,11 @@ class Write:
             writer_kind="Mutation", tables=planned, actor_id=self.name, reads=reads, lineage_only=self.kind == "note"
         )
 
-    def applied(self, content: Content, merged: Content | None) -> Content:
-        """The content after this write, from the content before it; `merged` is that of the commit it merges."""
+    def applied(self, content: Content, merged: Content | None, inherited: frozenset[str]) -> Content:
+        """The content after this write, from the content before it; `merged` is that of the commit it merges.
+
+        `inherited` are the tables that its branch has not written to.
+        """
         match self.kind:
             case "count":
                 return self._counted(content, {key: value(content, key, self.row) + 1 for key in (A, B)})
@@ -84,6 +98,8 @@ class Write:
                 return {**content, K: {self.name: (self.name, 0)}}
             case "note":
                 return content
+            case "follow":
+                return {key: (merged or content)[key] if key in inherited else rows for key, rows in content.items()}
             case "merge":
                 taken = merged or EMPTY
                 return {
@@ -118,6 +134,24 @@ class Write:
             writer_kind="BranchMerge", tables=tuple(steps), actor_id=self.name, merged_parent=taken.effective_head,
             lineage_only=True,
         )  # fmt: skip
+
+    def _follow(self, store: Store, txn: Txn) -> WriteSet | None:
+        """Bring a branch up to main by pointers: tables that it has not written to show main's newer versions."""
+        taken = manifest.load(store.root).state
+        own = txn.snapshot.entries
+        pointers = tuple(
+            VersionRow(entry.table_key, entry.version, None, entry.row_count, entry.evidence)
+            for entry in taken.snapshot
+            if own[entry.table_key].ref is None and own[entry.table_key].version < entry.version
+        )
+        if not pointers:
+            return None
+        return WriteSet(
+            writer_kind="BranchMerge",
+            delta=ManifestDelta(pointers=pointers),
+            actor_id=self.name,
+            merged_parent=taken.effective_head,
+        )
 
     def _counted(self, content: Content, values: Mapping[str, int]) -> Content:
         changed = {key: {**content[key], self.row: (self.name, each)} for key, each in values.items()}

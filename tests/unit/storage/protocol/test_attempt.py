@@ -7,13 +7,21 @@ from dataclasses import replace
 import pytest
 
 from omnigraph import host
+from omnigraph.errors import StorageError
 from omnigraph.storage.base.gates import Gates
 from omnigraph.storage.base.layout import MANIFEST
+from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import create_branch
+from omnigraph.storage.intent import sidecar
+from omnigraph.storage.intent.sidecar import Sidecar
+from omnigraph.storage.intent.writeset import ManifestDelta, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Staged
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.protocol import recovery
+from omnigraph.storage.protocol.commit import commit
 from omnigraph.testing.tiny import A, B, contents, end_lease, inserting, write
 
 
@@ -69,3 +77,35 @@ def test_a_commit_that_was_really_refused_is_tried_again(store: Store, monkeypat
         write(store, inserting(["mine"], A, B))
     assert asked
     assert contents(store, A).keys() == contents(store, B).keys() == {"seed", "mine"}
+
+
+def test_a_merge_by_pointer_that_was_reported_as_failed_is_not_published_later(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but the intent is needed to finish it, so it is decided before its writer is told of an error."""
+    create_branch(store, "side")
+    write(store, inserting(["theirs"], A), branch="side")
+    taken = manifest.load(store.root, "side").state.snapshot.entry(A)
+    pointer = VersionRow(A, taken.version, taken.ref, taken.row_count, taken.evidence)
+
+    def armed_without_an_answer(objects: Objects, intent: Sidecar) -> None:
+        arm(objects, intent)
+        raise StorageError("connection reset by peer", kind="Transient")
+
+    def unanswered(*_: object) -> None:
+        raise StorageError("connection reset by peer", kind="Transient")
+
+    arm = sidecar.arm
+    merge = WriteSet(writer_kind="BranchMerge", delta=ManifestDelta(pointers=(pointer,)), merged_parent=None)
+    with monkeypatch.context() as patched:
+        patched.setattr(sidecar, "arm", armed_without_an_answer)
+        patched.setattr(sidecar, "remove", unanswered)
+        with pytest.raises(StorageError):
+            commit(store, None, lambda _txn: merge)
+    (left,) = sidecar.pending(store.objects)
+    with host.running_on(Elsewhere()):
+        end_lease(store)
+        recovery.sweep(replace(store, gates=Gates()))
+    assert sidecar.pending(store.objects) == []
+    assert manifest.load(store.root).state.decision(left) == "aborted"
+    assert contents(store, A).keys() == {"seed"}
