@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.branches import Branches
     from omnigraph.engine.api.changes import Changes
     from omnigraph.engine.api.commits import Commits
-    from omnigraph.engine.api.copies import Backups, PruneReport, clone
+    from omnigraph.engine.api.copies import Backups, PruneReport, clone, pull, push
     from omnigraph.engine.api.graph import Graph
     from omnigraph.engine.api.graph_at import GraphAt
     from omnigraph.engine.api.spark import SparkView
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.log import LogEntry
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
+    from omnigraph.engine.merge.fast_forward import TransferReport
     from omnigraph.engine.merge.outcome import MergeOutcome, MergeResult
     from omnigraph.engine.merge.replay import ReplayResult
     from omnigraph.engine.read.frames.budget import Limits
@@ -83,6 +84,7 @@ __all__ = [
     "Tag",
     "Tags",
     "Transaction",
+    "TransferReport",
     "clone",
     "connect",
     "errors",
@@ -90,6 +92,8 @@ __all__ = [
     "infer",
     "init",
     "open",
+    "pull",
+    "push",
 ]
 
 
@@ -113,7 +117,7 @@ def __getattr__(name: str) -> Any:
             from omnigraph.engine.api import changes as home
         case "Commits":
             from omnigraph.engine.api import commits as home
-        case "Backups" | "PruneReport" | "clone":
+        case "Backups" | "PruneReport" | "clone" | "pull" | "push":
             from omnigraph.engine.api import copies as home
         case "BackupSnapshot":
             from omnigraph.storage.transfer import backup as home
@@ -133,6 +137,8 @@ def __getattr__(name: str) -> Any:
             from omnigraph.engine.changes import log as home
         case "MergeOutcome" | "MergeResult":
             from omnigraph.engine.merge import outcome as home
+        case "TransferReport":
+            from omnigraph.engine.merge import fast_forward as home
         case "ReplayResult":
             from omnigraph.engine.merge import replay as home
         case "GraphAt":

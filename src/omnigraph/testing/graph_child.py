@@ -9,6 +9,7 @@ from pathlib import Path
 
 from omnigraph.assembly import open
 from omnigraph.engine.api.access import access
+from omnigraph.engine.api.copies import push
 from omnigraph.engine.api.graph import Graph
 from omnigraph.errors import OmnigraphError, RecoveryRequired, Retry
 from omnigraph.settings import Settings
@@ -89,6 +90,12 @@ def _open(graph: Graph, _argument: str) -> str | None:
     return open(graph.uri, settings=access(graph).store.settings).commits.head()
 
 
+def _push(graph: Graph, argument: str) -> str | None:
+    """A branch to a clone; `place:branch` says where and which."""
+    place, _, branch = argument.rpartition(":")
+    return push(graph.uri, place, branch=branch).head
+
+
 VERBS: dict[str, Callable[[Graph, str], str | None]] = {
     "apply": _apply,
     "load": _load,
@@ -98,6 +105,7 @@ VERBS: dict[str, Callable[[Graph, str], str | None]] = {
     "optimize": _optimize,
     "cleanup": _cleanup,
     "open": _open,
+    "push": _push,
 }
 
 

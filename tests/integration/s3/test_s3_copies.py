@@ -9,7 +9,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import Conflict
 from omnigraph.testing.s3server import S3Server
-from relocation_trial import build, observed, opened, work
+from relocation_trial import add, build, observed, opened, work
 
 
 @pytest.fixture
@@ -47,3 +47,16 @@ def test_backups_in_a_bucket_are_restored_to_a_disk_and_to_a_bucket(bucket: str,
     backups.restore(tmp_path / "now.omni")
     assert observed(opened(str(tmp_path / "now.omni"))) == observed(opened(local))
     assert backups.verify() == ()
+
+
+def test_a_branch_is_pushed_to_a_bucket_and_pulled_from_it(bucket: str, tmp_path: Path) -> None:
+    local = str(tmp_path / "graph.omni")
+    build(local)
+    og.clone(local, f"{bucket}/clone")
+    add(opened(local), "here", 1)
+    done = og.push(local, f"{bucket}/clone")
+    assert len(done.commits) == 1
+    assert done.head == opened(local).commits.head() == opened(f"{bucket}/clone", read_only=True).commits.head()
+    add(opened(f"{bucket}/clone"), "there", 2)
+    og.pull(local, f"{bucket}/clone")
+    assert opened(local).commits.head() == opened(f"{bucket}/clone", read_only=True).commits.head()

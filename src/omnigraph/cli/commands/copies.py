@@ -14,6 +14,10 @@ _SOURCE = Argument("GRAPH", "the graph: a path, file://, s3://, az:// or gs://",
 _RESUME = Option("--resume", "go on with a copy that broke off")
 _UNVERIFIED = Option("--no-verify", "do not read every file back to compare its checksum")
 _WHICH = Option("--backup", "the id of a backup, or its beginning; by default the newest", "ID")
+_CLONE = Argument("CLONE", "a clone of it: a path, file://, s3://, az:// or gs://", required=True)
+_BRANCH = Option("--branch", "the branch, by default main", "NAME")
+_INTO = Option("--into", "what the branch is called where the commits go; by default the same", "NAME")
+_UNREAD = Option("--no-verify", "do not read every row back to compare it")
 
 COPIES = (
     Command(
@@ -31,6 +35,24 @@ COPIES = (
             JSON,
         ),
         notes="Writers may go on meanwhile; the copy shares nothing with the original.",
+    ),
+    Command(
+        ("push",),
+        Capability.LOCAL,
+        "Bring a branch of another clone to where this graph's stands",
+        "operate.copies.push_branch",
+        arguments=(_SOURCE, _CLONE),
+        options=(_BRANCH, _INTO, _UNREAD, shared.PROGRESS, JSON),
+        notes="Fast-forward or refused, as with Git. One that broke off is repeated; writers may go on at both.",
+    ),
+    Command(
+        ("pull",),
+        Capability.LOCAL,
+        "Bring a branch of this graph to where another clone's stands",
+        "operate.copies.pull_branch",
+        arguments=(_SOURCE, _CLONE),
+        options=(_BRANCH, _INTO, _UNREAD, shared.PROGRESS, JSON),
+        notes="Where both have gone on, pull with --into under another name, merge that, and push.",
     ),
     Command(
         ("backup", "create"),

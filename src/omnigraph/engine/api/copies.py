@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from omnigraph.engine.api.arguments import checked, checked_methods
+from omnigraph.engine.merge.fast_forward import Endpoints, TransferReport, fast_forward
 from omnigraph.engine.views.lifecycle import StrPath, open_graph
 from omnigraph.errors import BadRequest
 from omnigraph.settings import DEFAULTS
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.base.store import store_for
+from omnigraph.storage.branches.names import branch_name
 from omnigraph.storage.transfer import backup as transfer
 from omnigraph.storage.transfer.backup import BackupSnapshot
 from omnigraph.storage.transfer.clone import CopyReport, clone_files
 
-__all__ = ["BackupSnapshot", "Backups", "CopyReport", "PruneReport", "clone"]
+__all__ = ["BackupSnapshot", "Backups", "CopyReport", "PruneReport", "TransferReport", "clone", "pull", "push"]
 
 Progress = Callable[[int, int], None]
 
@@ -58,6 +60,56 @@ def clone(
 
         cleanup(open_graph(target), Policy(keep=depth), confirm=True)
     return done
+
+
+@checked
+def push(
+    source: StrPath,
+    target: StrPath,
+    *,
+    branch: str = "main",
+    into: str | None = None,
+    verify: bool = True,
+    progress: Progress | None = None,
+) -> TransferReport:
+    """Bring a branch of another clone to where this one stands, as `git push` does: fast-forward, or refused.
+
+    Both graphs must be clones of one. The commits that the target lacks are made there one after the other, under the
+    same ids; a branch that it does not have is created. `into` is the name of the branch there, by default the same.
+    Writers may go on at both. One that broke off is repeated. `verify` reads every row back and compares it; `progress`
+    is called with the commits that are done, and all of them.
+    """
+    return _transfer(source, target, branch, into, verify=verify, progress=progress)
+
+
+@checked
+def pull(
+    target: StrPath,
+    source: StrPath,
+    *,
+    branch: str = "main",
+    into: str | None = None,
+    verify: bool = True,
+    progress: Progress | None = None,
+) -> TransferReport:
+    """Bring a branch to where that of another clone stands: `push` in the other direction.
+
+    Where both sides have gone on, `into="theirs"` brings the other branch under another name, to be merged.
+    """
+    return _transfer(source, target, branch, into, verify=verify, progress=progress)
+
+
+def _transfer(
+    source: StrPath, target: StrPath, branch: str, into: str | None, *, verify: bool, progress: Progress | None
+) -> TransferReport:
+    sent = branch_name(branch)
+    sender, receiver = open_graph(source, read_only=True), open_graph(target)
+    try:
+        ends = Endpoints(sender, sent, receiver, sent if into is None else branch_name(into))
+        return fast_forward(ends, verify=verify, report=progress)
+    finally:
+        sender.close()
+        receiver.close()
 
 
 @checked_methods

@@ -47,6 +47,7 @@ _DECLARED = """
     branch_delete.pre_seal branch_delete.post_seal branch_delete.post_native branch_delete.before_table_cleanup
     cleanup.mid_reclaim
     load.split_staged_at_first load.post_stage load.post_checks load.pre_discard
+    transfer.post_branch transfer.post_commit
     stream.post_load stream.post_merge stream.post_mark
     change_feed.post_capture change_feed.pre_table_open cleanup.table_gc
     cluster.before_graph_create cluster.after_graph_create cluster.before_schema_apply cluster.after_schema_apply

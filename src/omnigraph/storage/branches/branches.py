@@ -41,8 +41,11 @@ def branch_exists(store: Store, branch: str | None) -> bool:
     return branch is None or find_ref(store.root, branch) is not None
 
 
-def create_branch(store: Store, name: str, *, source: str | None = None) -> None:
-    """Create a branch at the newest state of `source`; it shares every table until it writes to it."""
+def create_branch(store: Store, name: str, *, source: str | None = None, version: int | None = None) -> None:
+    """Create a branch at the newest state of `source`, or at an older version of its manifest that is still there.
+
+    It shares every table until it writes to it.
+    """
     branch = new_name(name, "branch")
     if source is not None and source.startswith(PRIVATE_PREFIX):
         raise BadRequest("a branch cannot be made from inside a transaction; make it from the branch it is merged into")
@@ -52,7 +55,8 @@ def create_branch(store: Store, name: str, *, source: str | None = None) -> None
         if find_tag(store, branch) is not None:
             raise Conflict(f"there is a tag '{branch}' already; choose another name, or delete the tag first")
         _refuse_taken(store, branch)
-        captured = manifest.load(store.root, origin)
+        root = store.root
+        captured = manifest.load(root, origin) if version is None else manifest.load_kept(root, origin, version)
         hit("branch_create.pre_native")
         created = _fork_manifest(store, branch, captured, control)
         hit("branch_create.post_native")

@@ -19,7 +19,8 @@ class Publication:
     """One graph commit: its rows and everything that must still hold for it to become visible.
 
     `token` is None only for recovery's rollback commit, which goes on top of whatever is there, in the incarnation of
-    the branch that `identifier` names.
+    the branch that `identifier` names. `replayed_by` is the operation that publishes a commit of a clone; every other
+    commit has the id of its operation.
     """
 
     branch: str | None
@@ -33,6 +34,12 @@ class Publication:
     actor_id: str | None = None
     merged_parent: str | None = None
     note: Note = field(default_factory=Note)
+    replayed_by: str | None = None
+
+    @property
+    def operation_id(self) -> str:
+        """What is decided by this publication."""
+        return self.replayed_by or self.commit_id
 
 
 @dataclass(frozen=True, slots=True)

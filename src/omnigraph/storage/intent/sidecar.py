@@ -92,6 +92,12 @@ class Sidecar:
     delta: ManifestDelta = field(default_factory=ManifestDelta)
     note: Note = field(default_factory=Note)
     tallies: Mapping[str, Tally] = field(default_factory=dict)
+    replayed_commit_id: str | None = None
+
+    @property
+    def commit_id(self) -> str:
+        """The commit that the operation will be; its own id unless it replays a commit of a clone."""
+        return self.replayed_commit_id or self.operation_id
 
 
 def arm(objects: Objects, sidecar: Sidecar) -> None:
@@ -170,7 +176,7 @@ def encode(sidecar: Sidecar) -> str:
             "authority": asdict(sidecar.authority),
             "rollback_commit_id": sidecar.rollback_commit_id,
             "lineage": {
-                "graph_commit_id": sidecar.operation_id,
+                "graph_commit_id": sidecar.commit_id,
                 "branch": sidecar.branch,
                 "actor_id": sidecar.actor_id,
                 "merged_parent_commit_id": sidecar.merged_parent_commit_id,
@@ -239,6 +245,7 @@ def _encode_delta(delta: ManifestDelta) -> dict[str, Any]:
 def _decode_body(body: dict[str, Any]) -> Sidecar:
     lineage, authority = body["lineage"], body["authority"]
     identifier = tuple((int(version), str(uuid)) for version, uuid in authority["branch_identifier"])
+    commit_id = str(lineage["graph_commit_id"])
     return Sidecar(
         operation_id=str(body["operation_id"]),
         branch=body["branch"],
@@ -253,6 +260,7 @@ def _decode_body(body: dict[str, Any]) -> Sidecar:
         delta=_decode_delta(body["manifest_delta"]),
         note=Note.read(lineage),
         tallies=tally.decode(body.get("tallies", {})),  # a sidecar of an older release has none
+        replayed_commit_id=commit_id if commit_id != body["operation_id"] else None,
     )
 
 

@@ -215,6 +215,15 @@ Footprint: TypeAlias = Mapping[str, frozenset[str] | None]
 """What a prepared write has read: per table key the ids it looked at, None where any row of the table may matter."""
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A commit of a clone: what stays the same wherever it is replayed."""
+
+    commit_id: str
+    created_at: int
+    note: Note
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSet:
     """One graph commit to be: all of it becomes visible together, or nothing does.
@@ -222,7 +231,8 @@ class WriteSet:
     `reads` is what the write depends on beside the rows it writes, so that a commit which touches none of it need not
     be answered by preparing again; None: everything. `lineage_only` keeps a commit that changes no content (an empty
     load). `kind` is that of the commit where the writer's own does not say it; `counts`, by type name, are those of
-    tables that are taken over as they are, the others are counted from their steps.
+    tables that are taken over as they are, the others are counted from their steps. `replayed` is the commit of a clone
+    that this one is: it gets the same id, time and note.
     """
 
     writer_kind: WriterKind
@@ -236,6 +246,7 @@ class WriteSet:
     message: str | None = None
     query: str | None = None
     counts: Mapping[str, RowCounts] = field(default_factory=dict)
+    replayed: Replayed | None = None
 
     def __post_init__(self) -> None:
         keys = [table.table_key for table in self.tables]
@@ -253,6 +264,8 @@ class WriteSet:
     @property
     def note(self) -> Note:
         """What the commit will say about itself; the counts of written tables are added when it is published."""
+        if self.replayed is not None:
+            return self.replayed.note
         return Note(self.kind or _KINDS[self.writer_kind], self.message, self.query, self.counts)
 
     def footprint(self) -> Footprint | None:

@@ -34,6 +34,7 @@ from omnigraph.storage.manifest.rows import (
     ControlRow,
     HeadRow,
     ManifestRow,
+    ReplayRow,
     SchemaRow,
     TableRow,
     TombstoneRow,
@@ -61,6 +62,7 @@ class ManifestState:
     branch_row: BranchRow | None
     lineage: Lineage
     aborts: pa.Table
+    replays: pa.Table  # operations that published commits made elsewhere
     snapshot: Snapshot
 
     @property
@@ -78,7 +80,7 @@ class ManifestState:
 
     def decision(self, operation_id: str) -> Decision | None:
         """What was decided about an operation, or None while it is open."""
-        if operation_id in self.lineage:
+        if operation_id in self.lineage or _position(self.replays, operation_id) >= 0:
             return "published"
         return "aborted" if _position(self.aborts, operation_id) >= 0 else None
 
@@ -117,6 +119,7 @@ def decode_state(scan: Scan | pa.Table, *, branch: str | None, version: int, ide
         branch_row=_branch_row(rows.of("graph_branch"), branch),
         lineage=Lineage.deferred(rows.commits, lambda: _history(scan.commits(), aborts), _finder(scan)),
         aborts=aborts,
+        replays=rows.of("operation_replay", *_ABORT_COLUMNS),
     )
 
 
@@ -130,6 +133,7 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
     }
     commits: list[CommitRow] = []
     aborts: list[AbortRow] = []
+    replays: list[ReplayRow] = []
     for row in rows:
         match row:
             case TableRow():
@@ -145,6 +149,8 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
                 commits.append(replace(row, manifest_version=version))
             case AbortRow():
                 aborts.append(row)
+            case ReplayRow():
+                replays.append(row)
             case SchemaRow():
                 changed["schema"] = row
             case ControlRow():
@@ -154,15 +160,19 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
                     changed["branch_row"] = row
     if commits:
         changed["lineage"] = state.lineage.extended(_lineage_table(_scanned(commits, version)))
-    if aborts:
-        added = encode_rows(aborts).select(state.aborts.column_names)
-        changed["aborts"] = pa.concat_tables([state.aborts, added]).combine_chunks()
+    for name, decided in (("aborts", aborts), ("replays", replays)):
+        if decided:
+            known = getattr(state, name)
+            changed[name] = pa.concat_tables([known, encode_rows(decided).select(known.column_names)]).combine_chunks()
     unchanged = {name: getattr(state, name) for name in _PARTS if name not in changed}
     return _assemble(branch=state.branch, version=version, identifier=state.identifier, **unchanged, **changed)
 
 
 _ABORT_COLUMNS = ("object_id", "table_branch", "metadata")
-_PARTS = ("registrations", "published", "tombstones", "heads", "schema", "control", "branch_row", "lineage", "aborts")
+_PARTS = (
+    "registrations", "published", "tombstones", "heads", "schema", "control", "branch_row", "lineage", "aborts",
+    "replays",
+)  # fmt: skip
 
 
 def _assemble(

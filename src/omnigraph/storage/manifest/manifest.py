@@ -29,7 +29,7 @@ from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
     "Decision", "Loaded", "ManifestState", "advance", "carry_over", "compact_manifest", "compaction_due",
-    "decode_state", "fold", "inherit", "load", "load_version", "newest", "peek", "publish_rows", "refresh",
+    "decode_state", "fold", "inherit", "load", "load_kept", "load_version", "newest", "peek", "publish_rows", "refresh",
     "stage_genesis",
 ]  # fmt: skip
 
@@ -111,6 +111,13 @@ def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
         rebuilt = rebuild_state(address, name, version, identifier)
         states.put(key, rebuilt)
     return rebuilt
+
+
+def load_kept(root: Root, branch: str | None, version: int) -> Loaded:
+    """An older version of a branch whose file is still there, to fork from; HistoricalVersionReclaimed otherwise."""
+    address, identifier = _lineage_at(root, branch, version)
+    handle = tables.open_table(address, version, control=True)
+    return Loaded(handle, _state_of(handle, None if address.ref is None else branch_of(address.ref), identifier))
 
 
 def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:

@@ -23,6 +23,7 @@ from omnigraph.storage.manifest.rows import (
     ControlRow,
     HeadRow,
     ManifestRow,
+    ReplayRow,
     SchemaRow,
     Seal,
     TableRow,
@@ -204,6 +205,9 @@ def _columns(row: ManifestRow) -> Json:
             return common | _typed("graph_head", metadata)
         case AbortRow():
             return common | {"table_branch": row.branch} | _typed("operation_abort", _abort_metadata(row))
+        case ReplayRow():
+            replayed = {"graph_commit_id": row.commit_id}
+            return common | {"table_branch": row.branch} | _typed("operation_replay", replayed)
         case SchemaRow():
             return common | _typed("graph_schema", schema_metadata(row))
         case ControlRow():

@@ -134,6 +134,19 @@ class AbortRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """The decision row of an operation that published a commit made elsewhere, under that commit's own id."""
+
+    operation_id: str
+    branch: str | None
+    commit_id: str
+
+    @property
+    def object_id(self) -> str:
+        return self.operation_id
+
+
+@dataclass(frozen=True, slots=True)
 class SchemaRow:
     """Which schema this manifest accepts; the files are its projection."""
 
@@ -198,4 +211,15 @@ class BranchRow:
         return f"{BRANCH_PREFIX}{self.branch}"
 
 
-ManifestRow = TableRow | VersionRow | TombstoneRow | CommitRow | HeadRow | AbortRow | SchemaRow | ControlRow | BranchRow
+ManifestRow = (
+    TableRow
+    | VersionRow
+    | TombstoneRow
+    | CommitRow
+    | HeadRow
+    | AbortRow
+    | ReplayRow
+    | SchemaRow
+    | ControlRow
+    | BranchRow
+)

@@ -129,7 +129,7 @@ class Attempt:
             self.store.recent.record(commit.graph_commit_id, commit.parent_commit_id, changes)
 
     def _describe(self, planned: list[PlannedTable]) -> Sidecar:
-        self._leased_at = host.monotonic()
+        self._leased_at, replayed = host.monotonic(), self.write.replayed
         return Sidecar(
             operation_id=self.operation_id,
             branch=self.txn.branch,
@@ -139,16 +139,17 @@ class Attempt:
             authority=self.txn.token,
             rollback_commit_id=new_ulid(),
             merged_parent_commit_id=self.write.merged_parent,
-            created_at=now_micros(),
+            created_at=now_micros() if replayed is None else replayed.created_at,
             tables=tuple(table.plan for table in planned),
             delta=self.write.delta,
             note=self.write.note,
             tallies=self._tallies(planned),
+            replayed_commit_id=None if replayed is None else replayed.commit_id,
         )
 
     def _tallies(self, planned: list[PlannedTable]) -> dict[str, Tally]:
-        if self.write.writer_kind == "SchemaApply":
-            return {}  # it rewrites rows without changing what they say
+        if self.write.writer_kind == "SchemaApply" or self.write.replayed is not None:
+            return {}  # it rewrites rows without changing what they say, or was counted where it was made
         entries = self.txn.snapshot.entries
         return {
             table.plan.table_key: tally(table.steps, entry.row_count)
@@ -302,7 +303,7 @@ class Attempt:
         if fence.settle(self.store, self.txn.branch, self.operation_id, abort) == "aborted":
             return None
         state = manifest.load(self.store.root, self.txn.branch).state
-        commit = state.lineage.get(self.operation_id)
+        commit = state.lineage.get(self.operation_id if self._intent is None else self._intent.commit_id)
         return None if commit is None else Published(commit, state)
 
     def _release(self) -> None:

@@ -29,6 +29,7 @@ from omnigraph.storage.manifest.rows import (
     ControlRow,
     HeadRow,
     ManifestRow,
+    ReplayRow,
     TableRow,
     TombstoneRow,
     VersionRow,
@@ -89,11 +90,11 @@ def _attempt(loaded: Loaded, rows: list[ManifestRow]) -> CommitOutcome:
 
 
 def _already_decided(state: ManifestState, publication: Publication) -> Published | None:
-    match state.decision(publication.commit_id):
+    match state.decision(publication.operation_id):
         case "published":
             return _published(state, publication)
         case "aborted":
-            raise OperationAborted(publication.commit_id)
+            raise OperationAborted(publication.operation_id)
         case None:
             return None
 
@@ -175,3 +176,5 @@ def _lineage(state: ManifestState, publication: Publication) -> Iterable[Manifes
         note=publication.note,
     )
     yield HeadRow(publication.branch, publication.commit_id, parent)
+    if publication.replayed_by is not None:
+        yield ReplayRow(publication.replayed_by, publication.branch, publication.commit_id)

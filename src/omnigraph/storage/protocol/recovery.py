@@ -90,7 +90,7 @@ def publication_of(intent: Sidecar, versions: tuple[VersionRow, ...]) -> Publica
     versions = tuple(replace(row, table_key=renamed.get(row.table_key, row.table_key)) for row in versions)
     return Publication(
         branch=intent.branch,
-        commit_id=intent.operation_id,
+        commit_id=intent.commit_id,
         created_at=intent.created_at,
         token=intent.authority,
         expected={plan.table_key: plan.expected_version for plan in intent.tables},
@@ -99,6 +99,7 @@ def publication_of(intent: Sidecar, versions: tuple[VersionRow, ...]) -> Publica
         actor_id=intent.actor_id,
         merged_parent=intent.merged_parent_commit_id,
         note=note,
+        replayed_by=None if intent.replayed_commit_id is None else intent.operation_id,
     )
 
 
@@ -165,7 +166,7 @@ def _pinned(table: TableOutcome) -> TableHandle:
 def _finish_forward(store: Store, intent: Sidecar) -> Recovered:
     schema_recovery.after_publish(store, intent)
     outcomes = [TableRecovery(plan.table_key, plan.expected_version, plan.post_commit_pin) for plan in intent.tables]
-    return _conclude(store, intent, "RolledForward", intent.operation_id, outcomes)
+    return _conclude(store, intent, "RolledForward", intent.commit_id, outcomes)
 
 
 def _roll_back(store: Store, intent: Sidecar, tables: list[TableOutcome], *, eager_restore: bool) -> Recovered:
@@ -174,8 +175,10 @@ def _roll_back(store: Store, intent: Sidecar, tables: list[TableOutcome], *, eag
         for table in tables
         if table.newest is not None and table.touched
     ]
-    restored = [_restored(store, intent, table) for table in tables] if eager_restore else []
-    _publish_rollback(store, intent, [row for row in restored if row is not None])
+    if intent.replayed_commit_id is None:
+        restored = [_restored(store, intent, table) for table in tables] if eager_restore else []
+        _publish_rollback(store, intent, [row for row in restored if row is not None])
+    # A commit on top would part the two clones, and what was interrupted could not be repeated: the next writer buries.
     failpoints.hit("recovery.post_rollback_publish")
     schema_recovery.after_rollback(store, intent)
     return _conclude(store, intent, "RolledBack", intent.rollback_commit_id, outcomes)

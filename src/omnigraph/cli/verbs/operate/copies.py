@@ -1,4 +1,4 @@
-"""`clone`, `backup …` and `restore`: copies of whole graphs."""
+"""`clone`, `backup …` and `restore`: copies of whole graphs; `push` and `pull`: branches between clones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.progress import counting
 
 if TYPE_CHECKING:
+    from omnigraph.engine.merge.fast_forward import TransferReport
     from omnigraph.storage.transfer.clone import CopyReport
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -29,6 +30,34 @@ def clone_graph(call: Call) -> None:
             progress=progress,
         )
     _show(call, "cloned", done)
+
+
+def push_branch(call: Call) -> None:
+    """From this graph to the clone."""
+    with counting(call, "push", "commits") as progress:
+        done = og.push(
+            call.required("GRAPH"),
+            call.required("CLONE"),
+            branch=call.text("--branch") or "main",
+            into=call.text("--into"),
+            verify=not call.given("--no-verify"),
+            progress=progress,
+        )
+    _show_transfer(call, "pushed", done)
+
+
+def pull_branch(call: Call) -> None:
+    """From the clone to this graph."""
+    with counting(call, "pull", "commits") as progress:
+        done = og.pull(
+            call.required("GRAPH"),
+            call.required("CLONE"),
+            branch=call.text("--branch") or "main",
+            into=call.text("--into"),
+            verify=not call.given("--no-verify"),
+            progress=progress,
+        )
+    _show_transfer(call, "pulled", done)
 
 
 def create_backup(call: Call) -> None:
@@ -103,6 +132,18 @@ def size(amount: int) -> str:
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
     return f"{amount} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+def _show_transfer(call: Call, what: str, done: TransferReport) -> None:
+    if call.json:
+        output.document(asdict(done))
+    elif done.up_to_date:
+        output.line(f"{done.branch} of {done.target} is up to date, at {done.head}")
+    else:
+        commits = f"{len(done.commits)} commit{'' if len(done.commits) == 1 else 's'}"
+        begun = " (a new branch)" if done.created else ""
+        where = f"{done.branch}{begun} of {done.target}"
+        output.line(f"{what} {commits} to {where}, now at {done.head}, in {done.seconds:.1f} s")
 
 
 def _show(call: Call, what: str, done: CopyReport) -> None:
