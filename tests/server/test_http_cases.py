@@ -403,6 +403,7 @@ def test_a_branch_is_created_listed_and_merged(api: Api, case: int) -> None:
     assert api.get("/branches").json() == {"branches": ["a", "b", "main"]}
     api.mutate(ADD, params={"name": "Eve"}, branch="b")
     body = api.post("/branches/merge", {"source": "b"}).json()
+    assert body.pop("commit")["message"] == "merge b into main", "decision 0032: a merge answers with its commit"
     assert body == {"source": "b", "target": "main", "outcome": "fast_forward", "actor_id": None}
     assert api.get("/branches").json() == {"branches": ["a", "b", "main"]}
     assert api.rows(COUNT) == [{"n": 5}]
