@@ -29,7 +29,7 @@ edge Knows: Person -> Person
 _INSERT = "query q($n: String, $a: I32) { insert Person { name: $n, age: $a } }"
 _UPDATE = "query q($n: String, $a: I32) { update Person set { age: $a } where name = $n }"
 _PEOPLE = 1_000
-_SAMPLES = 9
+_SAMPLES = 15
 _FEW_BRANCHES, _FEW_COMMITS, _UPDATES = 3, 25, 400
 
 
