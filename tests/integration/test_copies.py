@@ -92,7 +92,7 @@ def test_a_clone_beside_writers_is_one_state_of_every_branch(source: og.Graph, t
         for turn in range(3):
             done = og.clone(tmp_path / "source.omni", tmp_path / f"copy{turn}.omni")
             copy = og.open(tmp_path / f"copy{turn}.omni")
-            assert copy.commits.list()[0].graph_commit_id == done.heads["main"]
+            assert copy.commits.head() == done.heads["main"]
             assert (count(copy) - 3) % 2 == 0
             copy.mutate('query m() { insert P { k: "mine" } }')  # nothing unpublished stands in the way
             assert not [each for each in copy.repair().datasets if each.action == "preview"]
