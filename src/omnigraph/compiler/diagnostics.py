@@ -116,8 +116,25 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
         return None
     import difflib  # only mistakes need it
 
-    near = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
-    return f"did you mean '{by_folded[near[0]]}'?" if near else None
+    near = difflib.get_close_matches(word.lower(), by_folded, n=3, cutoff=0.6)
+    # Sharing letters is not enough: `month` and `count` share three, but nobody mistypes one for the other.
+    slips = max(2, len(word) // 3)
+    meant = next((each for each in near if _slips(word.lower(), each) <= slips), None)
+    return f"did you mean '{by_folded[meant]}'?" if meant is not None else None
+
+
+def _slips(word: str, other: str) -> int:
+    """How many letters were left out, added, replaced or swapped with their neighbour."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(word, start=1):
+        earlier, before, row = before, row, [at]
+        for place, meant in enumerate(other, start=1):
+            cost = min(before[place] + 1, row[-1] + 1, before[place - 1] + (letter != meant))
+            if at > 1 and place > 1 and letter == other[place - 2] and word[at - 2] == meant:
+                cost = min(cost, earlier[place - 2] + 1)
+            row.append(cost)
+    return row[-1]
 
 
 def fail(

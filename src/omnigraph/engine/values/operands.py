@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.functions import Failure
 from omnigraph.compiler.functions.text import compiled
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.values.arithmetic import Failed
@@ -158,3 +159,19 @@ def refuse(failed: Failed | None) -> None:
     """Raise what failed for any row."""
     if failed is not None and pc.any(failed.rows).as_py():
         raise BadRequest(failed.why)
+
+
+def effort(condition: ir.Condition) -> int:
+    """How much work a condition is, roughly: texts cost more than numbers, a search more than both."""
+    total = 0
+    for part in expressions(condition):
+        match part:
+            case ir.TextMatch():
+                total += 100
+            case ir.Function(args=args):
+                total += 10 if any(getattr(arg.type, "scalar", "") == "String" for arg in args) else 2
+            case ir.TextTest() | ir.Arithmetic() | ir.Choice():
+                total += 2
+            case _:
+                pass
+    return total

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.functions import FUNCTIONS
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.compiler.types import INTEGER, PropType
+from omnigraph.compiler.types import INTEGER, INTEGER_RANGE, PropType
 from omnigraph.engine.values.arithmetic import Failed, as_number, compute, constant_number, either
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.compare import (
@@ -299,13 +300,17 @@ class Evaluator:
                 assert isinstance(found.value, int | float)
                 if pa.types.is_floating(width):
                     return Fixed(float(found.value)), failed, width
-            number, beyond = self._number(found, width, failed)
-            return (found if isinstance(found, Fixed) and beyond is None else number), beyond, width
+                if INTEGER_RANGE["I64"][0] <= found.value <= INTEGER_RANGE["I64"][1]:
+                    return found, failed, width
+            return (*self._number(found, width, failed), width)
         return found, failed, wanted
 
     def _choice(self, expr: ir.Choice) -> tuple[Operand, Failed | None]:
         """The value of the first condition that is true; what is not chosen may fail."""
         kind = arrow_type(expr.type)
+        plain = self._plain_choice(expr, kind)
+        if plain is not None:
+            return plain, None
         open_rows = self._broadcast(value=True, kind=pa.bool_())
         failures: list[Failed | None] = []
         chosen: list[pa.Array] = []
@@ -325,6 +330,20 @@ class Evaluator:
             column = pc.if_else(taken, value, column)
         bad = either(*failures)
         return (column if bad is None else pc.if_else(bad.rows, pa.scalar(None, kind), column)), bad
+
+    def _plain_choice(self, expr: ir.Choice, kind: pa.DataType) -> pa.Array | None:
+        """A choice between constants, none of which has to be made a column; None where something may fail."""
+        spelt = [_spelt(value, self.bindings) for value in (*expr.values, expr.otherwise)]
+        if pa.types.is_nested(kind) or can_fail(expr) or any(known is None for known in spelt):
+            return None
+        scalars = [self._one(known.value, kind) for known in spelt if known is not None]
+        tests = [pc.fill_null(self._truth(condition)[0], False) for condition in expr.conditions]
+        found = pc.case_when(pc.make_struct(*tests), *scalars)
+        return found if isinstance(found, pa.Array) else pa.repeat(found, self.length)
+
+    def _one(self, value: Any, kind: pa.DataType) -> pa.Scalar:
+        numeric = value is not None and (pa.types.is_floating(kind) or pa.types.is_integer(kind))
+        return broadcast(rounded(value, kind) if numeric else value, kind, 1)[0]
 
     def _branch(self, expr: ir.Expr, kind: pa.DataType) -> tuple[pa.Array, Failed | None]:
         """A value in the type that all branches share."""

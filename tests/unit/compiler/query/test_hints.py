@@ -138,6 +138,21 @@ def test_two_properties_of_different_kinds_are_not_told_to_be_literals() -> None
     assert (caught.value.code, caught.value.diagnostic.help) == ("T7", None)
 
 
+@pytest.mark.parametrize(
+    ("returned", "help_text"),
+    [
+        ("$h.seen as s, mnth($h.seen) as m", "did you mean 'month'?"),
+        ("count($h) as count, month as m", "for the function write month(…)"),
+        ("count($h) as count, counts as m", "did you mean 'count'?"),
+        ("datediff($h.seen, $h.seen) as m", "it is called date_diff here"),
+    ],
+)
+def test_a_suggestion_is_something_that_could_stand_there(returned: str, help_text: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_query(f"query q() {{ match {{ $h: Hut }} return {{ {returned} }} }}", compile_schema(SCHEMA))
+    assert caught.value.diagnostic.help == help_text
+
+
 def _assert_helped(error: CompileError, text: str, place: str, says: str) -> None:
     span = error.diagnostic.span
     assert span is not None

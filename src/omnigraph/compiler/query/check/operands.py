@@ -163,6 +163,8 @@ def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
     if found is None:
         holders = [var for var, kind in scope.visible().items() if alias.name in scope.info(kind).properties]
         meant = f"for the property write ${holders[0]}.{alias.name}" if holders else _COLUMN_HELP.get(alias.name)
+        if meant is None and alias.name in FUNCTIONS:
+            meant = f"for the function write {alias.name}(…)"
         help_text = scope.suggest(alias.name, place.aliases) or meant
         raise scope.error("T25", f"there is no column called '{alias.name}' here", alias.span, help_text)
     return found

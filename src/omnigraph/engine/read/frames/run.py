@@ -28,6 +28,7 @@ from omnigraph.engine.read.frames.unions import (
     is_union,
 )
 from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.values.operands import effort
 from omnigraph.engine.values.predicate import Bindings, Evaluator, Leaf
 from omnigraph.engine.views.view import View
 from omnigraph.errors import ParameterError
@@ -105,10 +106,14 @@ class Run:
     def matching(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
         """Which rows satisfy conditions on this one variable; each distinct entity is looked at once."""
         wanted = distinct_rows(rows)
-        frame = Frame(len(wanted), {var: Bound(table_key, wanted)})
         keep = np.ones(len(wanted), np.bool_)
-        for predicate in predicates:
-            keep &= numpy_of(self.evaluator(frame).keep(predicate))
+        left, frame = np.arange(len(wanted)), Frame(len(wanted), {var: Bound(table_key, wanted)})
+        for predicate in sorted(predicates, key=effort):
+            keep[left] &= numpy_of(self.evaluator(frame).keep(predicate))
+            kept = left[keep[left]]
+            if len(kept) * 2 < len(left):
+                # What is left is asked the rest; with most of them still there, cutting them out would cost more.
+                left, frame = kept, Frame(len(kept), {var: Bound(table_key, wanted[kept])})
         return keep if wanted is rows else keep[RowIndex(wanted).positions(rows)]
 
     def constant(self, expr: ir.Const | ir.Param) -> ir.ConstValue:

@@ -94,7 +94,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         wanted += _worth_reading(run, op, entities)
     begin = time.perf_counter()
     rows = entities.scan(wanted, pushed.filter)
-    if pushed.filter is not None and not _indexed(entities, op):
+    if (pushed.filter is not None or wanted) and not _indexed(entities, op):
         add_cost(entities.memory.cache(_SCANS), key, time.perf_counter() - begin)
     if pushed.rest is None:
         if pushed.filter is not None:

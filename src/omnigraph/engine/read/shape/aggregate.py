@@ -68,6 +68,8 @@ def _fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: in
     if call.distinct:
         frame, group = _different(run, frame, call.arg, group)
     column = _argument(run, frame, call.arg)
+    if not column.null_count and call.function != "count":
+        return _FOLDS[call.function](column, group, count)
     present = column.is_valid().to_numpy(zero_copy_only=False)
     if call.function == "count":
         return pa.array(np.bincount(group[present], minlength=count).astype(np.int64))
@@ -148,6 +150,8 @@ def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.flo
     if numbers.dtype.kind in "iu" and len(numbers):
         # Integers add up exactly and are rounded once.
         largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
+        if largest * len(numbers) < 1 << 53:  # also exact as doubles, and quicker
+            return np.bincount(group, weights=numbers, minlength=count).astype(np.float64)
         if largest * len(numbers) < 1 << 63:
             return _integer_sums(numbers.astype(np.int64), group, count).astype(np.float64)
         # A total that could leave 64 bits is put together from the sums of both halves.

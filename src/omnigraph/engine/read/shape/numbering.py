@@ -25,7 +25,20 @@ def number_expr(run: Run, frame: Frame, expr: ir.Expr) -> Numbered:
     if isinstance(expr, ir.Node):
         found, inverse = distinct(frame.rows(expr.var))
         return inverse, len(found)
+    if isinstance(expr, ir.Choice) and all(isinstance(each, ir.Const) for each in (*expr.values, expr.otherwise)):
+        return _number_choice(run, frame, expr)
     return per_entity(run, frame, expr, number)
+
+
+def _number_choice(run: Run, frame: Frame, expr: ir.Choice) -> Numbered:
+    """A choice between constants, whose places serve as numbers."""
+    constants = [each.value for each in (*expr.values, expr.otherwise) if isinstance(each, ir.Const)]
+    different = list(dict.fromkeys(constants))
+    places = [ir.Const(different.index(value), ir.INT64) for value in constants]
+    numbered = ir.Choice(expr.conditions, tuple(places[:-1]), places[-1], ir.INT64)
+    found = run.evaluator(frame).column(numbered, pa.int64()).to_numpy(zero_copy_only=False)
+    there = np.bincount(found, minlength=len(different)) > 0
+    return (np.cumsum(there) - 1)[found], int(there.sum())
 
 
 def number(column: pa.Array) -> Numbered:

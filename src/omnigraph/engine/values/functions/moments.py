@@ -17,6 +17,8 @@ _CYCLE = 146_097
 _TO_EPOCH = 719_468
 # Beyond this, adding to milliseconds could wrap around.
 _SAFE = 1 << 62
+# Days around the epoch for which Arrow's kernels are right; their years have 16 bits.
+_NEAR = 3_000_000
 
 
 def days_of(column: pa.Array) -> Numbers:
@@ -63,12 +65,30 @@ def instants(ms: Numbers, known: Numbers | None) -> pa.Array:
     return masked(ms, known, pa.int64()).view(pa.date64())
 
 
-def _part(compute: Callable[[pa.Array], Numbers]) -> Kernel:
+def _part(compute: Callable[[pa.Array], Numbers], ready: Callable[[pa.Array], pa.Array] | None = None) -> Kernel:
+    """A part of moments; `ready` is Arrow's kernel for the years that it knows."""
+
     def kernel(call: Call) -> pa.Array:
         column = call.column(0)
+        if ready is not None and _is_near(column):
+            plain = column if pa.types.is_date32(column.type) else column.view(pa.timestamp("ms"))
+            return ready(plain).cast(pa.int64())
         return masked(compute(column).astype(np.int64), valid([column]), pa.int64())
 
     return kernel
+
+
+def _is_near(column: pa.Array) -> bool:
+    """Whether all moments lie in years of four digits, or nearly."""
+    if pa.types.is_date32(column.type):
+        span = pc.min_max(column.cast(pa.int32()))
+        return _within(span, _NEAR)
+    return _within(pc.min_max(column.view(pa.int64())), _NEAR * DAY)
+
+
+def _within(span: pa.Scalar, bound: int) -> bool:
+    low, high = span["min"].as_py(), span["max"].as_py()
+    return low is None or (low >= -bound and high <= bound)
 
 
 def _clock(column: pa.Array) -> Numbers:
@@ -226,11 +246,11 @@ def _parse(call: Call, *, tried: bool) -> Answer:
 
 
 MOMENT_KERNELS: dict[str, Kernel] = {
-    "year": _part(lambda column: civil(days_of(column))[0]),
-    "quarter": _part(lambda column: (civil(days_of(column))[1] + 2) // 3),
-    "month": _part(lambda column: civil(days_of(column))[1]),
-    "week": _part(_week),
-    "day": _part(lambda column: civil(days_of(column))[2]),
+    "year": _part(lambda column: civil(days_of(column))[0], pc.year),
+    "quarter": _part(lambda column: (civil(days_of(column))[1] + 2) // 3, pc.quarter),
+    "month": _part(lambda column: civil(days_of(column))[1], pc.month),
+    "week": _part(_week, pc.iso_week),
+    "day": _part(lambda column: civil(days_of(column))[2], pc.day),
     "weekday": _part(lambda column: (days_of(column) + 3) % 7 + 1),
     "day_of_year": _part(_day_of_year),
     "hour": _part(lambda column: _clock(column) // 3_600_000),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.functions.numbers import EARTH_RADIUS
+from omnigraph.engine.values.fixed import Fixed
 from omnigraph.engine.values.functions.kernel import Answer, Call, Kernel, Numbers, masked, numpy_of, refused, valid
 
 _OVERFLOW = "integer overflow: integers are 64 bits wide and signed"
@@ -44,10 +45,18 @@ def _abs(call: Call) -> Answer:
 
 
 def _round(call: Call) -> Answer:
+    fixed = call.args[1].value if len(call.args) > 1 and isinstance(call.args[1], Fixed) else None
+    if (len(call.args) == 1 or fixed == 0) and not pa.types.is_integer(call.kind):
+        return pc.round(call.column(0), ndigits=0, round_mode="half_towards_infinity")
+    if fixed is not None:
+        return _rounded(call.column(0), fixed, valid([call.column(0)]), call.kind)
     column, digits = call.column(0), call.column(1) if len(call.args) > 1 else None
     places: Any = 0 if digits is None else numpy_of(digits)
-    known = valid([column] if digits is None else [column, digits])
-    if pa.types.is_integer(call.kind):
+    return _rounded(column, places, valid([column] if digits is None else [column, digits]), call.kind)
+
+
+def _rounded(column: pa.Array, places: Any, known: Numbers | None, kind: pa.DataType) -> Answer:
+    if pa.types.is_integer(kind):
         return _round_integers(numpy_of(column), np.asarray(places), known)
     values = numpy_of(column, 0.0)
     with np.errstate(all="ignore"):

@@ -18,6 +18,25 @@ def _plain(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
     return lambda call: compute(call.column(0))
 
 
+def _by_bytes(wide: Callable[[pa.Array], pa.Array], narrow: Callable[[pa.Array], pa.Array]) -> Kernel:
+    """Where every character is a byte, the kernel that knows only those is several times as fast."""
+
+    def kernel(call: Call) -> pa.Array:
+        texts = call.column(0)
+        return narrow(texts) if _is_ascii(texts) else wide(texts)
+
+    return kernel
+
+
+def _is_ascii(texts: pa.Array) -> bool:
+    _, offsets, data = texts.buffers()
+    if data is None or not len(texts):
+        return True
+    ends = np.frombuffer(offsets, np.int32, len(texts) + 1, texts.offset * 4)
+    used = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    return not len(used) or bool(used.max() < 128)
+
+
 def _substring(call: Call) -> pa.Array:
     def cut(texts: pa.Array, start: int, count: int | None) -> pa.Array:
         first, stop = bounds(start, count)
@@ -122,8 +141,8 @@ def _regex_replace(call: Call) -> pa.Array:
 
 
 TEXT_KERNELS: dict[str, Kernel] = {
-    "lower": _plain(pc.utf8_lower),
-    "upper": _plain(pc.utf8_upper),
+    "lower": _by_bytes(pc.utf8_lower, pc.ascii_lower),
+    "upper": _by_bytes(pc.utf8_upper, pc.ascii_upper),
     "trim": _plain(pc.utf8_trim_whitespace),
     "trim_start": _plain(pc.utf8_ltrim_whitespace),
     "trim_end": _plain(pc.utf8_rtrim_whitespace),
