@@ -91,16 +91,15 @@ def test_an_unsupported_change_leaves_everything_as_it_was(applied: Desk, case: 
 
 
 @case(29)
-def test_a_second_branch_refuses_a_schema_change(applied: Desk, case: str) -> None:
+def test_a_second_branch_keeps_its_schema(applied: Desk, case: str) -> None:
+    """The contract refuses the change; schema changes and branches live together now (decision 19)."""
     with applied.graph() as graph:
         graph.branches.create("feature")
+        before = graph.schema.source
     applied.write("people.pg", WIDER)
-    recorded = applied.resources
-    report = applied.apply()
-    assert codes(report, "error") == ["schema_apply_failed"]
-    assert "feature" in report["diagnostics"][0]["message"]
-    assert applied.sidecars() == []
-    assert applied.resources == recorded
+    assert applied.apply()["ok"]
+    with applied.graph() as graph:
+        assert (graph.schema.source, graph.branch("feature").schema.source) == (WIDER, before)
 
 
 @case(30)

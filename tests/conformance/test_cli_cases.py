@@ -534,13 +534,21 @@ def test_an_unsupported_plan_is_shown_and_not_applied(desk: Desk, number: int) -
 
 
 @pytest.mark.parametrize("number", [pytest.param(49, id="cli-49")])
-def test_schema_apply_needs_a_graph_without_branches(desk: Desk, number: int) -> None:
+def test_schema_apply_leaves_other_branches_alone(desk: Desk, number: int) -> None:
+    """The contract refuses the change; schema changes and branches live together now (decision 19)."""
     desk.graph()
     desk.write("new.pg", SCHEMA.replace("age: I32?", "age: I32?\n  nickname: String?"))
     assert desk.run("branch", "create", "feature", "--uri", "g").code == 0
-    done = desk.run("schema", "apply", "g", "--schema", "new.pg")
-    assert (done.code, done.stdout) == (1, "")
-    assert "requires a graph with only main" in done.stderr
+    planned = desk.run("schema", "plan", "g", "--schema", "new.pg", "--branch", "feature", "--json").json
+    assert [step["kind"] for step in planned["steps"]] == ["add_property"]
+    assert desk.run("schema", "apply", "g", "--schema", "new.pg", "--branch", "feature").code == 0
+    shown = [desk.run("schema", "show", "g", "--branch", name).stdout for name in ("main", "feature")]
+    assert ["nickname" in text for text in shown] == [False, True]
+    assert desk.run("branch", "merge", "feature", "--uri", "g").code == 0
+    assert "nickname" in desk.run("schema", "show", "g").stdout
+    refused = desk.run("schema", "apply", "g", "--schema", "new.pg", "--branch", "nope")
+    assert (refused.code, refused.stdout) == (1, "")
+    assert "branch 'nope'" in refused.stderr
 
 
 @pytest.mark.parametrize(

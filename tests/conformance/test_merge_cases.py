@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.merge.base import CommitGraph, merge_base
+from omnigraph.engine.views.merge_base import CommitGraph, merge_base
 from omnigraph.errors import BranchNotFound, MergeConflicts, ReadSetChanged, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.lance.tables import open_table

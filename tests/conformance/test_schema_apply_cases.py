@@ -107,33 +107,35 @@ def test_adding_a_nullable_property_keeps_every_row(graph: og.Graph, case: str) 
 
 
 @case("W52", "schema-64")
-def test_other_branches_refuse_a_schema_change(graph: og.Graph, case: str) -> None:
+def test_other_branches_keep_their_schema(graph: og.Graph, case: str) -> None:
+    """The contract refuses the change; decision 19 lets it live beside branches (tests/merge/test_schema_changes.py)."""
     graph.branches.create("feature")
-    before = state_of(graph).version
-    with pytest.raises(Conflict, match=r"S060: schema apply requires a graph with only main.*'feature'") as caught:
-        graph.schema.apply(WITH_NICKNAME)
-    assert caught.value.code == "S060"
-    assert (state_of(graph).version, graph.schema.source) == (before, SCHEMA)
-    assert_at_rest(graph)
-    graph.branches.delete("feature")
     assert graph.schema.apply(WITH_NICKNAME).applied
+    assert (graph.schema.source, graph.branch("feature").schema.source) == (WITH_NICKNAME, SCHEMA)
+    assert graph.branch("feature").get("Person", "Alice") == alice()
+    assert_at_rest(graph)
 
 
-def test_a_branch_created_while_control_is_awaited_refuses_too(graph: og.Graph) -> None:
+def test_a_branch_created_while_control_is_awaited_is_asked_too(graph: og.Graph) -> None:
     other = og.open(graph.uri, settings=SETTINGS)
-    checked = iter([lambda: other.branches.create("late")])
+
+    def create() -> None:
+        other.branches.create("late")
+        other.mutate('query q() { update Person set { age: 31 } where name = "Alice" }', branch="late")
+
+    checked = iter([create])
     with failpoints.armed({"schema_apply.post_lock": lambda: None}):
         original = graph._core.store.gates.branches
 
         def late(names: Any) -> Any:
-            for create in checked:
-                create()
+            for call in checked:
+                call()
             return original(names)
 
         graph._core.store.gates.branches = late  # type: ignore[method-assign]
         try:
-            with pytest.raises(Conflict, match="'late'"):
-                graph.schema.apply(WITH_NICKNAME)
+            with pytest.raises(Conflict, match=r"S060: property 'Person\.age' is to be dropped, but branch 'late'"):
+                graph.schema.apply(SCHEMA.replace("age: I32?", ""))
         finally:
             graph._core.store.gates.branches = original  # type: ignore[method-assign]
     assert_at_rest(graph)

@@ -662,6 +662,23 @@ def test_a_schema_is_shown_and_changed_where_no_cluster_declares_it(api: Api) ->
     assert "'add'" in refused(api.post("/schema/apply", {"schema_source": broken}), 400, "bad_request")["error"]
 
 
+def test_a_branch_has_its_own_schema_until_it_is_merged(api: Api) -> None:
+    source = api.get("/schema").json()["schema_source"]
+    grown = source.replace("age: I32?", "age: I64?  nick: String?")
+    assert api.post("/branches", {"name": "dev"}).status_code == 200
+    body = api.post("/schema/apply", {"schema_source": grown, "branch": "dev"}).json()
+    assert [step["kind"] for step in body["steps"]] == ["widen_property", "add_property"]
+    assert api.get("/schema", params={"branch": "dev"}).json()["schema_source"] == grown
+    assert api.get("/schema").json()["schema_source"] == source
+    other = source.replace("age: I32?", "age: F64?")
+    found = refused(api.post("/schema/apply", {"schema_source": other}), 409, "conflict")
+    assert "'Person.age' has type F64 on 'main' and I64 on 'dev'" in found["error"]
+    refused(api.post("/schema/apply", {"schema_source": grown, "branch": "nope"}), 404, "not_found")
+    refused(api.get("/schema", params={"branch": "dev", "snapshot": api.head()}), 400, "bad_request")
+    assert api.post("/branches/merge", {"source": "dev", "target": "main"}).status_code == 200
+    assert api.get("/schema").json()["schema_source"] == grown
+
+
 # --- metrics and preferences ----------------------------------------------------------------
 
 

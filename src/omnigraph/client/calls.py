@@ -302,14 +302,15 @@ def export(branch: str, types: Sequence[str], at: str | None = None) -> Request[
     return Request("POST", "/export", _nothing, json=members(branch=here, snapshot=at, type_names=list(types) or None))
 
 
-def schema(at: str | None = None) -> Request[str]:
-    """The accepted schema, or that of a commit, as it was written."""
-    return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]), query=pairs(snapshot=at))
+def schema(branch: str, at: str | None = None) -> Request[str]:
+    """The schema that a branch accepts, or that of a commit, as it was written."""
+    where = pairs(branch=branch) if at is None else pairs(snapshot=at)
+    return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]), query=where)
 
 
-def apply_schema(text: str, allow_data_loss: bool, message: str | None = None) -> Request[dict[str, Any]]:
-    """A new schema; the receipt is passed on as it is."""
-    body = members(schema_source=text, allow_data_loss=allow_data_loss, message=message)
+def apply_schema(text: str, branch: str, allow_data_loss: bool, message: str | None = None) -> Request[dict[str, Any]]:
+    """A new schema for a branch; the receipt is passed on as it is."""
+    body = members(schema_source=text, allow_data_loss=allow_data_loss, branch=branch, message=message)
     return Request("POST", "/schema/apply", lambda answer: dict(answer.json()), json=body)
 
 

@@ -36,7 +36,7 @@ class RemotePart(Served):
 
 
 class RemoteSchema(RemotePart):
-    """The schema that a served graph accepts right now."""
+    """The schema that a branch of a served graph accepts right now."""
 
     _part = "schema"
 
@@ -47,7 +47,7 @@ class RemoteSchema(RemotePart):
     @property
     def source(self) -> str:
         """The text, exactly as it was accepted."""
-        return self._transport.send(calls.schema(self._moment))
+        return self._transport.send(calls.schema(self._branch, self._moment))
 
     def at(self, commit: str | GraphCommit) -> RemoteSchema:
         """The schema that a commit was written under."""
@@ -56,8 +56,9 @@ class RemoteSchema(RemotePart):
     def apply(
         self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False, message: str | None = None
     ) -> dict[str, Any]:
-        """Change the schema; a server that belongs to a cluster refuses and says so. The receipt is the server's."""
-        return self._transport.send(calls.apply_schema(calls.text_of(desired), allow_data_loss, message))
+        """Change the schema of this branch; a server of a cluster refuses and says so. The receipt is the server's."""
+        text = calls.text_of(desired)
+        return self._transport.send(calls.apply_schema(text, self._branch, allow_data_loss, message))
 
 
 class RemoteBranches(RemotePart):

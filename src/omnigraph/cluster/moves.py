@@ -247,9 +247,6 @@ def read_source(path: Path | None) -> bytes | str:
 
 
 def _require_applicable(graph: Graph, text: str) -> None:
-    """Everything that can be known before anything is written: whether the plan is supported, and the branches."""
+    """Everything that can be known before anything is written: whether the plan is supported."""
     for refused in graph.schema.plan(text).unsupported:
         raise BadRequest(refused.message, code=refused.code)
-    others = [name for name in graph.branches.list() if name != "main"]
-    if others:
-        raise Conflict(f"a schema change needs a graph with only main; merge or delete {', '.join(others)} first")

@@ -62,6 +62,7 @@ ConflictKind = Literal[
     "UniqueViolation",
     "CardinalityViolation",
     "ValueConstraintViolation",
+    "SchemaConflict",
 ]
 
 

@@ -72,6 +72,7 @@ _BEFORE = (
     "schema_apply.post_table_commit=kill@1",
     "schema_apply.post_table_commit=kill@2",
     "schema_apply.before_staging_write",
+    "schema_apply.post_keep",
 )
 _AFTER = (
     "schema_apply.after_staging_write",
@@ -151,14 +152,15 @@ def run_scenario(scenario: Scenario, template: Path, directory: Path) -> list[st
         if code != -signal.SIGKILL:
             problems.append(f"{child.verb} ended with {code} instead of being killed at {child.failpoints}")
     graph = open(directory, settings=SETTINGS)
-    problems += _at_rest(graph)
+    problems += at_rest(graph)
     if (graph.schema.source == NEXT) != scenario.changed:
         problems.append(f"the schema should be {'the new' if scenario.changed else 'the old'} one")
     problems += _rows(graph, before)
     return problems + _goes_on(graph)
 
 
-def _at_rest(graph: Graph) -> list[str]:
+def at_rest(graph: Graph) -> list[str]:
+    """What a schema change has left, whatever became of it."""
     store = access(graph).store
     found = violations(store)
     found += [f"{name + STAGING} is still there" for name in FILES if store.objects.exists(name + STAGING)]
@@ -196,7 +198,19 @@ def _goes_on(graph: Graph) -> list[str]:
     found = [f"index {each} is incomplete" for each in graph.indexes() if each.rows and each.coverage < 1]
     if graph.get("Human", "after") is None or graph.get("Human", "p1") is None:
         found.append("rows are missing after maintenance")
-    return found + _at_rest(graph)
+    return found + at_rest(graph)
+
+
+def _beside_branches(place: Path) -> int:
+    from omnigraph.testing.crash_schema import prepare_schema_template, run_schema_scenario, schema_scenarios
+
+    failed = 0
+    prepare_schema_template(place / "template")
+    for number, scenario in enumerate(schema_scenarios()):
+        problems = run_schema_scenario(scenario, place / "template", place / str(number))
+        failed += bool(problems)
+        print(f"{scenario.name:100} {'; '.join(problems) or 'ok'}", flush=True)
+    return failed
 
 
 def main() -> int:
@@ -209,6 +223,7 @@ def main() -> int:
             problems = run_scenario(scenario, template, Path(place) / str(number))
             failed += bool(problems)
             print(f"{scenario.name:100} {'; '.join(problems) or 'ok'}", flush=True)
+        failed += _beside_branches(Path(place) / "branches")
     print(f"{failed} scenarios broke a promise" if failed else "every promise held")
     return 1 if failed else 0
 

@@ -12,7 +12,7 @@ from typing import Literal
 from omnigraph.assembly import open
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.merge import merge as merging
+from omnigraph.engine.merge import steps as merged_steps
 from omnigraph.storage.base import failpoints
 from omnigraph.testing.invariants import violations
 from omnigraph.testing.observe import image_of
@@ -96,7 +96,7 @@ def run_merge_scenario(scenario: MergeScenario, template: Path, directory: Path)
 
 
 def _merge_and_die(scenario: MergeScenario, uri: str) -> None:
-    merging.CHUNK_ROWS = 1
+    merged_steps.CHUNK_ROWS = 1
     graph = open(uri, actor=ACTOR, settings=SETTINGS)
     with failpoints.armed(scenario.failpoints), suppress(Exception):
         graph.branches.merge(SOURCE, into=scenario.target)

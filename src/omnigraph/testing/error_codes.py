@@ -47,8 +47,8 @@ CODES: dict[str, tuple[str, str]] = {
     "S052": ("A constraint does not apply to lists.", "Remove it."),
     "S053": ("A node implements an interface twice.", "Name it once."),
     "S060": (
-        "A schema can only be applied while main is the only branch.",
-        "Merge or delete the branches that the message names.",
+        "A schema change would part main from a live branch, or drop what a branch still shows.",
+        "Do what the message says: merge, delete or change the branch that it names.",
     ),
     # Query text.
     "Q000": ("The query text does not follow the grammar.", "Look at the caret; the message says what was expected."),

@@ -131,10 +131,10 @@ DIRECT = (
     Command(
         ("schema", "plan"),
         Capability.DIRECT,
-        "Show the steps from the accepted schema to another",
+        "Show the steps from the schema of a branch to another",
         "data.schema.plan",
         frozenset({"--store", "--profile"}),
         (URI,),
-        (shared.SCHEMA_FILE, shared.DATA_LOSS, JSON),
+        (shared.SCHEMA_FILE, shared.BRANCH, shared.DATA_LOSS, JSON),
     ),
 )

@@ -113,11 +113,12 @@ READS = (
     Command(
         ("schema", "show"),
         Capability.DATA,
-        "Print the accepted schema",
+        "Print the schema that a branch accepts",
         "data.schema.show",
         WRITE_SCOPE,
         (URI,),
-        (shared.AT, JSON),
+        (BRANCH, shared.AT, JSON),
+        (("--branch", "--at"),),
         also="get",
     ),
     Command(

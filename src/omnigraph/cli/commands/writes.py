@@ -205,11 +205,11 @@ WRITES = (
     Command(
         ("schema", "apply"),
         Capability.DATA,
-        "Change the schema in one commit",
+        "Change the schema of a branch in one commit",
         "data.schema.apply",
         WRITE_SCOPE,
         (URI,),
-        (shared.SCHEMA_FILE, shared.DATA_LOSS, shared.MESSAGE, JSON),
+        (shared.SCHEMA_FILE, shared.BRANCH, shared.DATA_LOSS, shared.MESSAGE, JSON),
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -47,11 +47,56 @@ def mint(draft: Draft) -> Resolved:
     return replace(resolved, notices=tuple(notices))
 
 
-def match(draft: Draft, accepted: SchemaShape, next_id: int) -> Resolved:
-    """Identities for a desired schema: kept by name, carried over by hints, minted for the rest."""
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """The schema of another branch; what it has from `first_id` on, it got since the two branches parted."""
+
+    shape: SchemaShape
+    first_id: int
+
+
+def match(draft: Draft, accepted: SchemaShape, next_id: int, siblings: Sequence[Sibling] = ()) -> Resolved:
+    """Identities for a desired schema: kept by name, carried over by hints, minted for the rest.
+
+    What a sibling has added in the same words is the same change made twice, and gets the same identity.
+    """
     matcher = _Matcher(draft, accepted)
-    resolved = _assign(draft.shape, matcher.run(), next_id)
+    found = matcher.run()
+    for sibling in siblings:
+        _adopt(found, draft.shape, accepted, sibling)
+    resolved = _assign(draft.shape, found, next_id)
     return replace(resolved, notices=tuple(matcher.notices))
+
+
+def stamped(
+    shape: SchemaShape, types: Mapping[_TypeKey, TypeShape], properties: Mapping[_PropertyKey, PropertyShape]
+) -> SchemaShape:
+    """A shape with identities that are all known: each type, and each property, as it is in another schema."""
+    return _assign(shape, _Matches(dict(types), dict(properties)), 0).shape
+
+
+def _adopt(found: _Matches, shape: SchemaShape, accepted: SchemaShape, sibling: Sibling) -> None:
+    """Take over the identities of what a sibling has added in the same words, to the same owner."""
+    held = {each.type_id for _, each in accepted.types()}
+    held |= {prop.property_id for _, each in accepted.types() for prop in each.properties}
+    for kind, each in shape.types():
+        owner = found.types.get((kind, each.name))
+        theirs = [
+            other
+            for other in sibling.shape.of_kind(kind)
+            if (other.type_id == owner.type_id if owner is not None else _is_new(other, each, held, sibling))
+        ]
+        for other in theirs:
+            found.types.setdefault((kind, each.name), other)
+            known = {prop.name: prop for prop in other.properties if prop.property_id >= sibling.first_id}
+            for prop in each.properties:
+                twin = known.get(prop.name)
+                if twin is not None and twin.property_id not in held and twin.type == prop.type:
+                    found.properties.setdefault((kind, each.name, prop.name), twin)
+
+
+def _is_new(other: TypeShape, each: TypeShape, held: set[int], sibling: Sibling) -> bool:
+    return other.name == each.name and other.type_id >= sibling.first_id and other.type_id not in held
 
 
 @dataclass(slots=True)

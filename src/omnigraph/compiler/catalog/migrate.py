@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from omnigraph.compiler.catalog.accepted import Accepted, accepted_from, draft_of
 from omnigraph.compiler.catalog.compare import Comparison
-from omnigraph.compiler.catalog.identity import match
+from omnigraph.compiler.catalog.identity import Sibling, match
 from omnigraph.compiler.catalog.shape import KINDS, Constraint, Key, Kind, SchemaShape
 from omnigraph.compiler.catalog.steps import (
     AddProperty,
@@ -52,10 +52,20 @@ class Plan:
         return "\n".join([f"supported: {'yes' if self.supported else 'no'}", *lines])
 
 
-def plan_migration(accepted: Accepted, desired: Source | str | bytes, *, allow_data_loss: bool = False) -> Plan:
-    """Compare a desired schema text with the accepted schema; SchemaError when its rename hints do not resolve."""
+def plan_migration(
+    accepted: Accepted,
+    desired: Source | str | bytes,
+    *,
+    allow_data_loss: bool = False,
+    next_id: int = 0,
+    siblings: Sequence[Sibling] = (),
+) -> Plan:
+    """Compare a desired schema text with the accepted schema; SchemaError when its rename hints do not resolve.
+
+    `next_id` is the first identity that no branch of the graph has given away, `siblings` are their schemas.
+    """
     draft = draft_of(desired)
-    resolved = match(draft, accepted.shape, accepted.next_id)
+    resolved = match(draft, accepted.shape, max(accepted.next_id, next_id), siblings)
     target = accepted_from(draft, resolved, accepted.domain)
     mode: Mode = "hard" if allow_data_loss else "soft"
     steps = tuple(_steps(accepted, target, mode))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.api.arguments import checked_methods
-from omnigraph.engine.schema.apply import SchemaApplied, apply_schema, plan_schema
+from omnigraph.engine.schema.apply import SchemaApplied, SchemaCall, apply_schema, plan_schema
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of
@@ -64,20 +64,19 @@ class Schema(SchemaAt):
         `print(plan)` is for people, `plan.to_json()` for programs.
         """
         self._core.require_everything_visible("a schema plan")
-        return plan_schema(self._core, read_source(desired), allow_data_loss=allow_data_loss)
+        return plan_schema(self._core, SchemaCall(read_source(desired), self._branch, allow_data_loss))
 
     def apply(self, desired: Text, *, allow_data_loss: bool = False, message: str | None = None) -> SchemaApplied:
-        """Change the schema in one commit, or not at all; refused while other branches than `main` exist.
+        """Change the schema of this branch in one commit, or not at all; other branches keep theirs until a merge.
 
         What the new schema leaves out stays readable in older commits, unless `allow_data_loss` reclaims it at once.
         """
         self._core.require_writable()
-        self._core.require_allowed(self._actor, Action.SCHEMA_APPLY, target="main")
+        self._core.require_allowed(self._actor, Action.SCHEMA_APPLY, target=self._judged_branch())
         export_lock_of(self._core.store).require_free()
-        return apply_schema(
-            self._core,
-            read_source(desired),
-            allow_data_loss=allow_data_loss,
-            actor=self._actor,
-            message=commit_message(message),
-        )
+        call = SchemaCall(read_source(desired), self._branch, allow_data_loss, self._actor, commit_message(message))
+        return apply_schema(self._core, call)
+
+    def _judged_branch(self) -> str:
+        branch = self._branch or "main"
+        return self._core.policy_branch.get(branch, branch)

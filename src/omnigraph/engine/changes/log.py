@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from omnigraph.engine.merge.base import CommitGraph
 from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.merge_base import CommitGraph
 from omnigraph.errors import BranchNotFound
 from omnigraph.storage.branches.tags import list_tags
 from omnigraph.storage.manifest.commits import GraphCommit

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from omnigraph.engine.maintenance.optimize import in_parallel
-from omnigraph.engine.merge.base import CommitGraph, merge_base
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of
+from omnigraph.engine.views.merge_base import CommitGraph, merge_base
 from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 from omnigraph.storage.intent.control import Control, hold_control

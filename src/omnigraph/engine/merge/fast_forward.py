@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.merge.combine import TableMerge
-from omnigraph.engine.merge.merge import table_steps
+from omnigraph.engine.merge.steps import table_steps
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from omnigraph.engine.merge.base import CommitGraph, merge_base
 from omnigraph.engine.merge.combine import TableMerge, combine
 from omnigraph.engine.merge.conflicts import constraint_conflicts, in_order
 from omnigraph.engine.merge.outcome import MergeOptions, MergeOutcome, MergeResult
-from omnigraph.engine.values.arrow import TableType, table_types, to_stored
+from omnigraph.engine.merge.schemas import MergedSchema, merge_schemas, table_delta, with_rows
+from omnigraph.engine.merge.steps import table_steps
+from omnigraph.engine.schema.change import SchemaPair, SchemaWork, commit_schema
+from omnigraph.engine.schema.transition import schema_write_set
+from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.delta import row_delta
+from omnigraph.engine.views.delta import RowDelta, row_delta
 from omnigraph.engine.views.export_lock import export_lock_of
+from omnigraph.engine.views.merge_base import CommitGraph, merge_base
 from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.engine.views.view import View
 from omnigraph.engine.write.committed import PinnedRows
@@ -24,7 +28,7 @@ from omnigraph.storage.branches.branches import delete_branch
 from omnigraph.storage.intent.capture import Txn, capture
 from omnigraph.storage.intent.control import await_cleanup, refuse_beside_cleanup
 from omnigraph.storage.intent.sidecar import Token
-from omnigraph.storage.intent.writeset import Delete, ManifestDelta, Patch, Step, TableWrite, Upsert, WriteSet
+from omnigraph.storage.intent.writeset import ManifestDelta, TableWrite, WriteSet
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import VersionRow
@@ -33,9 +37,6 @@ from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.commit import commit
-
-# One staged transaction holds this many rows at most, so that staging a large merge needs bounded memory.
-CHUNK_ROWS = 262_144
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,13 @@ def merge_branches(core: Core, call: MergeCall) -> MergeResult:
     """Bring everything the source has since the merge base into the target, or raise MergeConflicts and do nothing."""
     recovery.sweep(core.store, eager_restore=False)  # a commit whose writer died belongs to the source's history
     work = _Work(core, call)
-    hooks = Hooks(after_arm=lambda: refuse_beside_cleanup(core.store), before_publish=work.before_publish)
-    done = commit(core.store, call.target, work.prepare, hooks=hooks, budget=call.budget)
+    hooks = Hooks(after_arm=work.after_arm, before_publish=work.before_publish)
+    try:
+        done = commit(core.store, call.target, work.prepare, hooks=hooks, budget=call.budget)
+    except _BringsSchema:
+        work.controlled = True
+        change = SchemaWork(work.prepare, work.schemas, after_arm=work.after_arm, before_publish=work.before_publish)
+        done = commit_schema(core, call.target, change)
     return _with_source_deleted(core, call, work.result(done.commit))
 
 
@@ -94,11 +100,15 @@ def _with_source_deleted(core: Core, call: MergeCall, result: MergeResult) -> Me
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The three views of a merge; ours is the target, theirs the source."""
+    """The three views of a merge, under one schema; ours is the target, theirs the source.
+
+    Where they were written under different ones (`mixed`), a type need not exist on every side.
+    """
 
     base: View
     ours: View
     theirs: View
+    mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,7 @@ class _Plan:
     outcome: MergeOutcome
     base: str
     source_head: str
+    schema: MergedSchema | None = None
     merges: Mapping[str, TableMerge] = field(default_factory=dict)
     pointers: tuple[VersionRow, ...] = ()
     conflicts: tuple[MergeConflict, ...] = ()
@@ -124,12 +135,17 @@ class _Plan:
         )
 
 
+class _BringsSchema(Exception):
+    """The merge changes the schema of its target, so it has to run under graph control."""
+
+
 class _Work:
     """One call of merge; what it has planned last is what gets published."""
 
     def __init__(self, core: Core, call: MergeCall) -> None:
         self.core = core
         self.call = call
+        self.controlled = False
         self._plan: _Plan | None = None
         self._source: Token | None = None
 
@@ -147,6 +163,11 @@ class _Work:
         hit("branch_merge.post_validation")
         if plan.outcome is MergeOutcome.ALREADY_UP_TO_DATE:
             return None
+        if plan.schema is not None and plan.schema.changes:
+            self._require_right()
+            if not self.controlled:
+                raise _BringsSchema
+            return self._with_schema(txn, plan, plan.schema)
         pointed = {pointer.table_key for pointer in plan.pointers}
         written = (merge for key, merge in plan.merges.items() if key not in pointed)
         return WriteSet(
@@ -160,10 +181,33 @@ class _Work:
             counts={plan.merges[key].info.name: plan.merges[key].counts for key in pointed},
         )
 
+    def _with_schema(self, txn: Txn, plan: _Plan, schema: MergedSchema) -> WriteSet:
+        change = schema_write_set(self.core, txn, schema.ours, schema.target, actor=self.call.actor)
+        return WriteSet(
+            writer_kind="BranchMerge",
+            tables=tuple(with_rows(change.tables, plan.merges, schema.ours)),
+            delta=change.delta,
+            actor_id=self.call.actor,
+            merged_parent=plan.source_head,
+            message=self.call.proposed,
+            counts={merge.info.name: merge.counts for merge in plan.merges.values() if not merge.is_empty},
+        )
+
+    def _require_right(self) -> None:
+        """A merge that changes a schema is a schema change, except that every branch may follow main."""
+        if self.call.source is not None:
+            self.core.require_allowed(self.call.actor, Action.SCHEMA_APPLY, target=self.call.target or "main")
+
+    def schemas(self) -> SchemaPair:
+        """The schema of the target, and the one that the merge planned last gives it."""
+        assert self._plan is not None
+        assert self._plan.schema is not None
+        schema = self._plan.schema
+        return SchemaPair(schema.ours, schema.target if schema.changes else schema.ours)
+
     def plan(self, txn: Txn) -> _Plan:
         """Work the merge out; reads only."""
         source = self._capture_source()
-        _require_one_schema(source.token, txn.token)
         hit("branch_merge.post_capture")
         heads = _head(source.state), _head(txn.state)
         base = merge_base(CommitGraph([source.state.lineage, txn.state.lineage]), *heads)
@@ -171,9 +215,14 @@ class _Work:
             return _Plan(MergeOutcome.ALREADY_UP_TO_DATE, heads[0], heads[0])
         forward = base.graph_commit_id == heads[1]
         outcome = MergeOutcome.FAST_FORWARD if forward else MergeOutcome.MERGED
-        sides = self._sides(source.state, txn.state, None if forward else base)
+        before = txn.state if forward else state_at_commit(self.core, base)
+        schema = merge_schemas(self.core, before, txn.state, source.state)
+        if schema.conflicts:
+            return _Plan(outcome, base.graph_commit_id, heads[0], schema, conflicts=schema.conflicts)
+        old, ours, theirs = (self.core.view_of(state, schema.target) for state in (before, txn.state, source.state))
+        sides = Sides(old, ours, theirs, schema.mixed)
         merges = merge_tables(sides, replace(self.call.options, external_blobs=self.core.external_blobs))
-        plan = _Plan(outcome, base.graph_commit_id, heads[0], merges)
+        plan = _Plan(outcome, base.graph_commit_id, heads[0], schema, merges)
         conflicts = row_conflicts(merges.values()) or broken_constraints(merges, sides.ours)
         return replace(plan, conflicts=tuple(conflicts), pointers=tuple(_pointers(merges, sides, self.call.target)))
 
@@ -189,12 +238,9 @@ class _Work:
         self._source = found.token
         return found
 
-    def _sides(self, source: ManifestState, target: ManifestState, base: GraphCommit | None) -> Sides:
-        ours = self.core.view_of(target)
-        if base is None:
-            return Sides(ours, ours, self.core.view_of(source))
-        accepted = self.core.schemas.of(target)
-        return Sides(self.core.view_of(state_at_commit(self.core, base), accepted), ours, self.core.view_of(source))
+    def after_arm(self) -> None:
+        """A cleanup has to know of the source's head, or to be over."""
+        refuse_beside_cleanup(self.core.store)
 
     def before_publish(self) -> None:
         """The source may have gone on, but it must still be the branch that was read."""
@@ -229,13 +275,20 @@ def merge_tables(sides: Sides, options: MergeOptions) -> dict[str, TableMerge]:
     _refuse_unknown_types(types.values(), options)
     merges = {}
     for key, info in types.items():
-        base, ours, theirs = (_entry(view, info) for view in (sides.base, sides.ours, sides.theirs))
+        base, ours, theirs = (_entry(view, info, sides) for view in (sides.base, sides.ours, sides.theirs))
         resolved = any(name.startswith(f"{info.name}/") for name in options.resolve)
-        if not resolved and (theirs in (ours, base)):
+        if theirs is None or (not resolved and theirs in (ours, base)):
             continue
-        opened = sides.ours.tables
-        merges[key] = combine(info, row_delta(opened, base, ours), row_delta(opened, base, theirs), options)
+        mine, other = (_delta(sides, info, base, side) for side in (ours, theirs))
+        merges[key] = combine(info, mine, other, options)
     return merges
+
+
+def _delta(sides: Sides, info: TableType, base: TableEntry | None, side: TableEntry | None) -> RowDelta:
+    opened = sides.ours.tables
+    if sides.mixed or base is None or side is None:
+        return table_delta(opened, base, side, info)
+    return row_delta(opened, base, side)
 
 
 def _refuse_unknown_types(types: Iterable[TableType], options: MergeOptions) -> None:
@@ -246,9 +299,9 @@ def _refuse_unknown_types(types: Iterable[TableType], options: MergeOptions) -> 
             raise BadRequest(f"resolve: '{name}' does not name an entity; write Type/id with a type of the schema")
 
 
-def _entry(view: View, info: TableType) -> TableEntry:
+def _entry(view: View, info: TableType, sides: Sides) -> TableEntry | None:
     found = view.find(info)
-    if found is None:
+    if found is None and not sides.mixed:
         actual = view.snapshot.entries.get(info.table_key)
         raise ReadSetChanged(
             f"branch_merge_dataset_identity:{info.table_key}",
@@ -275,22 +328,12 @@ def _pointers(merges: Mapping[str, TableMerge], sides: Sides, target: str | None
     Only versions of main can be shared, because the files of a branch go away with it, and only towards greater
     versions, because a snapshot shows the greatest version of a table.
     """
-    if target is None:
+    if target is None or sides.mixed:
         return
     for key, merge in merges.items():
-        base, ours, theirs = (_entry(view, merge.info) for view in (sides.base, sides.ours, sides.theirs))
+        base, ours, theirs = (_entry(view, merge.info, sides) for view in (sides.base, sides.ours, sides.theirs))
+        assert ours is not None
+        assert theirs is not None
         shareable = theirs.ref is None and theirs.version > ours.version and ours.owner != target
         if merge.as_theirs and base == ours and shareable and not merge.is_empty:
             yield VersionRow(key, theirs.version, theirs.ref, theirs.row_count, theirs.evidence)
-
-
-def table_steps(merge: TableMerge) -> Iterable[Step]:
-    """The steps that turn our rows into the merged ones; a change of ordinary size is one version of its table."""
-    rows = to_stored(merge.info, merge.rows)
-    if not rows.num_rows:
-        yield Delete(merge.deleted)
-        return
-    last = (rows.num_rows - 1) // CHUNK_ROWS * CHUNK_ROWS
-    for start in range(0, last, CHUNK_ROWS):
-        yield Upsert(rows.slice(start, CHUNK_ROWS))
-    yield Patch(rows.slice(last), merge.deleted, None if last else merge.known)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from omnigraph.engine.merge.combine import TableMerge
-from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts, table_steps
+from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts
 from omnigraph.engine.merge.outcome import MergeOptions
+from omnigraph.engine.merge.steps import table_steps
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.pairs import TablePair, changed_pairs, require_comparable
 from omnigraph.engine.views.time_travel import find_commit, state_at_commit

@@ -1,8 +1,7 @@
-"""Schema change: plan it, then take the graph from the accepted schema to the next one in a single commit.
+"""Schema change: plan it, then take a branch from the schema it accepts to the next one in a single commit.
 
-A schema change is a write set like any other, published through the one commit protocol. What it adds is graph control
-(nothing else changes the schema or the set of branches meanwhile), a lock that other writers see, and the three schema
-files, which are staged before the publish and made live after it.
+Other branches keep theirs. A change of main is refused when a live branch could not be merged any more afterwards; what
+branches say against each other's changes is otherwise found out by the merge.
 """
 
 from __future__ import annotations
@@ -11,30 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.compiler.catalog.accepted import Accepted
+from omnigraph.compiler.catalog.combine import SchemaConflict, combine_schemas
 from omnigraph.compiler.catalog.migrate import Plan, plan_migration
+from omnigraph.compiler.catalog.steps import DropProperty, DropType
 from omnigraph.compiler.source import Source
+from omnigraph.engine.schema.carry import lost_values
+from omnigraph.engine.schema.change import SchemaPair, SchemaWork, commit_schema
 from omnigraph.engine.schema.hard_drops import reclaim_dropped
-from omnigraph.engine.schema.transition import schema_row, schema_write_set
+from omnigraph.engine.schema.siblings import Other, next_identity, others, siblings
+from omnigraph.engine.schema.transition import schema_write_set
 from omnigraph.engine.views.core import Core
-from omnigraph.errors import BadRequest, Conflict, OmnigraphError, ReadSetChanged, RecoveryRequired, Retry
-from omnigraph.ids import new_ulid
-from omnigraph.storage.base.failpoints import hit
-from omnigraph.storage.base.store import Store
-from omnigraph.storage.branches import private_branches
+from omnigraph.errors import BadRequest, Conflict, ReadSetChanged
 from omnigraph.storage.branches.branches import list_branches
-from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import Txn
-from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.intent.writeset import WriteSet
-from omnigraph.storage.manifest import manifest, schema_files
 from omnigraph.storage.manifest.commits import GraphCommit
-from omnigraph.storage.manifest.schema_archive import keep_schema
-from omnigraph.storage.manifest.schema_files import SchemaContract
-from omnigraph.storage.protocol import schema_recovery
-from omnigraph.storage.protocol.attempt import Hooks
-from omnigraph.storage.protocol.commit import Committed, commit
-
-_ROUNDS = 3
+from omnigraph.storage.manifest.manifest import ManifestState
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,138 +50,116 @@ class SchemaApplied:
         }
 
 
-def plan_schema(core: Core, desired: Source, *, allow_data_loss: bool = False) -> Plan:
-    """The steps from the accepted schema to a desired one; an unsupported plan says why."""
-    accepted = core.schemas.of(core.state(None))
-    return plan_migration(accepted, desired, allow_data_loss=allow_data_loss)
+@dataclass(frozen=True, slots=True)
+class SchemaCall:
+    """What the caller asked for; None is main."""
+
+    desired: Source
+    branch: str | None = None
+    allow_data_loss: bool = False
+    actor: str | None = None
+    message: str | None = None
 
 
-def apply_schema(
-    core: Core,
-    desired: Source,
-    *,
-    allow_data_loss: bool = False,
-    actor: str | None = None,
-    message: str | None = None,
-) -> SchemaApplied:
-    """Change the schema as planned right now, or change nothing.
+def plan_schema(core: Core, call: SchemaCall) -> Plan:
+    """The steps from the schema that a branch accepts to a desired one; an unsupported plan says why."""
+    return _plan(core.schemas.of(core.state(call.branch)), call)
+
+
+def apply_schema(core: Core, call: SchemaCall) -> SchemaApplied:
+    """Change the schema of a branch as planned right now, or change nothing.
 
     Commits that other writers land meanwhile are built upon; a schema that somebody else changes is not.
     """
-    state = core.state(None)
-    accepted = core.schemas.of(state)
-    plan = plan_migration(accepted, desired, allow_data_loss=allow_data_loss)
+    state = core.state(call.branch)
+    change = _Change(core, call, core.schemas.of(state))
+    plan = _plan(change.accepted, call)
     for refused in plan.unsupported:
         raise BadRequest(refused.message, code=refused.code)
     if not plan.steps:
         return SchemaApplied(plan, None, state.version)
-    _require_only_main(core.store)
-    for remaining in reversed(range(_ROUNDS)):
-        change = _Change(core, accepted, plan.target, actor, new_ulid(), message)
-        try:
-            done = change.run()
-            reclaim_dropped(core, plan, done)
-            return SchemaApplied(plan, done.commit, done.state.version)
-        except (Retry, RecoveryRequired) as error:
-            undecided = isinstance(error, RecoveryRequired) and error.operation_id == change.operation_id
-            if undecided or not remaining:
-                raise
-            _require_accepted(core, accepted)
-    raise AssertionError("unreachable")
+    change.plan_on(state)
+    done = commit_schema(core, call.branch, SchemaWork(change.prepare, change.schemas, change.recheck))
+    assert change.plan is not None
+    reclaim_dropped(core, change.plan, done)
+    return SchemaApplied(change.plan, done.commit, done.state.version)
 
 
-@dataclass(frozen=True, slots=True)
 class _Change:
-    """One attempt, under one operation id."""
+    """One call; what it has planned last is what gets published."""
 
-    core: Core
-    accepted: Accepted
-    target: Accepted
-    actor: str | None
-    operation_id: str
-    message: str | None = None
+    def __init__(self, core: Core, call: SchemaCall, accepted: Accepted) -> None:
+        self.core = core
+        self.call = call
+        self.accepted = accepted
+        self.plan: Plan | None = None
 
-    def run(self) -> Committed:
-        store = self.core.store
-        # Gates come before control, as everywhere: a writer that waits for control holds its gates already.
-        with store.gates.branches([None]), hold_control(store, "schema_apply", operation_id=self.operation_id):
-            schema_recovery.lock(store)
-            hit("schema_apply.post_lock")
-            try:
-                return commit(store, None, self._prepare, hooks=self._hooks())
-            except BaseException:
-                self._discard_staging()
-                raise
-            finally:
-                schema_recovery.drop_lock(store)
+    def schemas(self) -> SchemaPair:
+        assert self.plan is not None
+        return SchemaPair(self.accepted, self.plan.target)
 
-    def _prepare(self, txn: Txn) -> WriteSet:
-        if txn.token.schema_ir_hash != self.accepted.ir_hash:
-            raise _schema_moved(self.accepted, txn.token.schema_ir_hash)
-        _require_only_main(self.core.store)
-        write = schema_write_set(self.core, txn, self.accepted, self.target, actor=self.actor)
-        return replace(write, message=self.message)
+    def prepare(self, txn: Txn) -> WriteSet:
+        """The write set of the change, under graph control: no other schema of the graph changes meanwhile."""
+        self._require_accepted(txn.state)
+        plan = self.plan_on(txn.state)
+        write = schema_write_set(self.core, txn, self.accepted, plan.target, actor=self.call.actor)
+        return replace(write, message=self.call.message)
 
-    def _hooks(self) -> Hooks:
-        return Hooks(
-            operation_id=self.operation_id,
-            gated=True,
-            after_arm=lambda: hit("schema_apply.post_sidecar_pre_effect"),
-            after_table=lambda: hit("schema_apply.post_table_commit"),
-            before_publish=self._stage_files,
-            after_publish=self._promote_files,
+    def recheck(self) -> None:
+        self._require_accepted(self.core.state(self.call.branch))
+
+    def plan_on(self, state: ManifestState) -> Plan:
+        """The plan with identities that no other branch has given away, once nothing stands against it."""
+        plan = self.plan = plan_migration(
+            self.accepted,
+            self.call.desired,
+            allow_data_loss=self.call.allow_data_loss,
+            next_id=next_identity(self.core, self.accepted),
+            siblings=siblings(self.core, self.call.branch, state),
         )
+        _require_reclaimable(self.core, self.call, plan)
+        self._require_mergeable(state, plan)
+        return plan
 
-    def _stage_files(self) -> None:
-        hit("schema_apply.before_staging_write")
-        objects = self.core.store.objects
-        # Before the staged files, so that whoever finishes this change finds both schemas kept.
-        for accepted in (self.accepted, self.target):
-            keep_schema(objects, _contract(accepted))
-        schema_files.write_staging(objects, _contract(self.target))
-        hit("schema_apply.after_staging_write")
+    def _require_mergeable(self, state: ManifestState, plan: Plan) -> None:
+        """Refuse a change of main after which a live branch could not be merged, with what stands in the way."""
+        if self.call.branch is not None:
+            return
+        # A branch that accepts what main does has no schema changes of its own, and loses something only by a drop.
+        drops = any(isinstance(step, DropType | DropProperty) for step in plan.steps)
+        skip = None if drops else self.accepted.ir_hash
+        for other in others(self.core, None, state, skip=skip):
+            for conflict in self._conflicts(other, plan.target):
+                raise Conflict(f"S060: {conflict.message}", code="S060")
 
-    def _promote_files(self) -> None:
-        hit("schema_apply.after_publish")
-        schema_files.promote_staging(self.core.store.objects)
-        self.core.schemas.adopt(_contract(self.target))
-        self.core.tables.clear()
+    def _conflicts(self, other: Other, target: Accepted) -> list[SchemaConflict]:
+        own = other.schema.ir_hash == self.accepted.ir_hash
+        base = self.accepted if own else other.base_schema
+        combined = combine_schemas(base, target, other.schema, our_branch="main", their_branch=other.branch)
+        if combined.schema is None:
+            return list(combined.conflicts)
+        return list(lost_values(self.core.tables, other.base, other.state, other.schema, combined.schema))
 
-    def _discard_staging(self) -> None:
-        """Delete the staged files of an attempt that is over; while a sidecar exists they are its recovery's."""
-        store = self.core.store
-        try:
-            if sidecar.load(store.objects, self.operation_id) is not None:
-                return
-            published = manifest.load(store.root).state.schema
-            if published is None or published.schema_ir_hash != self.target.ir_hash:
-                schema_files.drop_staging(store.objects)
-        except OmnigraphError:
-            return  # leftovers are harmless, and the next open for writing deletes them
-
-
-def _contract(accepted: Accepted) -> SchemaContract:
-    return SchemaContract(accepted.source, accepted.ir_json, schema_row(accepted))
+    def _require_accepted(self, state: ManifestState) -> None:
+        found = None if state.schema is None else state.schema.schema_ir_hash
+        if found != self.accepted.ir_hash:
+            raise ReadSetChanged("schema_ir_hash", expected=self.accepted.ir_hash, actual=found)
 
 
-def _require_only_main(store: Store) -> None:
-    running = private_branches.live_transactions(store)
-    if running:
-        owners = ", ".join(sorted(set(running.values())))
-        message = f"S060: a transaction is running ({owners}); a schema change waits until it has ended"
-        raise Conflict(message, code="S060")
-    others = list_branches(store)[1:]
-    if others:
-        named = ", ".join(f"'{name}'" for name in others)
-        message = f"S060: schema apply requires a graph with only main; merge or delete {named} first"
-        raise Conflict(message, code="S060")
+def _plan(accepted: Accepted, call: SchemaCall) -> Plan:
+    return plan_migration(accepted, call.desired, allow_data_loss=call.allow_data_loss)
 
 
-def _require_accepted(core: Core, accepted: Accepted) -> None:
-    found = core.schemas.of(core.state(None)).ir_hash
-    if found != accepted.ir_hash:
-        raise _schema_moved(accepted, found)
-
-
-def _schema_moved(accepted: Accepted, found: str | None) -> ReadSetChanged:
-    return ReadSetChanged("schema_ir_hash", expected=accepted.ir_hash, actual=found)
+def _require_reclaimable(core: Core, call: SchemaCall, plan: Plan) -> None:
+    """What is dropped for good must not be needed by another branch."""
+    hard = [step for step in plan.steps if isinstance(step, DropType | DropProperty) and step.mode == "hard"]
+    if not hard:
+        return
+    if call.branch is not None:
+        message = f"S060: data is dropped for good on main only; on branch '{call.branch}' drop it softly"
+        raise BadRequest(message, code="S060")
+    for other in list_branches(core.store)[1:]:
+        raise Conflict(
+            f"S060: branch '{other}' still shows what is to be dropped for good; merge or delete it, or drop softly",
+            code="S060",
+        )

@@ -9,8 +9,8 @@ import pyarrow as pa
 from omnigraph.engine.intake.records import default_scalar
 from omnigraph.engine.values.arrow import TableType, row_schema, stored_schema, to_stored
 from omnigraph.engine.views.view import View
-from omnigraph.storage.intent.writeset import OverwriteFragments
-from omnigraph.storage.lance.tables import TableHandle, write_fragments
+from omnigraph.storage.intent.writeset import Rewrite
+from omnigraph.storage.lance.tables import TableHandle
 
 _BATCH_ROWS = 8_192
 _BLOB_BATCH_ROWS = 64
@@ -21,23 +21,20 @@ def needs_rewrite(old: TableType, new: TableType) -> bool:
     return not stored_schema(old).equals(stored_schema(new), check_metadata=True)
 
 
-def rewrite_table(view: View, old: TableType, new: TableType) -> OverwriteFragments:
-    """The rows of a type as data files of its new form; nothing refers to the files yet.
+def rewrite_table(view: View, old: TableType, new: TableType) -> Rewrite:
+    """The rows of a type in its new form, made when the files are written.
 
     Columns are matched by property identity. A new column holds its default, or null.
     """
     table = view.table(old)
-    schema = stored_schema(new)
-    batches = pa.RecordBatchReader.from_batches(schema, _converted(table, old, new))
-    fragments = write_fragments(table.address, batches, schema, mode="overwrite")
-    return OverwriteFragments(schema, tuple(fragments), table.count_rows())
+    return Rewrite(stored_schema(new), lambda: _converted(table, old, new))
 
 
 def _converted(table: TableHandle, old: TableType, new: TableType) -> Iterator[pa.RecordBatch]:
     kept, target = _kept_columns(old, new), row_schema(new)
     size = _BLOB_BATCH_ROWS if new.blobs else _BATCH_ROWS
     for batch in table.batches(list(kept.values()), batch_size=size, blobs="cells"):
-        arrays = [_column(batch, new, field, kept.get(field.name)) for field in target]
+        arrays = [column_of(batch, new, field, kept.get(field.name)) for field in target]
         yield from to_stored(new, pa.Table.from_arrays(arrays, schema=target)).to_batches()
 
 
@@ -51,9 +48,12 @@ def _kept_columns(old: TableType, new: TableType) -> dict[str, str]:
     return kept
 
 
-def _column(batch: pa.RecordBatch, new: TableType, field: pa.Field, source: str | None) -> pa.Array:
+def column_of(
+    rows: pa.RecordBatch | pa.Table, new: TableType, field: pa.Field, source: str | None
+) -> pa.Array | pa.ChunkedArray:
+    """One column of a type's new form: cast from the one that rows have of it, else its default, or null."""
     if source is not None:
-        return batch.column(source).cast(field.type)
+        return rows.column(source).cast(field.type)
     if field.name in new.defaults:
-        return pa.repeat(default_scalar(new, field.name), batch.num_rows)
-    return pa.nulls(batch.num_rows, field.type)
+        return pa.repeat(default_scalar(new, field.name), rows.num_rows)
+    return pa.nulls(rows.num_rows, field.type)

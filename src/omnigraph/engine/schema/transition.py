@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from omnigraph.compiler.catalog.accepted import Accepted
 from omnigraph.engine.schema.rewrite import needs_rewrite, rewrite_table
 from omnigraph.engine.values.arrow import TableType, stored_schema, table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.view import View
-from omnigraph.storage.base.layout import table_location
+from omnigraph.errors import BranchNotFound
+from omnigraph.storage.base.layout import normalize_branch, table_location
+from omnigraph.storage.branches.branches import readable_branches
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import (
     Create,
@@ -26,7 +30,7 @@ from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
 
 
 def schema_write_set(core: Core, txn: Txn, old: Accepted, new: Accepted, *, actor: str | None) -> WriteSet:
-    """Everything that takes the graph from `old`, which it accepts, to `new`, as one commit.
+    """Everything that takes a branch from `old`, which it accepts, to `new`, as one commit.
 
     Types are matched by identity: a renamed one keeps its dataset, a new one gets its own, a dropped one is hidden.
     """
@@ -97,7 +101,11 @@ class _Transition:
     def _dataset_for(self, info: TableType, taken: dict[str, TableEntry]) -> tuple[str, Step]:
         schema = stored_schema(info)
         known = self.txn.state.registrations.get(info.table_key)
+        if self.txn.branch is not None:
+            return self._beside_main(info, schema, known)
         wanted = table_location(info.table_key) if known is None else known.location
+        if known is None and self._is_elsewhere(wanted):
+            return self._free(info), Create(schema)
         if wanted not in taken:
             return wanted, Create(schema)
         occupant = taken[wanted]
@@ -105,6 +113,29 @@ class _Transition:
         # hides the name.
         seed = None if known is None else Seed(occupant.location, occupant.ref, occupant.version)
         return self._free(info), Create(schema, seed)
+
+    def _beside_main(self, info: TableType, schema: pa.Schema, known: TableRow | None) -> tuple[str, Step]:
+        """A dataset that no other branch writes to; a name that was hidden here goes on above that version."""
+        plain = table_location(info.table_key)
+        if known is None:
+            free = not self.core.store.objects.exists(plain)
+            return (plain if free else self._free(info)), Create(schema)
+        last = self.txn.state.published[info.table_key]
+        return self._free(info), Create(schema, Seed(known.location, last.ref, last.version))
+
+    def _is_elsewhere(self, location: str) -> bool:
+        """Whether another branch has made a type of its own there."""
+        store = self.core.store
+        if not store.objects.exists(location):
+            return False
+        for name in readable_branches(store):
+            try:
+                rows = self.core.state(normalize_branch(name)).registrations.values()
+            except BranchNotFound:
+                continue
+            if any(row.location == location for row in rows):
+                return True
+        return False
 
     def _free(self, info: TableType) -> str:
         """A directory for a type whose own is taken; one that an aborted attempt has used is left alone."""

@@ -112,7 +112,10 @@ def _row_delta(tables: OpenTables, old: TableEntry, new: TableEntry) -> RowDelta
     if not partners.same_names:
         return replace(_end_to_end(tables, old, new), partners=partners)
     shared = _shared_version(tables, old, new)
-    if shared is None or _mostly_rewritten(shared, tables.get(old), tables.get(new)):
+    # Both sides may have renamed, added or dropped the same columns since.
+    if shared is None or not partners_of(shared.schema, tables.get(new).schema).same_names:
+        return _end_to_end(tables, old, new)
+    if _mostly_rewritten(shared, tables.get(old), tables.get(new)):
         return _end_to_end(tables, old, new)
     left, right = _along(shared, tables.get(old)), _along(shared, tables.get(new))
     # What one side did not touch is, on that side, still what the shared version says: the other side's "before".

@@ -106,9 +106,9 @@ class Schemas:
 
 
 def pending_schema_apply(store: Store) -> str | None:
-    """The operation id of a schema change whose sidecar exists."""
+    """The operation id of a change of main's schema whose sidecar exists."""
     for operation_id in sidecar.pending(store.objects):
         intent = sidecar.load(store.objects, operation_id)
-        if intent is not None and intent.writer_kind == "SchemaApply":
+        if intent is not None and intent.changes_schema and intent.branch is None:
             return operation_id
     return None

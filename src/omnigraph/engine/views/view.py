@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.values.arrow import PROPERTY_ID, TableType, property_names, row_schema
 from omnigraph.engine.views.table_tasks import NoTasks, TableTasks
@@ -62,6 +64,19 @@ def _when_missing(root: Root, entry: TableEntry) -> Missing:
     return explained
 
 
+def stored_names(stored: pa.Schema, info: TableType) -> dict[str, str | None]:
+    """Each column of a type → its name in a stored version of the table, by identity; None when it has none."""
+    by_identity = {
+        field.metadata[_PROPERTY_ID]: field.name
+        for field in stored
+        if field.metadata is not None and _PROPERTY_ID in field.metadata
+    }
+    found: dict[str, str | None] = {name: name for name in row_schema(info).names if name not in info.properties}
+    for name in property_names(info):
+        found[name] = by_identity.get(str(info.property_ids[name]).encode())
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What one read or one write attempt sees."""
@@ -98,16 +113,8 @@ class View:
 
     def columns(self, info: TableType) -> dict[str, str | None]:
         """Each column of a type under its current name → its name at this view; None when it did not exist yet."""
-        by_identity = {
-            field.metadata[_PROPERTY_ID]: field.name
-            for field in self.table(info).schema
-            if field.metadata is not None and _PROPERTY_ID in field.metadata
-        }
-        found: dict[str, str | None] = {name: name for name in row_schema(info).names if name not in info.properties}
-        for name in property_names(info):
-            found[name] = by_identity.get(str(info.property_ids[name]).encode())
         # A masked property is read like one that did not exist yet: as null, by every operator, from no index.
-        return {**found, **dict.fromkeys(self.masks(info))}
+        return {**stored_names(self.table(info).schema, info), **dict.fromkeys(self.masks(info))}
 
     def masks(self, info: TableType) -> frozenset[str]:
         """The properties of a type that are empty at this view, whatever is stored."""

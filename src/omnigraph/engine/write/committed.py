@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.values.arrow import arrow_type, table_types
 from omnigraph.engine.values.rowset import one_array, tuple_codes
-from omnigraph.engine.views.view import View
+from omnigraph.engine.views.view import View, stored_names
 from omnigraph.engine.write.change_set import EdgeColumn
 from omnigraph.engine.write.reads import Reads
 from omnigraph.storage.lance.tables import ID_CHUNK, TableHandle, quote
@@ -50,11 +50,18 @@ class PinnedRows:
         table = self._table(table_key)
         if table is None or not tuples.num_rows:
             return pa.table([_NO_IDS, *(column.slice(0, 0) for column in tuples.columns)], names=["id", *names])
+        stored = stored_names(table.schema, self._types[table_key])
+        columns = [stored[name] or name for name in names]  # a merge looks at rows with the schema they will have
         probe = self._probe_column(table_key, names)
         if probe is None:
-            found = table.scan(["id", *names])
+            found = table.scan(["id", *columns])
         else:
-            found = _among(table, probe, pc.unique(one_array(tuples[probe])), ["id", *names])
+            found = _among(table, stored[probe] or probe, pc.unique(one_array(tuples[probe])), ["id", *columns])
+        if columns != names or found.select(columns).schema.types != tuples.schema.types:
+            found = pa.table(
+                [found["id"], *(found[one].cast(kind) for one, kind in zip(columns, tuples.schema.types, strict=True))],
+                names=["id", *names],
+            )
         pooled = [pa.chunked_array([*tuples[name].chunks, *found[name].chunks]) for name in names]
         codes = tuple_codes(pooled)
         wanted = pa.array(codes[: tuples.num_rows])

@@ -44,6 +44,7 @@ class InvokeStoredQueryRequest(Body):
 class SchemaApplyRequest(Body):
     schema_source: str
     allow_data_loss: bool = False
+    branch: str | None = None
     message: str | None = None
 
 

@@ -50,6 +50,7 @@ WORDS: dict[str, Shape] = {
         "unique_violation",
         "cardinality_violation",
         "value_constraint_violation",
+        "schema_conflict",
     ),
     "ParamKind": one_of("string", "bool", "int", "bigint", "float", "date", "datetime", "blob", "vector", "list"),
 }
@@ -206,10 +207,11 @@ REQUESTS: dict[str, Shape] = {
         snapshot=_NULL_TEXT,
     ),
     "SchemaApplyRequest": record(
-        "The schema to change to.",
-        ("allow_data_loss", "message"),
+        "The schema to change to, and the branch it is for.",
+        ("allow_data_loss", "branch", "message"),
         schema_source=TEXT,
         allow_data_loss=FLAG,
+        branch=_NULL_TEXT,
         message=_NULL_TEXT,
     ),
 }

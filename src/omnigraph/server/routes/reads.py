@@ -65,13 +65,16 @@ async def snapshot(exchange: Exchange) -> Response:
 
 
 async def schema(exchange: Exchange) -> Response:
-    """The accepted schema, or that of a commit, as it was written."""
-    snapshot = exchange.value("snapshot")
-    target = None if snapshot is None else await read_target(exchange, None, snapshot)
-    exchange.allow(Action.READ, branch=None if target is None else target.branch)
-    graph, commit = exchange.graph.handle, None if target is None else target.commit
-    source = await exchange.read(lambda _: (graph.schema if commit is None else graph.schema.at(commit)).source)
-    return answer({"schema_source": source})
+    """The schema that a branch accepts, or that of a commit, as it was written."""
+    named = exchange.value("branch"), exchange.value("snapshot")
+    target = await read_target(exchange, *named)
+    exchange.allow(Action.READ, branch=None if named == (None, None) else target.branch)
+    graph, commit = exchange.graph.handle, target.commit
+
+    def read(_: object) -> str:
+        return (graph.branch(target.branch).schema if commit is None else graph.schema.at(commit)).source
+
+    return answer({"schema_source": await exchange.read(read)})
 
 
 async def query(exchange: Exchange) -> Response:

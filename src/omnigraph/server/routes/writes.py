@@ -62,14 +62,17 @@ def _call(body: ChangeRequest) -> QueryCall:
 async def apply_schema(exchange: Exchange) -> Response:
     """Change the schema, unless a cluster declares it; policy is call first, to avoid leaking information."""
     body = await exchange.json(SchemaApplyRequest)
-    exchange.allow(Action.SCHEMA_APPLY, target=MAIN)
+    branch = named_branch(body.branch)
+    exchange.allow(Action.SCHEMA_APPLY, target=branch)
     if exchange.deployment.cluster_backed:
         raise refuse(409, "this graph is declared by a cluster; change its schema with cluster apply")
     served, desired = exchange.graph, Source(body.schema_source)
-    schema = served.acting(exchange.actor).schema
+    graph = served.acting(exchange.actor)
 
     def run() -> dict[str, Any]:
-        _require_queries_fit(served.queries, schema.plan(desired, allow_data_loss=body.allow_data_loss))
+        schema = graph.branch(branch).schema
+        if branch == MAIN:  # stored queries are written for main
+            _require_queries_fit(served.queries, schema.plan(desired, allow_data_loss=body.allow_data_loss))
         return schema.apply(desired, allow_data_loss=body.allow_data_loss, message=body.message).to_json()
 
     with exchange.admit(len(body.schema_source.encode())):

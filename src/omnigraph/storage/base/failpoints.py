@@ -41,8 +41,8 @@ _DECLARED = """
     branch_merge.post_capture branch_merge.post_validation branch_merge.between_chunks
     branch_merge.post_effects_pre_publish
     schema_apply.post_lock schema_apply.post_sidecar_pre_effect schema_apply.post_table_commit
-    schema_apply.before_staging_write schema_apply.after_staging_write schema_apply.after_publish
-    schema_apply.mid_promotion
+    schema_apply.before_staging_write schema_apply.post_keep schema_apply.after_staging_write
+    schema_apply.after_publish schema_apply.mid_promotion
     branch_create.pre_native branch_create.post_native branch_create.post_registry
     branch_delete.pre_seal branch_delete.post_seal branch_delete.post_native branch_delete.before_table_cleanup
     cleanup.mid_reclaim

@@ -35,7 +35,7 @@ _RETRIES = "1000"  # more than fit into the time
 _LANCE_SHARE = 5
 _TABLE_DIRS = {"node": "nodes", "edge": "edges"}
 TABLE_DIRS = frozenset(_TABLE_DIRS.values())
-_LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16})?")
+_LOCATION = re.compile(r"(nodes|edges)/[0-9a-f]{16}(-[0-9a-f]{16}(-\d+)?)?")
 
 
 class Backing(Protocol):

@@ -135,8 +135,8 @@ def _after_schema_change(store: Store, branch: str | None, own: str | None, *, p
 
 
 def _schema_is_changing(store: Store, state: ManifestState, own: str | None) -> bool:
-    # Named branches need no check: a schema change refuses to start while one exists, and creating one takes control.
-    holder = state.control.holder if state.control is not None else None
-    if holder is None or holder.kind != "schema_apply" or holder.operation_id == own:
+    # Control is a row of main; what another branch says about it was copied when it was made.
+    holder = state.control.holder if state.control is not None and state.branch is None else None
+    if holder is None or holder.kind != "schema_apply" or holder.operation_id == own or holder.target is not None:
         return False
     return control_is_held(store, holder)

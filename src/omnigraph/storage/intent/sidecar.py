@@ -99,6 +99,11 @@ class Sidecar:
         """The commit that the operation will be; its own id unless it replays a commit of a clone."""
         return self.replayed_commit_id or self.operation_id
 
+    @property
+    def changes_schema(self) -> bool:
+        """Whether the operation gives its branch another schema: a schema change, or a merge that brings one."""
+        return self.writer_kind == "SchemaApply" or self.delta.target_schema is not None
+
 
 def arm(objects: Objects, sidecar: Sidecar) -> None:
     """Leave the intent where every process sees it; on any error no effect may follow.
@@ -108,7 +113,7 @@ def arm(objects: Objects, sidecar: Sidecar) -> None:
     """
     failpoints.hit("recovery.sidecar_write")
     text = encode(sidecar)
-    durable = sidecar.writer_kind == "SchemaApply"
+    durable = sidecar.changes_schema
     if objects.write_if_absent(path(sidecar.operation_id), text, durable=durable):
         return
     # A client that repeats a put whose answer was lost finds its own file in the way.
@@ -119,7 +124,7 @@ def arm(objects: Objects, sidecar: Sidecar) -> None:
 def renew(objects: Objects, sidecar: Sidecar) -> None:
     """Replace the file with another lease, unless it is gone."""
     if objects.read_if_exists(path(sidecar.operation_id)) is not None:
-        objects.write(path(sidecar.operation_id), encode(sidecar), durable=sidecar.writer_kind == "SchemaApply")
+        objects.write(path(sidecar.operation_id), encode(sidecar), durable=sidecar.changes_schema)
 
 
 def remove(objects: Objects, operation_id: str) -> None:

@@ -15,7 +15,6 @@ from omnigraph.storage.intent.writeset import (
     Delete,
     KnownUpdate,
     Overwrite,
-    OverwriteFragments,
     OverwriteParts,
     Patch,
     ReplaceParts,
@@ -70,7 +69,7 @@ def tally(steps: Iterable[Step], before: int) -> Tally:
                 found["updated"] += rows.num_rows
             case Delete(ids):
                 found["deleted"] += len(ids)
-            case Overwrite() | OverwriteFragments() | OverwriteParts():
+            case Overwrite() | OverwriteParts():
                 replaced = True
             case _:
                 pass  # the rows stay what they are

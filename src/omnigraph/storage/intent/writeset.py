@@ -6,7 +6,7 @@ them commits anything itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -84,12 +84,14 @@ class AppendFragments:
 
 
 @dataclass(frozen=True, slots=True)
-class OverwriteFragments:
-    """Replace the whole table by data files that executors have written."""
+class Rewrite:
+    """Replace the whole table, and its schema, by rows that are made while they are written.
+
+    A branch that has not written to the table yet gets a lineage of its own first, and the files belong there.
+    """
 
     schema: pa.Schema
-    fragments: tuple[str, ...]
-    row_count: int
+    batches: Callable[[], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ Step = (
     | Delete
     | Overwrite
     | AppendFragments
-    | OverwriteFragments
+    | Rewrite
     | AppendParts
     | ReplaceParts
     | OverwriteParts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.host import wall_time
 from omnigraph.storage.base.failpoints import hit
-from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, normalize_branch
+from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, TABLE_DIRS, is_table_location, normalize_branch
 from omnigraph.storage.base.ref_names import LANCE_ENTRIES, branch_of, epoch_of, owner_of, ref_of_file
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import readable_branches
@@ -43,15 +43,16 @@ class FreedBranch:
 
 
 def reclaim_orphans(store: Store, control: Control) -> list[str]:
-    """Take away those refs of tables that no live branch has; returns what was removed.
+    """Take away those tables, and refs of tables, that no live branch has; returns what was removed.
 
     A ref that a live branch's snapshot still names is kept, whichever branch it belonged to.
     """
     discard_unannounced(store)
     live = _live_owners(store)
     used = _shown(store)
-    removed = []
-    for location in _tables(store):
+    known = _tables(store)
+    removed = _reclaim_tables(store, set(known), control)
+    for location in known:
         refs = tables.list_refs(tables.open_table(store.root.table(location), control=True))
         parents = {ref.parent for ref in refs.values()}
         for name in sorted(refs, key=lambda name: (-len(name), name)):
@@ -59,6 +60,25 @@ def reclaim_orphans(store: Store, control: Control) -> list[str]:
                 continue
             forget_refs(store, location, [name], control)
             removed.append(f"{location}/{name}")
+    return removed
+
+
+def _reclaim_tables(store: Store, known: set[str], control: Control) -> list[str]:
+    """Remove the tables that no live branch has, or had: their branch is gone, or never got them.
+
+    Tables are only made under graph control, which is held here; one that was changed within the grace is left.
+    """
+    removed = []
+    for kind in sorted(TABLE_DIRS):
+        for name in sorted(store.objects.list_entries(kind)):
+            location = f"{kind}/{name}"
+            if location in known or not is_table_location(location):
+                continue
+            files = store.objects.list_sizes(location)
+            if _age(store, Lineage(location, "", files)) >= store.settings.retire_grace_ms / 1_000:
+                control.require()
+                store.objects.delete_prefix(location)
+                removed.append(location)
     return removed
 
 

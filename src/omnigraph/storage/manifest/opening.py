@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from omnigraph.errors import Conflict, NotFound, RecoveryRequired, StorageError
 from omnigraph.storage.base.layout import RECOVERY_DIR, Root
@@ -79,13 +80,19 @@ def _accepted_contract(objects: Objects, loaded: Loaded, hashes: SchemaHashes, *
 
 
 def _pending_schema_apply(objects: Objects) -> str | None:
-    """The operation id of a schema change that has a sidecar; unreadable sidecars are the sweep's business."""
+    """The operation of a change of main's schema that has a sidecar; unreadable sidecars are the sweep's business."""
     for name in sorted(objects.list_dir(RECOVERY_DIR)):
         text = objects.read_if_exists(f"{RECOVERY_DIR}/{name}") if name.endswith(".json") else None
         try:
             intent = json.loads(text or "null")
         except ValueError:
             continue
-        if isinstance(intent, dict) and intent.get("writer_kind") == "SchemaApply":
+        if isinstance(intent, dict) and intent.get("branch") is None and _changes_schema(intent):
             return name.removesuffix(".json")
     return None
+
+
+def _changes_schema(intent: dict[str, Any]) -> bool:
+    delta = intent.get("manifest_delta")
+    brings_one = isinstance(delta, dict) and delta.get("target_schema") is not None
+    return intent.get("writer_kind") == "SchemaApply" or brings_one

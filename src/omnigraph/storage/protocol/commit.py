@@ -198,7 +198,7 @@ class _Write:
             return self._no_effect(current.txn)
         assert current.write is not None
         refs = [(table.table_key, self.branch) for table in current.write.tables]
-        with self.store.gates.tables(refs, exclusive_schema=current.write.writer_kind == "SchemaApply"):
+        with self.store.gates.tables(refs, exclusive_schema=current.write.delta.target_schema is not None):
             return self._attempt(current, current.write, None if place is None else place.ticket.ticket_id, after)
 
     def _current(self, prepared: _Prepared) -> _Prepared | None:

@@ -123,7 +123,9 @@ def rows_of(store: Store, state: ManifestState, publication: Publication) -> lis
         rows += _rename(state, rename, moves_version=rename.target not in claimed)
     rows += _moving(state, [*publication.versions, *delta.pointers])
     if delta.target_schema is not None:
-        rows += [delta.target_schema, _held_control(state, publication.commit_id)]
+        rows.append(delta.target_schema)
+        if publication.branch is None:  # control is a row of main; changes of other branches confirm that they hold it
+            rows.append(_held_control(state, publication.commit_id))
     registered = branch_row_of(store, state)
     if registered is not None:
         rows.append(registered)  # unchanged, so that a publish and a seal of the branch conflict

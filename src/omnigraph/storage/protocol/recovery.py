@@ -75,7 +75,7 @@ def recover(store: Store, operation_id: str, *, eager_restore: bool = False, gat
     if not gated:
         return _recover(store, intent, eager_restore=eager_restore)
     refs = [(table.table_key, intent.branch) for table in intent.tables]
-    with store.gates.hold([intent.branch], refs, exclusive_schema=intent.writer_kind == "SchemaApply"):
+    with store.gates.hold([intent.branch], refs, exclusive_schema=intent.changes_schema):
         intent = _abandoned(store, operation_id)
         return None if intent is None else _recover(store, intent, eager_restore=eager_restore)
 

@@ -10,6 +10,7 @@ from omnigraph.storage.intent.sidecar import Sidecar
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.manifest import manifest, schema_files
+from omnigraph.storage.manifest.schema_archive import find_schema
 
 
 def lock(store: Store) -> None:
@@ -37,29 +38,39 @@ def clear_stale_lock(store: Store) -> None:
 
 
 def can_roll_forward(store: Store, intent: Sidecar) -> bool:
-    """Whether the target schema of an operation is completely staged; true for operations without one."""
+    """Whether the target schema of an operation is completely stored; true for operations without one."""
     target = intent.delta.target_schema
-    return target is None or schema_files.staged_hash(store.objects) == target.schema_ir_hash
+    if target is None:
+        return True
+    if intent.branch is not None:
+        return find_schema(store.objects, target.schema_ir_hash) is not None
+    return schema_files.staged_hash(store.objects) == target.schema_ir_hash
 
 
 def after_publish(store: Store, intent: Sidecar) -> None:
     """Make the published schema's files live, then let other control operations in."""
-    if intent.writer_kind != "SchemaApply":
+    if not intent.changes_schema:
         return
-    target = intent.delta.target_schema
-    if target is not None and schema_files.staged_hash(store.objects) == target.schema_ir_hash:
+    if _is_staged(store, intent):
         schema_files.promote_staging(store.objects)
     unlock(store, intent.operation_id)
 
 
 def after_rollback(store: Store, intent: Sidecar) -> None:
     """Forget the target schema, then let other control operations in."""
-    if intent.writer_kind != "SchemaApply":
+    if not intent.changes_schema:
         return
-    target = intent.delta.target_schema
-    if target is not None and schema_files.staged_hash(store.objects) == target.schema_ir_hash:
+    if _is_staged(store, intent):
         schema_files.drop_staging(store.objects)
     unlock(store, intent.operation_id)
+
+
+def _is_staged(store: Store, intent: Sidecar) -> bool:
+    """Whether the staged files are those of this operation; they are main's, other branches have none."""
+    target = intent.delta.target_schema
+    if target is None or intent.branch is not None:
+        return False
+    return schema_files.staged_hash(store.objects) == target.schema_ir_hash
 
 
 def unlock(store: Store, operation_id: str) -> None:

@@ -18,11 +18,11 @@ from omnigraph.storage.intent.writeset import (
     Delete,
     KnownUpdate,
     Overwrite,
-    OverwriteFragments,
     OverwriteParts,
     Patch,
     ReplaceParts,
     RestorePin,
+    Rewrite,
     Seed,
     Step,
     StrictInsert,
@@ -44,8 +44,8 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return tables.stage_overwrite(base, rows.schema, rows)
         case AppendFragments(fragments):
             return tables.stage_append(base, fragments)
-        case OverwriteFragments(schema, fragments):
-            return tables.stage_overwrite(base, schema, fragments=fragments)
+        case Rewrite(schema, batches):
+            return tables.stage_overwrite(base, schema, pa.RecordBatchReader.from_batches(schema, batches()))
         case AppendParts(locations):
             return tables.stage_append(base, parts.adopt(base, locations))
         case ReplaceParts(replacing, fresh):

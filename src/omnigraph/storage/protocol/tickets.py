@@ -70,7 +70,7 @@ class Interest:
 
     def concerns(self, other: Sidecar) -> bool:
         """Whether an operation is in this writer's way."""
-        if other.operation_id == self.awaited or other.branch == self.branch or other.writer_kind == "SchemaApply":
+        if other.operation_id == self.awaited or other.branch == self.branch:
             return True
         return any((plan.table_path, plan.table_branch) in self.lineages for plan in other.tables)
 

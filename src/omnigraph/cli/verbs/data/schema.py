@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def show(call: Call) -> None:
-    """The accepted schema, or that of a commit, as it was written."""
+    """The schema that a branch accepts, or that of a commit, as it was written."""
     at = call.text("--at")
     with read_target(call).reader() as graph:
-        source = graph.schema.source if at is None else graph.schema.at(at).source
+        schema = graph.branch(call.value("--branch")).schema
+        source = schema.source if at is None else schema.at(at).source
     if call.json:
         output.document({"schema_source": source})
     else:
@@ -32,7 +33,8 @@ def plan(call: Call) -> None:
     """What would change; nothing does."""
     target, schema = read_target(call), source_file(call.value("--schema"))
     with target.storage_reader() as graph:
-        steps = graph.schema.plan(schema, allow_data_loss=call.given("--allow-data-loss"))
+        branch = graph.branch(call.value("--branch"))
+        steps = branch.schema.plan(schema, allow_data_loss=call.given("--allow-data-loss"))
     if call.json:
         output.document({"uri": target.uri, "supported": steps.supported, **_step_documents(steps)})
         return
@@ -42,7 +44,7 @@ def plan(call: Call) -> None:
 
 
 def apply(call: Call) -> None:
-    """The schema changes in one commit."""
+    """The schema of a branch changes in one commit."""
     target, schema = write_target(call), source_file(call.value("--schema"))
     if isinstance(target, ServedTarget):
         echo(call, target)
@@ -51,9 +53,9 @@ def apply(call: Call) -> None:
     refuse_cluster_layout(target.uri)
     echo(call, target)
     with target.storage_writer() as graph:
-        done = graph.schema.apply(
-            schema, allow_data_loss=call.given("--allow-data-loss"), message=call.text("--message")
-        )
+        branch = graph.branch(call.value("--branch"))
+        lossy, message = call.given("--allow-data-loss"), call.text("--message")
+        done = branch.schema.apply(schema, allow_data_loss=lossy, message=message)
     if call.json:
         steps = _step_documents(done.plan)
         output.document(
@@ -77,9 +79,9 @@ def apply(call: Call) -> None:
 def _apply_served(call: Call, target: ServedTarget, schema: Path) -> None:
     """The receipt of a server has the members that --json prints."""
     with target.remote() as graph:
-        done = graph.schema.apply(
-            schema, allow_data_loss=call.given("--allow-data-loss"), message=call.text("--message")
-        )
+        branch = graph.branch(call.value("--branch"))
+        lossy, message = call.given("--allow-data-loss"), call.text("--message")
+        done = branch.schema.apply(schema, allow_data_loss=lossy, message=message)
     if call.json:
         output.document({**done, "uri": target.uri})
         return
