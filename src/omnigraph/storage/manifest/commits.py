@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ LINEAGE_SCHEMA = pa.schema(
     ]
 )
 _MAX_CHUNKS = 64
+_FIRST_PIECE, _LARGEST_PIECE = 8, 1_024
 _SINGLE_LOOKS = 2  # after so many commits were looked up one by one, all are read
 
 
@@ -168,10 +169,16 @@ class Lineage:
 
     def _descending(self) -> Iterator[GraphCommit]:
         order = pc.sort_indices(self.table["manifest_version"], sort_keys=[("", "descending")])
-        decoded = (self._decode(position.as_py()) for position in order)
+        decoded = chain.from_iterable(self._decoded(at) for at in _growing(order))
         # Normally one commit per manifest version; a tie is resolved by the rest of the lineage key.
         for _, group in groupby(decoded, key=lambda commit: commit.manifest_version):
             yield from sorted(group, key=lambda commit: commit.lineage_key, reverse=True)
+
+    def _decoded(self, positions: pa.Array) -> Iterator[GraphCommit]:
+        """The commits at these places; their columns are converted at once, which costs less than cell by cell."""
+        rows = self.table.take(positions)
+        columns = (rows[name].to_pylist() for name in LINEAGE_SCHEMA.names)
+        return (graph_commit(parse_commit(*row)) for row in zip(*columns, strict=True))
 
     def _decode(self, position: int) -> GraphCommit:
         return _decoded(self.table, position)
@@ -179,6 +186,14 @@ class Lineage:
 
 def _decoded(table: pa.Table, position: int) -> GraphCommit:
     return graph_commit(parse_commit(*(table[name][position].as_py() for name in LINEAGE_SCHEMA.names)))
+
+
+def _growing(order: pa.Array) -> Iterator[pa.Array]:
+    """An array in pieces: small ones first, because most callers look at few commits."""
+    start, size = 0, _FIRST_PIECE
+    while start < len(order):
+        yield order.slice(start, size)
+        start, size = start + size, min(2 * size, _LARGEST_PIECE)
 
 
 def graph_commit(row: CommitRow) -> GraphCommit:

@@ -55,12 +55,16 @@ class Note:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Note:
         """The note among the members of a commit's JSON; ValueError or TypeError where it is damaged."""
+        if not _MEMBERS & stored.keys():
+            return _NOTHING
         kind, message, query, recovered = (_text(stored.get(name)) for name in _TEXTS)
-        counts = {str(name): RowCounts(*map(_count, each)) for name, each in stored.get("counts", {}).items()}
+        counts = {name: RowCounts(*map(_count, each)) for name, each in stored.get("counts", {}).items()}
         return cls(kind, message, query, counts, recovered)
 
 
 _TEXTS = ("kind", "message", "query", "recovered_by")
+_MEMBERS = frozenset({*_TEXTS, "counts"})
+_NOTHING = Note()
 
 
 def _text(value: Any) -> str | None:
