@@ -350,6 +350,25 @@ def test_cleanup_keeps_a_schema_while_some_type_of_then_can_be_read(graph: og.Gr
         rows(again, "$p: Person", "$p.age")
 
 
+def test_what_was_before_a_reclaimed_schema_is_reclaimed_for_every_handle(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", "node A { k: String @key  p: I32? }")
+    graph.mutate('query q() { insert A { k: "x", p: 0 } }')
+    old = graph.commits.head() or ""
+    graph.schema.apply("node A { k: String @key  q: I32? }")
+    graph.mutate('query q() { update A set { q: 3 } where k = "x" }')
+    assert graph.at(old).get("A", "x") is not None
+    assert graph.cleanup(keep=1, confirm=True).schemas_removed
+    for handle in (graph, og.open(graph.uri)):
+        for ask in (
+            lambda handle=handle: handle.at(old).get("A", "x"),
+            lambda handle=handle: rows(handle.at(old), "$a: A", "$a.p"),
+            lambda handle=handle: handle.at(old).schema.source,
+            lambda handle=handle: handle.diff(old),
+        ):
+            with pytest.raises(HistoricalVersionReclaimed):
+                ask()
+
+
 def test_cleanup_removes_the_schema_of_a_change_that_did_not_happen(graph: og.Graph) -> None:
     before = kept_files(graph)
     with armed("schema_apply.after_staging_write=raise"), pytest.raises(OmnigraphError):

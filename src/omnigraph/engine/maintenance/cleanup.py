@@ -121,6 +121,7 @@ def _cleanup(
         for schema in schemas:
             control.require()
             drop_schema(store.objects, schema)
+        core.schemas.forget(schemas)
     # Needs no control, because nothing that a version said is lost; and giving control back has added two versions.
     live = needs.states.values() if confirm else ()
     gone = sum((trim_manifest(address_of(store.root, state.branch), keep=1) for state in live), Reclaimed())

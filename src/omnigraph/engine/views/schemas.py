@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterable
 
 from omnigraph.compiler.catalog import codec
 from omnigraph.compiler.catalog.accepted import Accepted, decode_accepted, draft_of
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.errors import Conflict, Corrupt, NotFound, RecoveryRequired
+from omnigraph.errors import Conflict, Corrupt, HistoricalVersionReclaimed, NotFound, RecoveryRequired
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent import sidecar
+from omnigraph.storage.lance.version_files import has_version_file
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import SchemaRow
 from omnigraph.storage.manifest.schema_archive import find_schema
 from omnigraph.storage.manifest.schema_files import SchemaContract, SchemaHashes, resolve_schema
+from omnigraph.storage.manifest.snapshot import TableEntry
 
 _READ_ATTEMPTS = 8
 
@@ -47,7 +50,7 @@ class Schemas:
             raise Conflict("the manifest names no accepted schema; its graph_schema row is missing")
         with self._lock:
             known = self._known.get(row.schema_ir_hash)
-        return known if known is not None else self._read(row)
+        return known if known is not None else self._read(row, state)
 
     def newest(self, state: ManifestState) -> Accepted:
         """The same for the newest state of a branch; from now on a first look trusts it."""
@@ -55,6 +58,12 @@ class Schemas:
         with self._lock:
             self._latest = accepted
         return accepted
+
+    def forget(self, hashes: Iterable[str]) -> None:
+        """Let go of schemas that a cleanup removed, so that this handle knows no more than another one."""
+        with self._lock:
+            for each in hashes:
+                self._known.pop(each, None)
 
     def adopt(self, contract: SchemaContract) -> Accepted:
         """Remember a contract that opening the graph, or changing its schema, has verified."""
@@ -67,7 +76,7 @@ class Schemas:
         with self._lock:
             return self._known.setdefault(row.schema_ir_hash, accepted)
 
-    def _read(self, row: SchemaRow) -> Accepted:
+    def _read(self, row: SchemaRow, state: ManifestState) -> Accepted:
         kept = find_schema(self._store.objects, row.schema_ir_hash)
         if kept is not None:
             return self._verified(kept, row)
@@ -82,17 +91,25 @@ class Schemas:
             except (Conflict, NotFound, RecoveryRequired):
                 # A promotion replaces three files one after the other; a reader in between looks again.
                 if attempt == _READ_ATTEMPTS - 1:
-                    self._refuse_old(row)
+                    self._refuse_old(row, state)
                     raise
         raise Conflict("the schema files kept changing while they were read; try again")
 
-    def _refuse_old(self, row: SchemaRow) -> None:
+    def _refuse_old(self, row: SchemaRow, state: ManifestState) -> None:
         """Raise when a schema that is no longer the accepted one is asked for and was not kept."""
-        if manifest.load(self._store.root).state.schema != row:
-            raise NotFound(
-                f"the schema {row.schema_ir_hash} of this moment is not kept, so it cannot be read; "
-                "it was replaced by a release that kept only the newest one, or removed by cleanup"
-            )
+        if manifest.load(self._store.root).state.schema == row:
+            return
+        # Cleanup removes a schema once nothing is left that is read with it.
+        gone = next(iter(state.snapshot), None)
+        if gone is not None and not any(self._is_there(entry) for entry in state.snapshot):
+            raise HistoricalVersionReclaimed(gone.version, table=gone.table_key)
+        raise NotFound(
+            f"the schema {row.schema_ir_hash} of this moment is not kept, so it cannot be read; it was replaced by a "
+            "release that kept only the newest one, or its file was lost: restore it from a backup"
+        )
+
+    def _is_there(self, entry: TableEntry) -> bool:
+        return has_version_file(self._store.objects, entry.address(self._store.root), entry.version)
 
     def _verified(self, kept: SchemaContract, row: SchemaRow) -> Accepted:
         damaged = Corrupt(f"the kept schema {row.schema_ir_hash} was changed; restore its file from a backup")
