@@ -452,6 +452,22 @@ def test_the_command_prints_what_it_found_and_ends_with_a_code(place: Path, desk
     assert desk.run("check", str(place), "--branch", "review", "--quick").code == 0
 
 
+def test_a_graph_that_cannot_be_opened_is_reported_and_not_only_refused(place: Path, desk: Desk) -> None:
+    newest = min((place / "__manifest" / "_versions").glob("*.manifest"))
+    whole = newest.read_bytes()
+    newest.write_bytes(whole[:40])
+    found = desk.run("check", str(place), "--json")
+    assert found.code == 1
+    (finding,) = found.json["findings"]
+    assert (found.json["ok"], finding["kind"]) == (False, "unreadable")
+    assert f"{newest.name} is damaged: it ends after 40 bytes" in finding["message"]
+    shown = desk.run("check", str(place))
+    assert (shown.code, "unreadable: the graph cannot be opened" in shown.stdout) == (1, True)
+    newest.write_bytes(whole)
+    assert desk.run("check", str(place), "--branch", "no such", "--json").code == 1
+    assert desk.run("check", str(place), "--quick").code == 0
+
+
 def test_a_check_changes_nothing(place: Path) -> None:
     def image() -> dict[str, bytes]:
         return {str(file): file.read_bytes() for file in sorted(place.rglob("*")) if file.is_file()}

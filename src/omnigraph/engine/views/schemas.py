@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from omnigraph.compiler.catalog import codec
 from omnigraph.compiler.catalog.accepted import Accepted, decode_accepted, draft_of
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.diagnostics import ParseError
 from omnigraph.errors import Conflict, Corrupt, HistoricalVersionReclaimed, NotFound, RecoveryRequired
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent import sidecar
@@ -17,13 +18,25 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import SchemaRow
 from omnigraph.storage.manifest.schema_archive import find_schema
-from omnigraph.storage.manifest.schema_files import SchemaContract, SchemaHashes, resolve_schema
+from omnigraph.storage.manifest.schema_files import SOURCE, SchemaContract, SchemaHashes, resolve_schema
 from omnigraph.storage.manifest.snapshot import TableEntry
 
 _READ_ATTEMPTS = 8
 
+
+def _shape_of_source(text: str) -> str:
+    try:
+        return codec.shape_hash(draft_of(text, name=SOURCE).shape)
+    except ParseError as error:
+        span = error.diagnostic.span
+        if span is None or span.end < len(text):
+            raise
+        message = f"{SOURCE} is damaged: it ends after {len(text)} characters, in the middle of a declaration"
+        raise Corrupt(f"{message}; restore it from a backup") from error
+
+
 HASHES = SchemaHashes(
-    shape_of_source=lambda text: codec.shape_hash(draft_of(text, name="_schema.pg").shape),
+    shape_of_source=_shape_of_source,
     hash_of_ir=lambda text: codec.ir_hash(json.loads(text)),
 )
 

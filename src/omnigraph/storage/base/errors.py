@@ -41,6 +41,10 @@ _DAMAGE_WORDS = (
     "invalid seek",
     "missing its encoding",
     "magic",
+    "panicked with message",
+    "unable to get root as footer",
+    "references parent id",
+    "column metadata",
 )
 _INTERRUPT_WORD = "KeyboardInterrupt"
 # What the client of every object store says about a request that failed.

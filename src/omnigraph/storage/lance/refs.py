@@ -37,6 +37,9 @@ def list_refs(trunk: TableHandle) -> dict[str, Ref]:
             with translated(f"{trunk.address.uri}: refs"):
                 return {name: _ref(name, raw) for name, raw in trunk.dataset.branches.list().items()}
         except StorageError as error:
+            if error.kind == "Unknown" and trunk.address.root.is_local:
+                place = f"{trunk.address.location}/{REFS_DIR}"
+                raise Corrupt(f"{error.message}; a file in {place} is damaged, restore it from a backup") from error
             if error.kind != "NotFound" or attempt == _LIST_ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
@@ -63,7 +66,8 @@ def read_ref(trunk: Address, name: str) -> Ref | None:
         }
         return _ref(name, described)
     except (ValueError, KeyError, TypeError) as error:
-        raise Corrupt(f"{trunk.uri}: the file of ref '{name}' is unreadable") from error
+        file = f"{trunk.location}/{ref_file(name)}"
+        raise Corrupt(f"{trunk.uri}: the file of ref '{name}' is unreadable; restore {file} from a backup") from error
 
 
 class LazyRefs(Mapping[str, Ref]):

@@ -22,7 +22,7 @@ from omnigraph.storage.manifest.branch_refs import require_ref
 from omnigraph.storage.manifest.decode import Decision, ManifestState, decode_state, fold
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
-from omnigraph.storage.manifest.scan import scan_manifest
+from omnigraph.storage.manifest.scan import naming_damage, scan_manifest
 from omnigraph.storage.manifest.stamp import check_stamp
 from omnigraph.storage.manifest.tips import open_tip
 from omnigraph.storage.manifest.trimmed import rebuild_state
@@ -232,7 +232,9 @@ def _state_of(handle: TableHandle, branch: str | None, identifier: Identifier) -
     states, key = handle.address.root.memory.cache(_STATES), _key(handle, branch, identifier)
     state = states.get(key)
     if state is None:
-        state = decode_state(scan_manifest(handle), branch=branch, version=handle.version, identifier=identifier)
+        with naming_damage(handle):
+            scan = scan_manifest(handle)
+            state = decode_state(scan, branch=branch, version=handle.version, identifier=identifier)
         states.put(key, state)
     return state
 

@@ -8,13 +8,15 @@ fetched later belongs to the same moment.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Corrupt, StorageError
+from omnigraph.errors import Corrupt, OmnigraphError, StorageError
+from omnigraph.storage.base.errors import brief
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.handle import TableHandle
 
@@ -45,6 +47,28 @@ class Scan:
     rows_at: Callable[[pa.Array], pa.Table]
     commits: Callable[[], pa.Table]
     commit: Callable[[str], pa.Table] | None = None  # one of them by its id, where that is cheaper than all
+
+
+@contextmanager
+def naming_damage(handle: TableHandle) -> Iterator[None]:
+    """Corrupt for whatever fails while a version of the manifest is decoded, unless storage says why.
+
+    An exact version is only ever read, with columns that every manifest has: on a disk nothing else is left.
+    """
+    try:
+        yield
+    except OmnigraphError as error:
+        unexplained = isinstance(error, StorageError) and not isinstance(error, Corrupt) and error.kind == "Unknown"
+        if not (unexplained and handle.address.root.is_local):
+            raise
+        raise damaged_manifest(error.message) from error
+    except (ValueError, TypeError, LookupError) as error:
+        raise damaged_manifest(f"{handle.address.uri}: {brief(error)}") from error
+
+
+def damaged_manifest(found: str) -> Corrupt:
+    """A file of the manifest is missing or makes no sense."""
+    return Corrupt(f"{found}; a file of this manifest is damaged, restore it from a backup")
 
 
 def scan_manifest(handle: TableHandle) -> Scan:
@@ -93,10 +117,13 @@ def commits_of(handle: TableHandle, *, until: int | None = None, only: str | Non
     at, wanted = handle, chosen if until is None else f"{chosen} AND {CREATED_AT} <= {last}"
     for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
         try:
-            return at.scan(COMMIT_COLUMNS, wanted)
+            with naming_damage(at):
+                return at.scan(COMMIT_COLUMNS, wanted)
         except StorageError as error:
-            if error.kind != "NotFound" or not remaining:
+            if error.kind != "NotFound":
                 raise
+            if not remaining:
+                raise damaged_manifest(error.message) from error
         # The version was trimmed since it was opened; commits are never changed, so the newest one has them all.
         at = tables.open_table(handle.address, control=True)
         wanted = f"{chosen} AND {CREATED_AT} <= {last}"

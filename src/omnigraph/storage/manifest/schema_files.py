@@ -69,12 +69,14 @@ def resolve_schema(
 
 
 def verify_contract(contract: SchemaContract, accepted: SchemaRow, snapshot: Snapshot, hashes: SchemaHashes) -> None:
-    """Refuse files that contradict each other or the manifest; every refusal is a Conflict."""
+    """Refuse files that contradict each other or the manifest; every refusal but of an empty source is a Conflict."""
     if contract.state != accepted:
         raise Conflict("schema files do not match the manifest")
     if _hashed(hashes.hash_of_ir, contract.ir_json, IR) != accepted.schema_ir_hash:
         raise Conflict(f"{IR} was changed: it does not hash to the accepted schema")
     if _hashed(hashes.shape_of_source, contract.source, SOURCE) != accepted.schema_shape_hash:
+        if not contract.source.strip():
+            raise Corrupt(f"{SOURCE} is damaged: it is empty; restore it from a backup")
         raise Conflict(f"{SOURCE} was changed: it describes another schema; use schema apply to change the schema")
     verify_tables(contract.ir_json, snapshot)
 

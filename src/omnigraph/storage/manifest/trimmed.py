@@ -22,7 +22,15 @@ from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest.decode import ManifestState, decode_state
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import HEAD_PREFIX, HeadRow
-from omnigraph.storage.manifest.scan import CREATED_AT, KEY_COLUMNS, ROW_COLUMNS, Scan, commits_of
+from omnigraph.storage.manifest.scan import (
+    CREATED_AT,
+    KEY_COLUMNS,
+    ROW_COLUMNS,
+    Scan,
+    commits_of,
+    damaged_manifest,
+    naming_damage,
+)
 
 _CHANGED_AT = "_row_last_updated_at_version"
 _ACCEPTED = ("table", "graph_schema")
@@ -67,12 +75,16 @@ _KEPT: CacheKind[_Kept] = CacheKind("manifests of the past", lambda kept: kept.n
 def rebuild_state(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
     """What a version said that was let go; HistoricalVersionReclaimed when nothing can tell any more."""
     for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+        kept = _known_after(address, version)
         try:
-            return _rebuilt(_known_after(address, version), branch, version, identifier)
+            with naming_damage(kept.handle):
+                return _rebuilt(kept, branch, version, identifier)
         except StorageError as error:
             # Trimmed as well since it was found; a still later one knows as much.
-            if not remaining or error.kind != "NotFound":
+            if error.kind != "NotFound":
                 raise
+            if not remaining:
+                raise damaged_manifest(error.message) from error
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -121,11 +133,15 @@ def _known_after(address: Address, version: int) -> _Kept:
         if later is None:
             break
         try:
-            return _keys_of(tables.open_table(address, later, control=True))
+            handle = tables.open_table(address, later, control=True)
+            with naming_damage(handle):
+                return _keys_of(handle)
         except (HistoricalVersionReclaimed, StorageError) as error:
             # Trimmed as well since it was found; a still later one knows as much.
-            if not remaining or (isinstance(error, StorageError) and error.kind != "NotFound"):
+            if isinstance(error, StorageError) and error.kind != "NotFound":
                 raise
+            if not remaining:
+                raise damaged_manifest(error.message) from error
     raise HistoricalVersionReclaimed(version, table=address.location)
 
 

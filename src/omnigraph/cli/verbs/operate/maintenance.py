@@ -11,7 +11,7 @@ from omnigraph.cli.input.consent import echo, require_consent
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.failure import subject
 from omnigraph.cli.terminal.progress import counting
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.maintenance.checks.report import CheckReport
@@ -49,9 +49,16 @@ def _optimized(stats: DatasetStats) -> str:
 
 def check(call: Call) -> int:
     """Verify everything, and say what is wrong."""
-    target = read_target(call)
-    with target.storage_reader() as graph, counting(call, "check", "steps") as progress:
-        report = graph.check(branch=call.text("--branch"), quick=call.given("--quick"), progress=progress)
+    target, quick = read_target(call), call.given("--quick")
+    try:
+        reader = target.storage_reader()
+    except OmnigraphError as error:
+        from omnigraph.engine.maintenance.checks.report import report_unopened  # only after a failure
+
+        report = report_unopened(error, quick=quick)
+    else:
+        with reader as graph, counting(call, "check", "steps") as progress:
+            report = graph.check(branch=call.text("--branch"), quick=quick, progress=progress)
     if call.json:
         output.document({"uri": target.uri, **report.to_json()})
     else:

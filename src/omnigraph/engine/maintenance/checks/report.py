@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError
+from omnigraph.errors import Conflict, Corrupt, HistoricalVersionReclaimed, NotFound, OmnigraphError, StorageError
 from omnigraph.storage.base.errors import brief, is_failure
 
 FindingKind = Literal[
@@ -78,6 +78,14 @@ class CheckReport:
         """`{ok, quick, counts, findings}`."""
         found = [each.to_json() for each in self.findings]
         return {"ok": self.ok, "quick": self.quick, "counts": asdict(self.counts), "findings": found}
+
+
+def report_unopened(error: OmnigraphError, *, quick: bool) -> CheckReport:
+    """The report of a graph that is too damaged to be opened; raises what says nothing about damage."""
+    damage = (Corrupt, Conflict, NotFound)
+    if not isinstance(error, damage) and not (isinstance(error, StorageError) and error.kind == "Unknown"):
+        raise error
+    return CheckReport(quick, Counts(), (Finding("unreadable", f"the graph cannot be opened: {error.message}"),))
 
 
 @dataclass(slots=True)
