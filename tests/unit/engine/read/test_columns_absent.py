@@ -295,6 +295,18 @@ def test_a_masked_property_is_null_in_every_row_after_an_update(updated: og.Grap
     ]
 
 
+def test_functions_of_a_masked_property_reveal_nothing(updated: og.Graph) -> None:
+    view = restricted(updated.view(), Visibility(None, frozenset({("P", frozenset({"a"}))})))
+    shown = "abs($p.a) as x, coalesce($p.a, -1) as y, if($p.a > 3, 1, 0) as z, to_string($p.a) as t, $p.a is null as n"
+    nothing = {"x": None, "y": -1, "z": 0, "t": None, "n": True}
+    assert read(view, f"query q() {{ match {{ $p: P }} return {{ {shown} }} }}") == [nothing] * 10
+    for condition in ("abs($p.a) >= 0", "not ($p.a > 3)", "0 <= $p.a < 99", 'to_string($p.a) matches "."'):
+        assert read(view, f"query q() {{ match {{ $p: P {condition} }} return {{ $p.k }} }}") == []
+    folded = "median($p.a) as m, first($p.k order $p.a desc) as f, any($p.a > 3) as y, count(* where $p.a > 3) as n"
+    found = read(view, f"query q() {{ match {{ $p: P }} return {{ {folded} }} }}")
+    assert found == [{"m": None, "f": "k0", "y": None, "n": 0}]  # in the order of rows, not of what is hidden
+
+
 def test_one_name_for_two_properties_is_searched_in_the_right_texts(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "graph.omni", schema="node P { k: String @key  a: String?  b: String? }")
     graph.load([{"type": "P", "data": {"k": "p", "a": "stone", "b": "wood"}}])

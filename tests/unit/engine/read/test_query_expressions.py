@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,3 +59,17 @@ def test_every_function_gives_its_documented_answer(huts: og.Graph, image: Image
     assert {name: found[name] for name in expected if not close(found[name], expected[name])} == {}
     (meant,) = naive(huts, image, text)
     assert {name: (meant[name], found[name]) for name in expected if not close(found[name], meant[name])} == {}
+
+
+def test_mutations_and_defaults_take_expressions(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph.omni", schema="node P { k: String @key  name: String?  n: I64? }")
+    insert = 'query q($k: String, $n: I64 = 2 * size(split("a,b", ","))) { insert P { k: lower($k), name: trim(" A "), n: $n } }'
+    graph.mutate(insert, params={"k": "ONE"})
+    graph.mutate(insert, params={"k": "TWO", "n": 1})
+    graph.mutate(
+        "query q() { update P set { name: upper(name) + k, n: if(n > 2, n * 10, 0) } where length(k) = 3 and not n < 1 }"
+    )
+    rows = graph.query("query q() { match { $p: P } return { $p.k, $p.name, $p.n } order { $p.k } }").rows()
+    assert [tuple(row.values()) for row in rows] == [("one", "Aone", 40), ("two", "Atwo", 0)]
+    graph.mutate('query q() { delete P where k matches "^t" or try_to_int(name) is not null }')
+    assert graph.query("query q() { match { $p: P } return { count(*) as n } }").rows() == [{"n": 1}]
