@@ -15,6 +15,7 @@ from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under
 from omnigraph.storage.base.layout import Root
 from omnigraph.testing.s3server import S3Server
 
+QUERY = 'query q() { match { $a: A { k: "a0" } $a e $b $b e $c } return { $c.k } }'
 ARRAYS = {"values": np.arange(1_000), "origin": np.frombuffer(b"here", np.uint8)}
 
 
@@ -61,7 +62,7 @@ def test_another_machine_fetches_the_topology_instead_of_building_it(
         monkeypatch.setenv(name, value)
     for module in (files_module, topologies_module):
         monkeypatch.setattr(module, "WORTH_KEEPING", 0)
-    query = 'query q() { match { $a: A { k: "a0" } $a e $b $b e $c } return { $c.k } }'
+    query = QUERY
     graph = og.init(s3_root.uri, "node A { k: String @key }\nedge E: A -> A")
     nodes = [f'{{"type":"A","data":{{"k":"a{number}"}}}}' for number in range(4)]
     edges = [f'{{"edge":"E","from":"a{number}","to":"a{(number + 1) % 4}"}}' for number in range(4)]
@@ -75,3 +76,22 @@ def test_another_machine_fetches_the_topology_instead_of_building_it(
     monkeypatch.setattr("omnigraph.engine.read.topology.advance._MOST_CHANGED", 10.0)
     assert graph.query(query).rows() == [{"c.k": "a0"}, {"c.k": "a2"}]
     graph.close()
+
+
+def test_a_process_that_only_reads_keeps_what_it_derives_on_its_machine(
+    s3_server: S3Server, s3_root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    for module in (files_module, topologies_module):
+        monkeypatch.setattr(module, "WORTH_KEEPING", 0)
+    with og.init(s3_root.uri, "node A { k: String @key }\nedge E: A -> A") as graph:
+        nodes = [f'{{"type":"A","data":{{"k":"a{number}"}}}}' for number in range(4)]
+        edges = [f'{{"edge":"E","from":"a{number}","to":"a{(number + 1) % 4}"}}' for number in range(4)]
+        graph.load([*nodes, *edges])
+    with og.open(s3_root.uri, read_only=True) as graph:
+        assert graph.query(QUERY).rows() == [{"c.k": "a2"}]
+    assert names_under(s3_root, "topology") == []
+    monkeypatch.setattr(topologies_module, "build_topology", lambda ends: pytest.fail("built again"))
+    with og.open(s3_root.uri, read_only=True) as graph:
+        assert graph.query(QUERY).rows() == [{"c.k": "a2"}]

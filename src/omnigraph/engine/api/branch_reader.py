@@ -140,7 +140,7 @@ class BranchReader(Reader):
         `name` picks one query of several. `limits` bounds time and rows; setting `cancel` from another thread stops it.
         A returned node is an object, with `node_ids` only its id.
         """
-        keep = not self._core.read_only
+        keep = self._core.keeps_derived
         call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
         return runners.run_read(self._runners, self._view(branch, at), call)
 

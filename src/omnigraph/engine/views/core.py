@@ -79,6 +79,11 @@ class Core:
         """What a write may spend on a branch that moves, with what its caller asked for."""
         return Budget.of(self.store.settings, attempts)
 
+    @property
+    def keeps_derived(self) -> bool:
+        """Whether reads may keep what they derive: beside the graph, or of one on an object store on this machine."""
+        return not self.read_only or self.store.root.is_remote
+
     def close(self) -> None:
         """Refuse everything from now on, and let go of all memory."""
         self.closed.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,7 @@ def open_graph(
     `tasks` spreads work on large tables; without it everything happens in this process.
     """
     store = store_for(uri, settings)
+    store = replace(store, root=replace(store.root, read_only=read_only))
     schemas = Schemas(store)
     if read_only:
         opened = open_read_only(store, HASHES)

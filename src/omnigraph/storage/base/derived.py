@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.ids import new_ulid
+from omnigraph.storage.base.disk_cache import make_room
 from omnigraph.storage.base.layout import Root
 
 DERIVED_DIR = "__derived"
@@ -33,7 +34,12 @@ def save_arrays(root: Root, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -
     if root.is_local:
         return _install(_place(root, name), arrays)
     place = _remote().cached(root, f"{DERIVED_DIR}/{name}")
-    return _install(place, arrays) and _remote().send(root, f"{DERIVED_DIR}/{name}", place)
+    if not _install(place, arrays):
+        return False
+    if root.read_only:
+        make_room(root, keeping=place)
+        return True  # for later processes of this machine
+    return bool(_remote().send(root, f"{DERIVED_DIR}/{name}", place))
 
 
 def names_under(root: Root, prefix: str) -> list[str]:

@@ -57,7 +57,8 @@ class Root:
 
     `memory` is that of the graph opened here; it says nothing about where the graph is, and stays in this process.
     So does `backing`, which keeps the graph in something else than files.
-    `cache_bytes` is how much disk of this machine may hold what was read from an object store.
+    `cache_bytes` is how much disk of this machine may hold what was read from an object store; a graph that was opened
+    `read_only` keeps what it derives only there.
     """
 
     uri: str
@@ -65,6 +66,7 @@ class Root:
     memory: MemoryBudget = field(default=NOTHING_KEPT, compare=False, repr=False)
     backing: Backing | None = field(default=None, compare=False, repr=False)
     cache_bytes: int | None = field(default=None, compare=False, repr=False)
+    read_only: bool = field(default=False, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _received, (self.uri, self.options, self.cache_bytes)

@@ -74,6 +74,8 @@ class Place:
         """Keep arrays; older ones of the same lineage make room. A failure is not an error."""
         origin = np.frombuffer(marks_text(marks).encode(), np.uint8)
         save_arrays(self.root, self.name(part), {**arrays, _ORIGIN: origin})
+        if self.root.read_only:
+            return  # what lies beside the graph is not ours to remove
         for name in names_under(self.root, self.prefix)[:-kept]:
             drop_arrays(self.root, name)
 
