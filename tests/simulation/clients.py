@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from omnigraph.errors import OmnigraphError, RecoveryRequired
+from omnigraph.errors import BranchNotFound, OmnigraphError, RecoveryRequired
 from omnigraph.host import running_on
 from omnigraph.settings import Settings
 from omnigraph.storage.branches.branches import create_branch, delete_branch, list_branches
@@ -93,7 +93,8 @@ class Client:
         self._world.note(f"begins {write.name}: {write.kind} {write.row} on {where}")
         try:
             done = commit(process.store, write.branch, lambda txn: write.prepare(process.store, txn))
-        except RecoveryRequired:
+        except (BranchNotFound, RecoveryRequired):
+            # Not decided yet, or gone together with the branch that it may have been published on.
             write.outcome = "unknown" if write.outcome == "open" else write.outcome
             raise
         except OmnigraphError:
