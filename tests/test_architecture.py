@@ -124,9 +124,19 @@ def test_the_picture_of_the_layers_is_the_one_of_the_contracts() -> None:
     assert (REPOSITORY / "docs" / "layers.svg").read_text(encoding="utf-8") == made, "run `python tools/layers.py`"
 
 
+def test_the_list_of_modules_is_that_of_their_openings() -> None:
+    made = runpy.run_path(str(REPOSITORY / "tools" / "module_index.py"))["current"]()
+    found = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert found == made, "run `python tools/module_index.py`"
+
+
 def test_every_file_named_by_the_architecture_page_exists() -> None:
     page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_*]+\.py)`", page)) - {"tests/test_architecture.py", "tools/layers.py"}
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_*]+\.py)`", page)) - {
+        "tests/test_architecture.py",
+        "tools/layers.py",
+        "tools/module_index.py",
+    }
     missing = [name for name in sorted(named) if not list((REPOSITORY / "src" / "omnigraph").glob(name))]
     assert named
     assert not missing
