@@ -11,7 +11,9 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.catalog.steps import fact_text
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.errors import BadRequest, Conflict, MergeConflicts, NotFound
+from omnigraph.errors import BadRequest, Conflict, MergeConflicts, NotFound, PermissionDenied
+from omnigraph.policy.bundle import parse_bundle
+from omnigraph.policy.engine import PolicyEngine
 from omnigraph.settings import Settings
 from omnigraph.storage.manifest import manifest
 from omnigraph.testing.constraints import Image
@@ -176,6 +178,26 @@ def test_rows_of_new_types_come_with_their_schema(graph: og.Graph) -> None:
     assert [row["l.code"] for row in found] == ["x"]
     graph.cleanup(keep=1, confirm=True)
     assert image(og.open(graph.uri))["node:Place"].keys() == {"x", "y", "z"}
+    assert_sound(graph)
+
+
+def test_a_type_that_each_branch_keeps_in_a_table_of_its_own_is_compared_and_merged_row_by_row(graph: og.Graph) -> None:
+    graph.branches.create("dev")
+    dev = graph.branch("dev")
+    dev.schema.apply(SAFE["new types"])
+    graph.branches.merge("dev")
+    graph.load([{"type": "Place", "data": {"code": "a"}}])
+    graph.branches.create("idle", from_="dev")
+    graph.branches.merge("main", into="idle")  # which has never written to its own table of the type
+    assert image(graph.branch("idle"))["node:Place"].keys() == {"a"}
+    dev.load([{"type": "Place", "data": {"code": "b"}}])
+    assert [(each.id, each.op) for each in graph.diff("main", "dev").changes] == [("a", "delete"), ("b", "insert")]
+    graph.branches.merge("dev")
+    for code in ("c", "d", "e"):
+        graph.load([{"type": "Place", "data": {"code": code}}])
+    graph.branches.merge("main", into="dev")  # main is far ahead, and its table is not that of the branch
+    assert image(dev)["node:Place"].keys() == {"a", "b", "c", "d", "e"}
+    assert image(dev) == image(graph)
     assert_sound(graph)
 
 
@@ -458,3 +480,32 @@ def test_clones_carry_the_schemas_of_every_branch(graph: og.Graph, tmp_path: Pat
     copy = og.open(tmp_path / "copy.omni")
     assert (copy.schema.source, copy.branch("dev").schema.source) == (SCHEMA, SAFE["new types"])
     assert image(copy.branch("dev")) == image(dev)
+
+
+RIGHTS = """
+version: 1
+groups: {workers: [ann]}
+protected_branches: [main]
+rules:
+  - {id: work, allow: {actors: {group: workers}, actions: [change], branch_scope: any}}
+  - {id: merge, allow: {actors: {group: workers}, actions: [branch_merge], target_branch_scope: any}}
+  - {id: try, allow: {actors: {group: workers}, actions: [schema_apply], target_branch_scope: unprotected}}
+"""
+
+
+def test_a_merge_is_no_way_around_the_right_to_change_a_schema(graph: og.Graph) -> None:
+    for name in ("dev", "behind"):
+        graph.branches.create(name)
+    policy = PolicyEngine(parse_bundle(RIGHTS, "rules"), "g")
+    ann = og.open(graph.uri, policy=policy, actor="ann", settings=SETTINGS)
+    text = SAFE["optional property"]
+    assert ann.branch("dev").schema.apply(text).applied
+    with pytest.raises(PermissionDenied, match="schema_apply"):
+        ann.schema.apply(text)
+    head = graph.commits.head()
+    with pytest.raises(PermissionDenied, match="schema_apply"):
+        ann.branches.merge("dev")
+    assert (graph.commits.head(), graph.schema.source) == (head, SCHEMA)
+    graph.branches.merge("dev")
+    ann.branches.merge("main", into="behind")  # every branch may follow main
+    assert graph.branch("behind").schema.source == text

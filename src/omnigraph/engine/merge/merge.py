@@ -334,6 +334,7 @@ def _pointers(merges: Mapping[str, TableMerge], sides: Sides, target: str | None
         base, ours, theirs = (_entry(view, merge.info, sides) for view in (sides.base, sides.ours, sides.theirs))
         assert ours is not None
         assert theirs is not None
-        shareable = theirs.ref is None and theirs.version > ours.version and ours.owner != target
+        one_table = theirs.location == ours.location  # branches that added a type may each have a table of their own
+        shareable = one_table and theirs.ref is None and theirs.version > ours.version and ours.owner != target
         if merge.as_theirs and base == ours and shareable and not merge.is_empty:
             yield VersionRow(key, theirs.version, theirs.ref, theirs.row_count, theirs.evidence)

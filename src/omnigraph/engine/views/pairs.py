@@ -58,7 +58,7 @@ def changed_pairs(before: Snapshot, after: Snapshot) -> Iterator[TablePair]:
     older = {entry.identity: entry for entry in before}
     for entry in after:
         known = older.pop(entry.identity, None)
-        if known is None or (known.version, known.ref) != (entry.version, entry.ref):
+        if known is None or (known.location, known.version, known.ref) != (entry.location, entry.version, entry.ref):
             yield TablePair(known, entry)
     for entry in older.values():
         yield TablePair(entry, None)
