@@ -88,7 +88,7 @@ MUTATIONS = (
     _mutation(
         "publish: an aborted operation is published after all",
         "publish",
-        '        case "aborted":\n            raise OperationAborted(publication.commit_id)\n',
+        '        case "aborted":\n            raise OperationAborted(publication.operation_id)\n',
         '        case "aborted":\n            return None\n',
         "publish",
     ),
