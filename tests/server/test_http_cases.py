@@ -644,8 +644,8 @@ def test_the_catalog_describes_every_stored_query(shared: Api) -> None:
     add, everybody = shared.get("/queries").json()["queries"]
     assert (add["name"], add["tool_name"], add["mutation"]) == ("add", "add", True)
     assert add["params"] == [
-        {"name": "name", "kind": "string", "nullable": False},
-        {"name": "age", "kind": "int", "nullable": True},
+        {"name": "name", "kind": "string", "nullable": False, "has_default": False},
+        {"name": "age", "kind": "int", "nullable": True, "has_default": False},
     ]
     assert (everybody["description"], everybody["mutation"]) == ("all of them", False)
 
