@@ -11,12 +11,12 @@ import pytest
 
 from omnigraph.errors import HistoricalVersionReclaimed, KeyConflict, StorageError
 from omnigraph.storage.base.layout import Address, Root, normalize_root
-from omnigraph.storage.lance import row_changes, tables
+from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.reclaim import existing_versions, reclaim_versions
 from omnigraph.storage.lance.refs import create_ref, list_refs, read_ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, TableHandle
 from omnigraph.storage.lance.version_tree import changes_along, fresh_row_count
-from omnigraph.testing import object_behaviour
+from omnigraph.testing import object_behaviour, row_steps
 from omnigraph.testing.tiny import NODE_SCHEMA, rows_of
 from tests.simulation.alone import alone
 from tests.simulation.objects import SimulatedObjects
@@ -40,8 +40,8 @@ def on_both(tmp_path: Path, scenario: Callable[[Address, Trace], None]) -> Trace
 def begun(address: Address) -> TableHandle:
     """Three versions: empty, three rows, two more in a fragment of their own."""
     land(tables.stage_create(address, NODE_SCHEMA))
-    land(row_changes.stage_insert(tables.open_table(address), rows_of(["a0", "a1", "a2"])))
-    land(row_changes.stage_insert(tables.open_table(address), rows_of(["b0", "b1"])))
+    land(row_steps.stage_insert(tables.open_table(address), rows_of(["a0", "a1", "a2"])))
+    land(row_steps.stage_insert(tables.open_table(address), rows_of(["b0", "b1"])))
     return tables.open_table(address)
 
 
@@ -70,13 +70,13 @@ def history(handle: TableHandle) -> Any:
 
 
 STAGED: dict[str, Callable[[TableHandle], tables.Staged | None]] = {
-    "insert": lambda base: row_changes.stage_insert(base, rows_of(["x"])),
-    "insert another": lambda base: row_changes.stage_insert(base, rows_of(["y"])),
-    "update": lambda base: row_changes.stage_update(base, rows_of(["a0"], value=9)),
-    "update elsewhere": lambda base: row_changes.stage_update(base, rows_of(["b0"], value=9)),
-    "upsert": lambda base: row_changes.stage_upsert(base, rows_of(["a1", "z"], value=3)),
-    "delete": lambda base: row_changes.stage_delete(base, ["b1"]),
-    "delete a fragment": lambda base: row_changes.stage_delete(base, ["b0", "b1"]),
+    "insert": lambda base: row_steps.stage_insert(base, rows_of(["x"])),
+    "insert another": lambda base: row_steps.stage_insert(base, rows_of(["y"])),
+    "update": lambda base: row_steps.stage_update(base, rows_of(["a0"], value=9)),
+    "update elsewhere": lambda base: row_steps.stage_update(base, rows_of(["b0"], value=9)),
+    "upsert": lambda base: row_steps.stage_upsert(base, rows_of(["a1", "z"], value=3)),
+    "delete": lambda base: row_steps.stage_delete(base, ["b1"]),
+    "delete a fragment": lambda base: row_steps.stage_delete(base, ["b0", "b1"]),
     "overwrite": lambda base: tables.stage_overwrite(base, NODE_SCHEMA, rows_of(["new"])),
     "restore": lambda base: tables.stage_restore(base, 2),
     "barrier": tables.stage_barrier,
@@ -99,7 +99,7 @@ def test_two_transactions_staged_on_one_version(tmp_path: Path, first: str, seco
         newest = tables.open_table(address)
         trace += [shown(newest), history(newest)]
         trace.append(tables.locate(address, two.uuid, after=3))
-        land(row_changes.stage_upsert(newest, rows_of(["a0", "later"], value=7)))  # numbers go on from there
+        land(row_steps.stage_upsert(newest, rows_of(["a0", "later"], value=7)))  # numbers go on from there
         trace.append(shown(tables.open_table(address)))
 
     on_both(tmp_path, scenario)
@@ -154,8 +154,8 @@ def test_two_insertions_by_key_on_one_version(tmp_path: Path, first: str, second
 def test_lance_compares_only_with_versions_that_still_exist(tmp_path: Path) -> None:
     def scenario(address: Address, trace: Trace) -> None:
         base = begun(address)
-        late = row_changes.stage_insert(base, rows_of(["late"]))
-        newest = land(row_changes.stage_update(base, rows_of(["a0"], value=1)))
+        late = row_steps.stage_insert(base, rows_of(["late"]))
+        newest = land(row_steps.stage_update(base, rows_of(["a0"], value=1)))
         newest = land(tables.stage_index(newest, ()))
         trace.append(reclaim_versions(newest, [4]).versions)
         trace.append(existing_versions(newest))
@@ -168,7 +168,7 @@ def test_lance_compares_only_with_versions_that_still_exist(tmp_path: Path) -> N
 
 def test_a_version_that_was_reclaimed_is_missing_and_the_rest_stays(tmp_path: Path) -> None:
     def scenario(address: Address, trace: Trace) -> None:
-        newest = land(row_changes.stage_update(begun(address), rows_of(["a0", "b0"], value=1)))
+        newest = land(row_steps.stage_update(begun(address), rows_of(["a0", "b0"], value=1)))
         newest = tables.compact(newest)
         reclaim_versions(newest, [1, 3])
         for version in (1, 2, 3, 4):
@@ -187,9 +187,9 @@ def test_refs_continue_versions_and_are_told_apart(tmp_path: Path) -> None:
     def scenario(address: Address, trace: Trace) -> None:
         trunk = begun(address)
         create_ref(trunk, "one", source=None, version=2)
-        land(row_changes.stage_insert(tables.open_table(address.on("one")), rows_of(["c"])))
+        land(row_steps.stage_insert(tables.open_table(address.on("one")), rows_of(["c"])))
         create_ref(trunk, "two", source="one", version=3)
-        land(row_changes.stage_delete(tables.open_table(address.on("two")), ["a0"]))
+        land(row_steps.stage_delete(tables.open_table(address.on("two")), ["a0"]))
         trace += [shown(tables.open_table(address.on(name))) for name in (None, "one", "two")]
         refs = list_refs(trunk)
         trace.append({name: (ref.parent, ref.parent_version, len(ref.identifier)) for name, ref in refs.items()})
@@ -230,11 +230,11 @@ def test_a_ref_whose_file_is_gone_leaves_a_tree_that_is_in_the_way(tmp_path: Pat
 def test_changes_between_two_versions_are_found(tmp_path: Path) -> None:
     def scenario(address: Address, trace: Trace) -> None:
         old = begun(address)
-        new = land(row_changes.stage_upsert(old, rows_of(["a1", "b0", "new"], value=5)))
-        staged = row_changes.stage_delete(new, ["a2"])
+        new = land(row_steps.stage_upsert(old, rows_of(["a1", "b0", "new"], value=5)))
+        staged = row_steps.stage_delete(new, ["a2"])
         assert staged is not None
         new = tables.compact(land(staged))
-        new = land(row_changes.stage_insert(new, rows_of(["last"])))
+        new = land(row_steps.stage_insert(new, rows_of(["last"])))
         found = changes_along(old, new, ["id", "value"])
         trace += [sorted(found.before["id"].to_pylist()), sorted(found.after["id"].to_pylist())]
         trace.append(fresh_row_count(old, new))
@@ -254,11 +254,11 @@ def test_what_is_not_there_is_told_alike(tmp_path: Path) -> None:
         with pytest.raises(HistoricalVersionReclaimed):
             tables.open_table(address, 9)
         with pytest.raises(KeyConflict):
-            row_changes.stage_insert(handle, rows_of(["a0"]))
+            row_steps.stage_insert(handle, rows_of(["a0"]))
         with pytest.raises(StorageError) as absent:
-            row_changes.stage_update(handle, rows_of(["nobody"]))
+            row_steps.stage_update(handle, rows_of(["nobody"]))
         trace.append(absent.value.kind)
-        trace.append(row_changes.stage_delete(handle, ["nobody"]))
+        trace.append(row_steps.stage_delete(handle, ["nobody"]))
 
     on_both(tmp_path, scenario)
 
@@ -284,9 +284,9 @@ def _random_step(address: Address, base: TableHandle, kind: str, ids: list[str],
         case "compact":
             return compacted(tables.open_table(address, control=True))
         case "upsert":
-            staged: tables.Staged | None = row_changes.stage_upsert(base, rows_of(ids, value=step))
+            staged: tables.Staged | None = row_steps.stage_upsert(base, rows_of(ids, value=step))
         case "delete":
-            staged = row_changes.stage_delete(base, ids)
+            staged = row_steps.stage_delete(base, ids)
         case "restore":
             staged = tables.stage_restore(base, max(base.version - 1, 1))
         case "mark":
@@ -297,7 +297,7 @@ def _random_step(address: Address, base: TableHandle, kind: str, ids: list[str],
             staged = tables.stage_overwrite(base, NODE_SCHEMA, rows_of(ids, value=step))
         case _:
             fresh = rows_of([f"s{step}-{name}" for name in ids])
-            staged = row_changes.stage_insert(base, fresh)
+            staged = row_steps.stage_insert(base, fresh)
     return None if staged is None else told(tables.commit(staged))
 
 
