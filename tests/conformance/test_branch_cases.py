@@ -263,8 +263,12 @@ def test_an_intent_for_a_deleted_branch_does_not_concern_its_namesake(store: Sto
     assert dead.exit_code == -signal.SIGKILL
     delete_branch(store, "feature")
     create_branch(store, "feature")
+    namesake = manifest.load(store.root, "feature").state.version
     (recovered,) = recovery.sweep(store)
     assert recovered.kind == "OrphanedBranchDiscarded"
+    assert manifest.load(store.root, "feature").state.version == namesake, (
+        "no decision of another branch is noted in it"
+    )
     write(store, inserting(["new"], A, B), "feature")
     assert set(contents(store, A, "feature")) == {"seed", "new"}
     assert violations(store) == []
