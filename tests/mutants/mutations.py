@@ -353,8 +353,8 @@ MUTATIONS = (
     _mutation(
         "merge: the target points into the refs of the source",
         "merge",
-        "shareable = theirs.ref is None and theirs.version > ours.version",
-        "shareable = theirs.version > ours.version",
+        "shareable = one_table and theirs.ref is None and theirs.version > ours.version",
+        "shareable = one_table and theirs.version > ours.version",
         "merges::test_a_sibling_forks_from_its_own_version_and_outlives_the_source",
     ),
     # --- the validator -------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.validate import find_violations
 from omnigraph.testing.memory_rows import MemoryRows, rows_table
 from omnigraph.testing.naive_validate import NaiveChange, naive_phases
-from tests.thoroughness import examples
 
 CATALOG = compile_schema(
     """
@@ -118,7 +117,7 @@ def expected_phases(found: list[Violation]) -> list[set[Any]]:
     return phases
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=200)  # cheap, and it guards what every write is checked for
 @given(committed(), changes())
 def test_the_vectorised_validator_agrees_with_the_plain_one(
     before: dict[str, list[dict[str, Any]]], plain: dict[str, NaiveChange]
