@@ -13,7 +13,7 @@ from omnigraph.storage.base.ref_names import branch_of, owner_of
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.capture import branch_row_of
 from omnigraph.storage.intent.control import Control
-from omnigraph.storage.lance.refs import Ref
+from omnigraph.storage.lance.refs import Ref, read_ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
@@ -40,7 +40,7 @@ def seal(store: Store, ref: Ref, control: Control) -> dict[str, list[str]]:
         # After the look: a process that takes control from here on keeps the branch by rewriting the row that was read.
         control.confirm()
         hit("branch_delete.pre_seal")
-        outcome = manifest.publish_rows(loaded, _seal_rows(store, state, control.operation_id))
+        outcome = manifest.publish_rows(loaded, _seal_rows(store, state, ref, control.operation_id))
         if isinstance(outcome, Landed):
             return _shown(loaded, ref.name)
     raise _unsettled(branch, outcome)
@@ -56,7 +56,7 @@ def keep(store: Store, ref: str) -> bool:
         loaded = manifest.peek(store.root, ref)
         if loaded is None or _seal_of(loaded) is not None:
             return False
-        row = branch_row_of(store, loaded.state)
+        row = branch_row_of(store, loaded.state, read_ref(store.root.manifest(), ref))
         assert row is not None
         outcome = manifest.publish_rows(loaded, [row])
         if isinstance(outcome, Landed):
@@ -98,8 +98,8 @@ def _unsettled(branch: str, outcome: CommitOutcome | None) -> OmnigraphError:
     return ReadSetChanged(f"graph_branch:{branch}", expected="settled", actual="contended")
 
 
-def _seal_rows(store: Store, state: ManifestState, operation_id: str) -> list[ManifestRow]:
-    row = branch_row_of(store, state)
+def _seal_rows(store: Store, state: ManifestState, ref: Ref, operation_id: str) -> list[ManifestRow]:
+    row = branch_row_of(store, state, ref)
     assert row is not None
     rows: list[ManifestRow] = [replace(row, sealed=Seal(operation_id, now_micros()))]
     if state.graph_head is not None:

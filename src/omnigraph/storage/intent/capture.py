@@ -100,11 +100,14 @@ def require_token(state: ManifestState, token: Token) -> None:
             raise ReadSetChanged(member, expected=expected, actual=found)
 
 
-def branch_row_of(store: Store, state: ManifestState) -> BranchRow | None:
-    """The row that every publish on a named branch rewrites; made up when the creator died before writing it."""
+def branch_row_of(store: Store, state: ManifestState, of: Ref | None = None) -> BranchRow | None:
+    """The row that every publish on a named branch rewrites; made up when the creator died before writing it.
+
+    `of` is the ref whose state it is, where that need not be the one that the branch's name stands for.
+    """
     if state.branch is None or state.branch_row is not None:
         return state.branch_row
-    ref = find_ref(store.root, state.branch)
+    ref = of or find_ref(store.root, state.branch)
     if ref is None or ref.identifier != state.identifier:
         raise BranchNotFound(state.branch)
     return BranchRow(state.branch, state.identifier, parent_branch(ref), ref.parent_version, now_micros())
