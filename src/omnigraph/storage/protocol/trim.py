@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from omnigraph import host
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import Objects, open_objects
@@ -83,7 +82,8 @@ def _settled(newest: TableHandle, versions: list[int], own: str | None) -> list[
     others = [operation for operation in sidecar.pending(objects) if operation != own]
     if not others and (control is None or control.holder is None):
         return versions
-    limit = host.wall_time() - _AT_WORK_SECONDS
+    # By the clock of the store alone, which dated both: that of this machine may be ahead of it by more than that.
+    limit = version_modified_at(objects, newest.address, newest.version) - _AT_WORK_SECONDS
     return versions[: bisect_left(versions, True, key=lambda version: _changed_since(objects, newest, version, limit))]
 
 
