@@ -9,6 +9,7 @@ import pytest
 import omnigraph as og
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
+from omnigraph.testing import crash
 from omnigraph.testing.crash_graph import SCHEMA, Scenario, prepare_template, run_scenario, scenarios
 from omnigraph.testing.graph_child import GraphChild
 from omnigraph.testing.invariants import violations
@@ -30,7 +31,8 @@ def test_a_killed_process_breaks_no_promise(scenario: Scenario, template: Path, 
 
 
 def test_every_hook_of_these_paths_is_in_the_matrix() -> None:
-    killed = {point.partition("=")[0] for s in SCENARIOS for c in s.children for point in c.failpoints.split(";")}
+    matrices = [*SCENARIOS, *crash.scenarios()]  # that of the commit protocol has the reclaiming of deleted branches
+    killed = {point.partition("=")[0] for s in matrices for c in s.children for point in c.failpoints.split(";")}
     wanted = {name for name in failpoints.NAMES if name.startswith(("schema_apply.", "cleanup."))}
     assert wanted <= killed
 
