@@ -119,7 +119,8 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     near = difflib.get_close_matches(word.lower(), by_folded, n=3, cutoff=0.6)
     # Sharing letters is not enough: `month` and `count` share three, but nobody mistypes one for the other.
     slips = max(2, len(word) // 3)
-    meant = next((each for each in near if _slips(word.lower(), each) <= slips), None)
+    typed = word.lower()
+    meant = next((each for each in near if typed.startswith(each) or _slips(typed, each) <= slips), None)
     return f"did you mean '{by_folded[meant]}'?" if meant is not None else None
 
 
