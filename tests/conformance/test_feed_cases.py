@@ -286,6 +286,7 @@ def test_a_commit_that_does_not_fit_any_more_waits_as_a_whole(graph: og.Graph) -
 
 
 @case("V64")
+@pytest.mark.slow
 def test_a_long_history_is_caught_up_with_only_on_the_last_poll(graph: og.Graph, case: str) -> None:
     start = graph.changes.poll()
     for _ in range(600):

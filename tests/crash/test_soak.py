@@ -20,6 +20,7 @@ def case(number: str) -> pytest.MarkDecorator:
 
 
 @case("W62")
+@pytest.mark.slow
 def test_processes_that_die_and_stall_at_random_break_no_promise(tmp_path: Path, case: str) -> None:
     (tmp_path / "log").mkdir()
     verdict = run(Place(str(tmp_path / "graph"), tmp_path / "log", {}), seconds=15, processes=6, chaos=ROUGH)

@@ -263,6 +263,7 @@ def test_conflicts_and_resolutions_keep_every_name(graph: og.Graph) -> None:
     assert (graph.get("P", "1"), graph.get("E", "e1")) == (node("mine"), edge("mine"))
 
 
+@pytest.mark.slow
 def test_disjoint_updates_merge_property_by_property(graph: og.Graph) -> None:
     graph.branches.create("other")
     for at, name in enumerate(NODE_NAMES):
@@ -348,6 +349,7 @@ def test_a_drafted_schema_keeps_every_name(tmp_path: Path) -> None:
 # --- the schema itself ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_properties_are_added_renamed_and_dropped_under_every_name(tmp_path: Path) -> None:
     with og.init(tmp_path / "graph", "node P { k: String @key  old: String? }") as found:
         found.load([{"type": "P", "data": {"k": "1", "old": "kept"}}])

@@ -31,6 +31,7 @@ def test_a_moved_graph_shows_everything_and_takes_all_work(origin: Path, tmp_pat
     assert not origin.exists()
 
 
+@pytest.mark.slow
 def test_a_graph_is_moved_again_and_back(origin: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.omni"
     for word, (source, target) in {"there": (origin, other), "back": (other, origin)}.items():
@@ -54,6 +55,7 @@ def test_a_copy_reads_and_writes_its_own_files_only(origin: Path, tmp_path: Path
     assert observed(opened(str(origin), read_only=True)) == before
 
 
+@pytest.mark.slow
 def test_both_sides_go_their_own_ways(origin: Path, tmp_path: Path) -> None:
     place = tmp_path / "copy.omni"
     shutil.copytree(origin, place)
@@ -84,6 +86,7 @@ def test_a_graph_on_a_disk_that_cannot_be_written_is_read_anywhere(origin: Path,
     assert _files(place) == files
 
 
+@pytest.mark.slow
 def test_two_names_of_one_graph_are_used_in_turn(origin: Path, tmp_path: Path) -> None:
     """As two hosts do that mount one file system at different places: each goes on where the other stopped."""
     mount = tmp_path / "mount"
@@ -115,6 +118,7 @@ for number in range(8):
 """
 
 
+@pytest.mark.slow
 def test_two_names_of_one_graph_are_written_to_at_once(origin: Path, tmp_path: Path) -> None:
     mount = tmp_path / "mount"
     mount.symlink_to(origin.parent, target_is_directory=True)

@@ -34,6 +34,7 @@ def long_graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "bytes", "csv", "parquet", "json rows"])
+@pytest.mark.slow
 def test_what_a_mutation_accepts_comes_back(long_graph: og.Graph, tmp_path: Path, form: str) -> None:
     long_graph.export(tmp_path / "out.jsonl")
     with og.init(tmp_path / "again", SCHEMA) as again:

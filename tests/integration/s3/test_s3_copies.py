@@ -19,6 +19,7 @@ def bucket(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
     return s3_server.fresh_root("copies").uri
 
 
+@pytest.mark.slow
 def test_a_graph_is_cloned_to_a_bucket_within_it_and_back(bucket: str, tmp_path: Path) -> None:
     local = str(tmp_path / "graph.omni")
     before = observed(build(local))
@@ -34,6 +35,7 @@ def test_a_graph_is_cloned_to_a_bucket_within_it_and_back(bucket: str, tmp_path:
     assert observed(opened(str(tmp_path / "back.omni"))) == after
 
 
+@pytest.mark.slow
 def test_backups_in_a_bucket_are_restored_to_a_disk_and_to_a_bucket(bucket: str, tmp_path: Path) -> None:
     local = str(tmp_path / "graph.omni")
     before = observed(build(local))

@@ -153,7 +153,7 @@ def test_slow_answers_are_waited_for(remote: Remote, graph: og.Graph) -> None:
     remote.check()
 
 
-@pytest.mark.parametrize("requests", [0, 6, 14, 30])
+@pytest.mark.parametrize("requests", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in (6, 14, 30))])
 def test_a_store_that_goes_away_in_the_middle_of_a_write_loses_nothing(
     remote: Remote, graph: og.Graph, requests: int
 ) -> None:
@@ -171,6 +171,7 @@ def test_a_store_that_goes_away_in_the_middle_of_a_write_loses_nothing(
     remote.check(maybe="cy")
 
 
+@pytest.mark.slow
 def test_a_store_that_is_gone_is_named_by_reads_and_openings(remote: Remote, graph: og.Graph) -> None:
     remote.proxy.inject(Fault("drop"))
     objects: Objects = open_objects(normalize_root(remote.place))
