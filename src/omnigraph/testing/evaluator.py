@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.functions import Failure
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
@@ -32,11 +33,13 @@ from omnigraph.compiler.query.checked import (
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
 from omnigraph.compiler.types import union_members
+from omnigraph.ids import now_micros
 from omnigraph.testing.constraints import Image
 from omnigraph.testing.evaluator_paths import edge_tables, hops_between, pairs_of, shortest_path, who
 from omnigraph.testing.evaluator_values import Assignment, Entity, Values, all_true, compare_total
 
 OutputRow: TypeAlias = dict[str, Any]
+REFUSED = r"integer overflow|is not a|does not fit"
 
 
 def evaluate(
@@ -45,6 +48,17 @@ def evaluate(
     """The rows of a read, in their total order, with values as JSON prints them."""
     assert isinstance(checked.body, CheckedRead)
     return _Evaluation(checked.body, catalog, image, params, now).rows()
+
+
+def rows_of(text: str, catalog: Catalog, image: Image) -> list[OutputRow] | None:
+    """The rows of a query without parameters, or None when one of its values cannot be computed.
+
+    The engine refuses such a query with a message that matches `REFUSED`.
+    """
+    try:
+        return evaluate(compile_query(text, catalog).checked, catalog, image, {}, DateTime(now_micros() // 1000))
+    except Failure:
+        return None
 
 
 class _Evaluation:
