@@ -62,13 +62,13 @@ mutants: $(VENV)/.ready ## break safety-critical lines one at a time, and see th
 	@$(BIN)/python -m tests.mutants
 
 crash: $(VENV)/.ready ## kill a process at every named step and print what became of it
-	@$(BIN)/python -m omnigraph.testing.crash
+	@$(BIN)/python -m omnigraph.testing.crash.storage_matrix
 
 soak: $(VENV)/.ready ## many writer processes with kills and pauses, on disk and on S3 (SOAK_SECONDS=600 make soak)
-	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6
-	@$(BIN)/python -m omnigraph.testing.soak --seconds $(SOAK_SECONDS) --processes 6 --s3
-	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6
-	@$(BIN)/python -m omnigraph.testing.soak --updates $(SOAK_UPDATES) --processes 6 --s3
+	@$(BIN)/python -m omnigraph.testing.soak.run --seconds $(SOAK_SECONDS) --processes 6
+	@$(BIN)/python -m omnigraph.testing.soak.run --seconds $(SOAK_SECONDS) --processes 6 --s3
+	@$(BIN)/python -m omnigraph.testing.soak.run --updates $(SOAK_UPDATES) --processes 6
+	@$(BIN)/python -m omnigraph.testing.soak.run --updates $(SOAK_UPDATES) --processes 6 --s3
 
 simulate: $(VENV)/.ready ## the commit protocol over simulated storage, clocks and crashes (make simulate SEEDS=0-999)
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) $(if $(SIMULATE_SECONDS),--seconds $(SIMULATE_SECONDS))

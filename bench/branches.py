@@ -20,7 +20,7 @@ import pyarrow as pa
 import omnigraph as og
 from bench.measure import Measurement
 from omnigraph.engine.api.access import access
-from omnigraph.testing.storage_graph import create_branch
+from omnigraph.testing.graphs.storage_graph import create_branch
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -20,7 +20,7 @@ import omnigraph as og
 from bench.copies import load_social
 from bench.measure import Measurement
 from bench.social import chosen_size, seeds
-from omnigraph.testing.s3server import running_s3
+from omnigraph.testing.services.s3server import running_s3
 
 TWO_HOP = """query q($p: String) {
   match { $a: Person { handle: $p } $a knows $b $b knows $c } return { $c.name, $c.age } order { $c.name } limit 20

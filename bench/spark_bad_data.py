@@ -20,7 +20,7 @@ import omnigraph as og
 from bench.measure import Measurement
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.spark.session import spark_session
-from omnigraph.testing.corrupt import SCHEMA, corrupt_lines
+from omnigraph.testing.strategies.corrupt import SCHEMA, corrupt_lines
 
 _SIZE = "OMNIGRAPH_BENCH_BAD"
 

@@ -10,8 +10,8 @@ from hypothesis import settings
 
 import omnigraph as og
 from omnigraph.storage.base.store import Store
-from omnigraph.testing import huts as huts_data
-from omnigraph.testing.tiny import LONG_LEASES, create_tiny, inserting, write
+from omnigraph.testing.graphs import huts as huts_data
+from omnigraph.testing.graphs.tiny import LONG_LEASES, create_tiny, inserting, write
 from tests.cli_runner import RECORDS, SCHEMA, Desk, build_template, lines
 from tests.scheduling import scheduler
 from tests.thoroughness import examples

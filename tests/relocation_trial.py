@@ -17,8 +17,8 @@ from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects_remote import _open_store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest.branch_refs import address_of
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
 
 SETTINGS = og.Settings(lease_ttl_ms=600, lease_skew_ms=0, retire_grace_ms=0, mark_wait_ms=0)
 # The name of a former table is given to another one, whose first version is made from that table.

@@ -17,7 +17,7 @@ from omnigraph.cluster.declaration import config as declared
 from omnigraph.server.routes.table import ROUTES
 from omnigraph.server.settings import Settings as ServerSettings
 from omnigraph.settings import Settings as WriteSettings
-from omnigraph.testing.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
+from omnigraph.testing.pages.settings_table import SERVER, VARIABLES, WRITE_PROTOCOL
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
@@ -35,7 +35,7 @@ def page(name: str) -> str:
 def test_every_variable_that_the_code_reads_has_a_meaning() -> None:
     read = {name for path in SOURCES for name in VARIABLE.findall(path.read_text(encoding="utf-8"))}
     listed = {name for group in VARIABLES.values() for name in group if "<" not in name}
-    assert read - NOT_READ - listed == set(), "describe it in omnigraph/testing/settings_table.py"
+    assert read - NOT_READ - listed == set(), "describe it in omnigraph/testing/pages/settings_table.py"
     assert listed - read == set(), "nothing reads it any more"
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.testing.error_codes import CODES
-from omnigraph.testing.reference import pages
+from omnigraph.testing.pages.error_codes import CODES
+from omnigraph.testing.pages.reference import pages
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = [path for path in (REPOSITORY / "src" / "omnigraph").rglob("*.py") if "testing" not in path.parts]
@@ -19,7 +19,7 @@ CODE = re.compile(r'"([SQTPWRL]\d{1,3})"')
 @pytest.mark.parametrize(("name", "text"), [pytest.param(name, text, id=name) for name, text in pages().items()])
 def test_generated_pages_are_up_to_date(name: str, text: str) -> None:
     written = (REPOSITORY / "docs" / name).read_text()
-    assert written == text, "run: python -m omnigraph.testing.reference docs"
+    assert written == text, "run: python -m omnigraph.testing.pages.reference docs"
 
 
 def test_every_public_name_has_a_section_and_a_docstring() -> None:

@@ -13,7 +13,7 @@ import omnigraph as og
 from omnigraph.cluster.boot import read_applied
 from omnigraph.errors import BootRefused
 from omnigraph.storage.base import failpoints
-from omnigraph.testing.cluster_child import apply_and_die
+from omnigraph.testing.crash.cluster_child import apply_and_die
 
 STEPS = sorted(name for name in failpoints.NAMES if name.startswith("cluster."))
 

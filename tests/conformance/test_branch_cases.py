@@ -25,9 +25,9 @@ from omnigraph.storage.manifest.branch_refs import require_ref
 from omnigraph.storage.manifest.rows import ControlRow
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import recovery
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.processes import Child, WritingChild, children
-from omnigraph.testing.tiny import (
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.crash.processes import Child, WritingChild, children
+from omnigraph.testing.graphs.tiny import (
     LONG_LEASES,
     A,
     B,

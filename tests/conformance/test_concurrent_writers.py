@@ -13,8 +13,8 @@ import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.errors import OmnigraphError
 from omnigraph.settings import Settings
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.invariants import violations
 
 SCHEMA = """
 node Person { name: String @key  age: I64?  city: String? }

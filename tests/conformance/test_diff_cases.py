@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import NotFound
-from omnigraph.testing.people import PEOPLE, SCHEMA, befriend, change, create_people, open_copy, put, remove
+from omnigraph.testing.graphs.people import PEOPLE, SCHEMA, befriend, change, create_people, open_copy, put, remove
 
 
 def case(*numbers: str) -> pytest.MarkDecorator:

@@ -24,7 +24,7 @@ from omnigraph.errors import (
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.testing.people import SCHEMA, befriend, change, create_people, open_copy, put, remove
+from omnigraph.testing.graphs.people import SCHEMA, befriend, change, create_people, open_copy, put, remove
 
 Changes = list[tuple[str, str, str]]
 

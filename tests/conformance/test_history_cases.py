@@ -18,7 +18,7 @@ from omnigraph.storage.intent.capture import capture
 from omnigraph.storage.intent.publication import Publication
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol.publish import publish
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.naive.observe import image_of
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -16,7 +16,7 @@ from omnigraph.engine.views.lifecycle import create_graph, open_graph
 from omnigraph.engine.write.load import LoadCall, run_load
 from omnigraph.errors import BadRequest, KeyConflict, OmnigraphError, ValueViolation
 from omnigraph.storage.branches import branches
-from omnigraph.testing.loads import export_text, load_lines, ndjson
+from omnigraph.testing.graphs.loads import export_text, load_lines, ndjson
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

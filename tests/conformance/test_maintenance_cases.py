@@ -25,9 +25,9 @@ from omnigraph.storage.lance.reclaim import existing_versions
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.snapshot import TableEntry
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
 
 SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0, mark_wait_ms=0)
 SCHEMA = """

@@ -13,9 +13,14 @@ from omnigraph.engine.views.merge_base import CommitGraph, merge_base
 from omnigraph.errors import BranchNotFound, MergeConflicts, ReadSetChanged, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.lance.tables import open_table
-from omnigraph.testing.crash_merge import MergeScenario, merge_scenarios, prepare_merge_template, run_merge_scenario
-from omnigraph.testing.observe import image_of
-from omnigraph.testing.people import befriend, change, create_people, open_copy, put, remove, unfriend
+from omnigraph.testing.crash.merge_matrix import (
+    MergeScenario,
+    merge_scenarios,
+    prepare_merge_template,
+    run_merge_scenario,
+)
+from omnigraph.testing.graphs.people import befriend, change, create_people, open_copy, put, remove, unfriend
+from omnigraph.testing.naive.observe import image_of
 
 PERSON, KNOWS = "node:Person", "edge:Knows"
 UPDATED = "_row_last_updated_at_version"

@@ -21,10 +21,10 @@ from omnigraph.engine.write.statements import Effects, Request, execute
 from omnigraph.errors import KeyConflict, OmnigraphError, PreconditionFailed
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.lance.tables import latest_version
-from omnigraph.testing.constraints import Image
-from omnigraph.testing.coverage import COVERAGES, load_covered
-from omnigraph.testing.huts import EARLIER
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.graphs.coverage import COVERAGES, load_covered
+from omnigraph.testing.graphs.huts import EARLIER
+from omnigraph.testing.naive.constraints import Image
+from omnigraph.testing.naive.observe import image_of
 
 SCHEMA = """
 node Hut {

@@ -16,7 +16,7 @@ from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.ir.format import format_plan
 from omnigraph.compiler.query.lint import lint
 from omnigraph.errors import ParameterError
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
 
 
 @cache

@@ -14,8 +14,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmnigraphError
-from omnigraph.testing.coverage import COVERAGES, indexes_are_used, load_covered
-from omnigraph.testing.huts import EARLIER, RECORDS, SCHEMA
+from omnigraph.testing.graphs.coverage import COVERAGES, indexes_are_used, load_covered
+from omnigraph.testing.graphs.huts import EARLIER, RECORDS, SCHEMA
 
 INDEXED = SCHEMA.replace("vec: Vector(2)?", "vec: Vector(2)? @index")
 

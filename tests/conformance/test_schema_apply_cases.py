@@ -26,8 +26,8 @@ from omnigraph.storage.manifest.schema_files import FILES, STAGING
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import audit
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.invariants import violations
 
 SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0)
 PERSON = "node Person { name: String @key  age: I32?  pic: Blob? }"

@@ -20,8 +20,8 @@ from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.load_rows import prepare_load
 from omnigraph.engine.write.validate import validate
 from omnigraph.errors import ValueViolation
-from omnigraph.testing.loads import export_text, load_lines, ndjson
-from omnigraph.testing.memory_rows import MemoryRows, rows_table
+from omnigraph.testing.graphs.loads import export_text, load_lines, ndjson
+from omnigraph.testing.naive.memory_rows import MemoryRows, rows_table
 
 
 def hut(**data: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import SCHEMA_LOCK_REF
 from omnigraph.storage.lance.tables import open_table
 from omnigraph.storage.manifest.branch_refs import live_refs
-from omnigraph.testing.observe import image_of
-from omnigraph.testing.storage_graph import publish, version_row
+from omnigraph.testing.graphs.storage_graph import publish, version_row
+from omnigraph.testing.naive.observe import image_of
 
 
 @pytest.mark.parametrize(

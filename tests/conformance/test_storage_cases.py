@@ -61,8 +61,8 @@ from omnigraph.storage.manifest.schema_files import FILES, IR, SOURCE, STAGING, 
 from omnigraph.storage.manifest.snapshot import TableIdentity
 from omnigraph.storage.manifest.stamp import STAMP_KEY
 from omnigraph.storage.protocol import audit, recovery
-from omnigraph.testing import row_steps, storage_graph
-from omnigraph.testing.storage_graph import (
+from omnigraph.testing.graphs import row_steps, storage_graph
+from omnigraph.testing.graphs.storage_graph import (
     HASHES,
     contract_of,
     create_branch,
@@ -439,7 +439,7 @@ RACER = """
 import sys
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.testing.storage_graph import create_graph
+from omnigraph.testing.graphs.storage_graph import create_graph
 sys.stdin.readline()
 try:
     create_graph(normalize_root(sys.argv[1]), force=sys.argv[2] == "force")
@@ -863,7 +863,7 @@ def test_two_recoverers_of_one_operation_leave_one_audit_row(case: str, graph: R
 WRITER = """
 import sys
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.testing.storage_graph import entry_of, people, publish, write_table
+from omnigraph.testing.graphs.storage_graph import entry_of, people, publish, write_table
 root = normalize_root(sys.argv[1])
 publish(root, [write_table(entry_of(root, "node:Person").address(root), people(ana=1))])
 """

@@ -16,8 +16,8 @@ from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.branches import private_branches
 from omnigraph.storage.lance.refs import list_refs
 from omnigraph.storage.manifest.branch_refs import live_refs
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.invariants import violations
 
 SCHEMA = "node Person { name: String @key  age: I64? }\nnode Pet { name: String @key }"
 WIDER = "node Person { name: String @key  age: I64?  city: String? }\nnode Pet { name: String @key }"

@@ -12,7 +12,7 @@ from omnigraph.compiler.catalog import compile_schema
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.validate import find_violations, validate
 from omnigraph.errors import KeyConflict, ValueViolation
-from omnigraph.testing.memory_rows import MemoryRows, rows_table
+from omnigraph.testing.naive.memory_rows import MemoryRows, rows_table
 
 CATALOG = compile_schema(
     """

@@ -42,10 +42,10 @@ from omnigraph.storage.protocol.commit import commit
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
-from omnigraph.testing import row_steps
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.processes import WritingChild
-from omnigraph.testing.tiny import (
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.crash.processes import WritingChild
+from omnigraph.testing.graphs import row_steps
+from omnigraph.testing.graphs.tiny import (
     A,
     B,
     K,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.storage.base import failpoints
-from omnigraph.testing.crash import Scenario, prepare_template, run_scenario, scenarios
+from omnigraph.testing.crash.storage_matrix import Scenario, prepare_template, run_scenario, scenarios
 
 SCENARIOS = list(scenarios())
 PATHS = (

@@ -9,11 +9,11 @@ import pytest
 import omnigraph as og
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
-from omnigraph.testing import crash
-from omnigraph.testing.crash_graph import SCHEMA, Scenario, prepare_template, run_scenario, scenarios
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash import storage_matrix as crash
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.graph_matrix import SCHEMA, Scenario, prepare_template, run_scenario, scenarios
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
 
 SCENARIOS = list(scenarios())
 

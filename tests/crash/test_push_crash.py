@@ -9,9 +9,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.settings import Settings
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
 
 SCHEMA = "node Person { name: String @key age: I32? } edge Knows: Person -> Person"
 SETTINGS = Settings(lease_ttl_ms=1_000, lease_skew_ms=0)

@@ -23,9 +23,9 @@ from omnigraph.storage.manifest.snapshot import TableIdentity
 from omnigraph.storage.protocol import audit, recovery
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.processes import children
-from omnigraph.testing.tiny import LONG_LEASES, NODE_SCHEMA, A, B, contents, inserting, write
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.crash.processes import children
+from omnigraph.testing.graphs.tiny import LONG_LEASES, NODE_SCHEMA, A, B, contents, inserting, write
 
 NEW = "node:New"
 TARGET = SchemaRow("sha256:shape2", "sha256:ir2", "01ARZ3NDEKTSV4RRFFQ69G5FAV")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.testing.crash_schema import (
+from omnigraph.testing.crash.schema_matrix import (
     SchemaScenario,
     prepare_schema_template,
     run_schema_scenario,

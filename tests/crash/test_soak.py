@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.testing.s3server import running_s3
-from omnigraph.testing.soak import COUNTED, Place, run
-from omnigraph.testing.soak_counter import Trial, run_counter
-from omnigraph.testing.soak_worker import Chaos
+from omnigraph.testing.services.s3server import running_s3
+from omnigraph.testing.soak.counter import Trial, run_counter
+from omnigraph.testing.soak.run import COUNTED, Place, run
+from omnigraph.testing.soak.worker import Chaos
 
 ROUGH = Chaos(kill=0.004, pause=0.004, stall=0.1)
 

@@ -12,7 +12,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import BadRequest, OmnigraphError, PreconditionFailed, ValueViolation
 from omnigraph.storage.manifest.note import RowCounts
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.naive.observe import image_of
 from tests.cli_runner import Desk
 
 SCHEMA = """

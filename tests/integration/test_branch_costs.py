@@ -16,7 +16,7 @@ from omnigraph.storage.base.objects_local import LocalObjects
 from omnigraph.storage.lance import refs, tables
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.manifest import manifest
-from omnigraph.testing.storage_graph import create_branch
+from omnigraph.testing.graphs.storage_graph import create_branch
 
 SCHEMA = "node P { k: String @key n: I32? }\nedge K: P -> P"
 PUT = "query m($k: String) { insert P { k: $k n: 1 } }"

@@ -21,7 +21,7 @@ from omnigraph.storage.lance.refs import read_ref
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.branch_refs import live_refs, require_ref
 from omnigraph.storage.manifest.rows import BranchRow
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.invariants import violations
 
 SCHEMA = "node P { k: String @key n: I32? }\nedge K: P -> P"
 KEYS = "query k() { match { $p: P } return { $p.k as k } order { k } }"

@@ -28,10 +28,10 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.manifest import manifest, row_codec
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
-from omnigraph.testing.s3server import S3Process, mortal_s3
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
+from omnigraph.testing.services.s3server import S3Process, mortal_s3
 
 SCHEMA = "node Person { name: String @key  note: String? } node Pet { name: String @key } edge Knows: Person -> Person"
 SETTINGS = og.Settings(lease_ttl_ms=600_000, lease_skew_ms=0)

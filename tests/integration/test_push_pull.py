@@ -13,8 +13,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
 
 SCHEMA = """
 node Person { name: String @key age: I32? tags: [String]? photo: Blob? }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.invariants import violations
 from relocation_trial import NAMES, add, build, compact_branches, heads, observed, opened, thin_out, work
 
 

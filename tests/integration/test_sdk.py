@@ -19,8 +19,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.storage.intent import sidecar
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
 
 SCHEMA = "node Person { name: String @key  age: I32?  seen: DateTime? }\nedge Knows: Person -> Person { weight: F64? }"
 INSERT = "query add($name: String, $age: I32?) { insert Person { name: $name, age: $age } }"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.testing.people import create_people, open_copy
+from omnigraph.testing.graphs.people import create_people, open_copy
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,9 @@ import omnigraph as og
 from omnigraph.engine.views import delta
 from omnigraph.errors import MergeConflicts, OmnigraphError
 from omnigraph.storage.lance import version_tree
-from omnigraph.testing import programs
-from omnigraph.testing.naive_merge import merge_images
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.naive.merge import merge_images
+from omnigraph.testing.naive.observe import image_of
+from omnigraph.testing.strategies import programs
 from tests.thoroughness import examples
 
 KNOWN = programs.Known()

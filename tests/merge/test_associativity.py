@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph.errors import OmnigraphError
-from omnigraph.testing import programs
-from omnigraph.testing.constraints import Image
-from omnigraph.testing.naive_merge import merge_images
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.naive.constraints import Image
+from omnigraph.testing.naive.merge import merge_images
+from omnigraph.testing.naive.observe import image_of
+from omnigraph.testing.strategies import programs
 from tests.thoroughness import examples
 
 NAMES = ("left", "middle", "right")

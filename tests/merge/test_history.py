@@ -6,8 +6,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, Conflict, MergeConflicts, NotFound
-from omnigraph.testing.observe import image_of
-from omnigraph.testing.people import befriend, change, put, remove
+from omnigraph.testing.graphs.people import befriend, change, put, remove
+from omnigraph.testing.naive.observe import image_of
 
 
 def head(graph: og.Graph) -> str:

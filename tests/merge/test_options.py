@@ -9,8 +9,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import BadRequest, MergeConflicts, ValueViolation
 from omnigraph.storage.manifest.note import RowCounts
-from omnigraph.testing.observe import image_of
-from omnigraph.testing.people import befriend, change, put, remove
+from omnigraph.testing.graphs.people import befriend, change, put, remove
+from omnigraph.testing.naive.observe import image_of
 
 
 @pytest.fixture

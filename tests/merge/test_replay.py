@@ -6,8 +6,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import ChangeSchemaBoundary, CommitHasNoParent, MergeConflicts
-from omnigraph.testing.observe import image_of
-from omnigraph.testing.people import SCHEMA, befriend, change, put, remove
+from omnigraph.testing.graphs.people import SCHEMA, befriend, change, put, remove
+from omnigraph.testing.naive.observe import image_of
 
 
 def head(graph: og.Graph) -> str:

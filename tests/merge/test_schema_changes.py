@@ -16,9 +16,9 @@ from omnigraph.policy.bundle import parse_bundle
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.settings import Settings
 from omnigraph.storage.manifest import manifest
-from omnigraph.testing.constraints import Image
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.constraints import Image
+from omnigraph.testing.naive.observe import image_of
 
 SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0)
 PERSON = "node Person { name: String @key  age: I32?  mood: enum(calm, glad)?  pic: Blob? }"

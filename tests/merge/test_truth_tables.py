@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.testing.naive_merge import merge_images
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.naive.merge import merge_images
+from omnigraph.testing.naive.observe import image_of
 
 Rows = dict[str, dict[str, Any] | None]  # name → properties, or None for no such person
 

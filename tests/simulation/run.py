@@ -13,8 +13,8 @@ from omnigraph.storage.base.layout import PRIVATE_PREFIX, RECOVERY_DIR, normaliz
 from omnigraph.storage.branches.branches import list_branches
 from omnigraph.storage.branches.private_branches import live_transactions
 from omnigraph.storage.protocol import recovery
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.tiny import create_tiny
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.graphs.tiny import create_tiny
 from tests.simulation.checks import Checker
 from tests.simulation.cleanup import clean
 from tests.simulation.clients import Client

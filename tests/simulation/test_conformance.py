@@ -16,8 +16,9 @@ from omnigraph.storage.lance.reclaim import existing_versions, reclaim_versions
 from omnigraph.storage.lance.refs import create_ref, list_refs, read_ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, TableHandle
 from omnigraph.storage.lance.version_tree import changes_along, fresh_row_count
-from omnigraph.testing import object_behaviour, row_steps
-from omnigraph.testing.tiny import NODE_SCHEMA, rows_of
+from omnigraph.testing.graphs import row_steps
+from omnigraph.testing.graphs.tiny import NODE_SCHEMA, rows_of
+from omnigraph.testing.services import object_behaviour
 from tests.simulation.alone import alone
 from tests.simulation.objects import SimulatedObjects
 

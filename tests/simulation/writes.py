@@ -24,7 +24,7 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.testing.tiny import NODE_SCHEMA, A, B, K, rows_of
+from omnigraph.testing.graphs.tiny import NODE_SCHEMA, A, B, K, rows_of
 
 Rows = Mapping[str, tuple[str, int]]
 Content = Mapping[str, Rows]

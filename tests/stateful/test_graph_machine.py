@@ -21,14 +21,14 @@ import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed, MergeConflicts, OmnigraphError
 from omnigraph.settings import Settings
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
-from omnigraph.testing import image as images
-from omnigraph.testing import programs
-from omnigraph.testing.constraints import Image
-from omnigraph.testing.graph_child import GraphChild
-from omnigraph.testing.image import Outcome, Placeholders, Record, Refused, Statement, Update
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.model import ModelCommit, ModelGraph, adopt_ids, project
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.graph_child import GraphChild
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive import image as images
+from omnigraph.testing.naive.constraints import Image
+from omnigraph.testing.naive.graph import ModelCommit, ModelGraph, adopt_ids, project
+from omnigraph.testing.naive.image import Outcome, Placeholders, Record, Refused, Statement, Update
+from omnigraph.testing.naive.observe import image_of
+from omnigraph.testing.strategies import programs
 from tests.thoroughness import examples
 
 # A killed process is known by its pid, so nobody waits for its lease; a child that lives must not outlast its own.

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from omnigraph.storage.base.layout import Root
-from omnigraph.testing.clouds import CloudServer, running_azure, running_google
-from omnigraph.testing.emulator_install import EmulatorUnavailable
+from omnigraph.testing.services.clouds import CloudServer, running_azure, running_google
+from omnigraph.testing.services.emulator_install import EmulatorUnavailable
 
 # CI sets it: there an emulator that cannot be installed is a failure.
 REQUIRED = "OMNIGRAPH_REQUIRE_EMULATORS"

@@ -13,10 +13,10 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.base.layout import Root, normalize_root
 from omnigraph.storage.base.objects import open_objects
-from omnigraph.testing.clouds import CloudServer
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.object_behaviour import BEHAVIOURS, Behaviour
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
+from omnigraph.testing.services.clouds import CloudServer
+from omnigraph.testing.services.object_behaviour import BEHAVIOURS, Behaviour
 from relocation_trial import build, compact_branches, copy_files, heads, observed, opened, thin_out, work
 
 SCHEMA = "node Person { name: String @key }  edge Knows: Person -> Person"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from omnigraph.storage.base.layout import Root
-from omnigraph.testing.s3server import S3Server, running_s3
+from omnigraph.testing.services.s3server import S3Server, running_s3
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

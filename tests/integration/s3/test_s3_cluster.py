@@ -16,7 +16,7 @@ from omnigraph.cluster.refresh import import_state, refresh
 from omnigraph.cluster.status import status
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.objects import open_objects
-from omnigraph.testing.s3server import S3Server
+from omnigraph.testing.services.s3server import S3Server
 
 CONFIG = """\
 version: 1

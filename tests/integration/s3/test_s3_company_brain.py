@@ -22,7 +22,7 @@ import pytest
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.plan import plan
 from omnigraph.cluster.refresh import import_state
-from omnigraph.testing.s3server import S3Server
+from omnigraph.testing.services.s3server import S3Server
 from server_process import ServerProcess, running
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "company-brain"

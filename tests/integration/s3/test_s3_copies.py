@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict
-from omnigraph.testing.s3server import S3Server
+from omnigraph.testing.services.s3server import S3Server
 from relocation_trial import add, build, observed, opened, work
 
 

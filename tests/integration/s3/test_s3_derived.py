@@ -13,7 +13,7 @@ from omnigraph.engine.read.topology import store as topologies_module
 from omnigraph.storage.base import derived_remote
 from omnigraph.storage.base.derived import drop_arrays, load_arrays, names_under, save_arrays
 from omnigraph.storage.base.layout import Root
-from omnigraph.testing.s3server import S3Server
+from omnigraph.testing.services.s3server import S3Server
 
 QUERY = 'query q() { match { $a: A { k: "a0" } $a e $b $b e $c } return { $c.k } }'
 ARRAYS = {"values": np.arange(1_000), "origin": np.frombuffer(b"here", np.uint8)}

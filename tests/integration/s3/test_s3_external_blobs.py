@@ -17,7 +17,7 @@ from omnigraph.cluster.refresh import import_state
 from omnigraph.errors import ExternalBlobSource
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects import open_objects
-from omnigraph.testing.s3server import S3Server
+from omnigraph.testing.services.s3server import S3Server
 from server_process import ServerProcess, running
 
 CONFIG = """\

@@ -14,10 +14,10 @@ import omnigraph as og
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.base.objects import Objects, open_objects
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.observe import image_of
-from omnigraph.testing.s3server import S3Server
-from omnigraph.testing.store_proxy import Fault, StoreProxy, running_proxy
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.naive.observe import image_of
+from omnigraph.testing.services.s3server import S3Server
+from omnigraph.testing.services.store_proxy import Fault, StoreProxy, running_proxy
 
 SCHEMA = "node Person { name: String @key } node Pet { name: String @key }"
 INSERT = "query q($n: String) { insert Person { name: $n } insert Pet { name: $n } }"

@@ -18,7 +18,7 @@ from omnigraph.pipeline.tasks.export import export_files
 from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
-from omnigraph.testing.loads import export_text
+from omnigraph.testing.graphs.loads import export_text
 
 SCHEMA = "node Person { name: String @key  age: I32?  photo: Blob? }  edge Knows: Person -> Person"
 TINY = Tuning(split_bytes=300, bucket_rows=7)

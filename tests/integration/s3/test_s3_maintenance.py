@@ -6,7 +6,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import HistoricalVersionReclaimed
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.invariants import violations
 
 SCHEMA = "node Person { name: String @key  age: I32?  photo: Blob? }  edge Knows: Person -> Person"
 RENAMED = """

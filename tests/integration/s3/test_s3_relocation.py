@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.testing.s3server import S3Server
+from omnigraph.testing.services.s3server import S3Server
 from relocation_trial import build, compact_branches, copy_files, heads, observed, opened, thin_out, work
 
 

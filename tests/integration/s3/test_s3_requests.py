@@ -15,8 +15,8 @@ import omnigraph as og
 from omnigraph.storage.base import derived_remote
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.base.objects import open_objects
-from omnigraph.testing.s3server import S3Server
-from omnigraph.testing.store_proxy import Seen, StoreProxy, running_proxy
+from omnigraph.testing.services.s3server import S3Server
+from omnigraph.testing.services.store_proxy import Seen, StoreProxy, running_proxy
 
 SCHEMA = "node Person { name: String @key bio: String age: I32 }\nnode Pet { name: String @key }\nedge Knows: Person -> Person"
 PEOPLE = 21_000  # enough for key indexes, corpora and pages

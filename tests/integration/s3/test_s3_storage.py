@@ -17,9 +17,17 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.opening import open_read_only, open_read_write
 from omnigraph.storage.protocol import recovery
-from omnigraph.testing.object_behaviour import BEHAVIOURS, Behaviour
-from omnigraph.testing.s3server import S3Server
-from omnigraph.testing.storage_graph import HASHES, create_branch, create_graph, entry_of, people, publish, write_table
+from omnigraph.testing.graphs.storage_graph import (
+    HASHES,
+    create_branch,
+    create_graph,
+    entry_of,
+    people,
+    publish,
+    write_table,
+)
+from omnigraph.testing.services.object_behaviour import BEHAVIOURS, Behaviour
+from omnigraph.testing.services.s3server import S3Server
 
 PERSON = "node:Person"
 
@@ -91,7 +99,7 @@ INIT_RACER = """
 import sys
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.testing.storage_graph import create_graph
+from omnigraph.testing.graphs.storage_graph import create_graph
 sys.stdin.readline()
 try:
     create_graph(normalize_root(sys.argv[1]))
@@ -103,9 +111,9 @@ except OmnigraphError as error:
 COMMIT_RACER = """
 import sys
 from omnigraph.storage.lance import tables
-from omnigraph.testing import row_steps
+from omnigraph.testing.graphs import row_steps
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.testing.storage_graph import entry_of, people, publish
+from omnigraph.testing.graphs.storage_graph import entry_of, people, publish
 root, name = normalize_root(sys.argv[1]), sys.argv[2]
 address = entry_of(root, "node:Person").address(root)
 sys.stdin.readline()

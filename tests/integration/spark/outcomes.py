@@ -14,7 +14,7 @@ from omnigraph.engine.api.access import Access, access
 from omnigraph.engine.api.runners import LoadRequest, run_load
 from omnigraph.engine.values.result import LoadResult, parse_mode
 from omnigraph.pipeline.runners import RUNNERS
-from omnigraph.testing.loads import export_text, load_lines
+from omnigraph.testing.graphs.loads import export_text, load_lines
 
 ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
 Load = Callable[[Access, LoadRequest], LoadResult]

@@ -16,7 +16,7 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
-from omnigraph.testing.corrupt import SCHEMA, Line, corrupt_lines
+from omnigraph.testing.strategies.corrupt import SCHEMA, Line, corrupt_lines
 
 TOTAL = 20_000
 TUNING = Tuning(split_bytes=300_000, bucket_rows=5_000, task_rows=9_000)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.testing.s3server import running_s3
-from omnigraph.testing.spark_cluster import running_cluster
+from omnigraph.testing.services.s3server import running_s3
+from omnigraph.testing.services.spark_cluster import running_cluster
 
 PROGRAM = """
 import json, os, sys

@@ -19,7 +19,7 @@ from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.settings import Settings
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import TableHandle
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.invariants import violations
 
 SCHEMA = """
 node Spot { code: String @key  note: String? @index  part: I32? @index  v: Vector(8)? @index @metric("cosine") }

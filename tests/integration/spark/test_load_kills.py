@@ -20,10 +20,10 @@ from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.loads import export_text
-from omnigraph.testing.one_commit import stray_files
-from omnigraph.testing.processes import children
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.crash.processes import children
+from omnigraph.testing.graphs.loads import export_text
+from omnigraph.testing.one_commit.proof import stray_files
 
 QUICK = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 # Where the process dies, and whether the load is there afterwards.

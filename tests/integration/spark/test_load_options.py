@@ -25,8 +25,8 @@ from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.maintenance.strays import discard_with_strays
 from omnigraph.storage.manifest.note import RowCounts
-from omnigraph.testing.loads import export_text
-from omnigraph.testing.one_commit import stray_files
+from omnigraph.testing.graphs.loads import export_text
+from omnigraph.testing.one_commit.proof import stray_files
 
 TINY = Tuning(split_bytes=700, split_rows=9, bucket_rows=7, task_rows=11)
 run = partial(load, tasks=LocalTasks(), tuning=TINY)

@@ -1,6 +1,6 @@
 """One commit at a small size: a reader in another process sees a Spark load of every mode happen at once.
 
-`python -m omnigraph.testing.one_commit` is the same with millions of rows, and kills drivers and workers on the way.
+`python -m omnigraph.testing.one_commit.proof` is the same with millions of rows, and kills drivers and workers on the way.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.values.result import LoadMode
-from omnigraph.testing.one_commit import Report, Trial, judge, tidy, watching
-from omnigraph.testing.one_commit_child import ACTOR
-from omnigraph.testing.one_commit_data import MODES, Sizes, write_base, write_input
+from omnigraph.testing.one_commit.child import ACTOR
+from omnigraph.testing.one_commit.data import MODES, Sizes, write_base, write_input
+from omnigraph.testing.one_commit.proof import Report, Trial, judge, tidy, watching
 
 SIZES = Sizes(200, 2_000)
 

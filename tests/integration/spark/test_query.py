@@ -12,10 +12,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, OmnigraphError
-from omnigraph.testing import read_programs
-from omnigraph.testing.evaluator_values import close
-from omnigraph.testing.expressions import CASES, aggregate_examples, examples
-from omnigraph.testing.huts import RECORDS, SCHEMA
+from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples
+from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
+from omnigraph.testing.naive.evaluator_values import close
+from omnigraph.testing.strategies import read_programs
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance" / "test_query_results.py"
 

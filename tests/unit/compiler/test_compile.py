@@ -14,7 +14,7 @@ from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.errors import BadRequest, QueryNotFound
 from omnigraph.memory.budget import open_budget
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
 
 CATALOG = compile_schema(SCHEMA)
 READ = "query one() { match { $h: Hut } return { $h.code } }"

@@ -13,7 +13,7 @@ from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.schema.format import format_schema
 from omnigraph.compiler.schema.lint import lint_schema
 from omnigraph.compiler.schema.parse import parse_schema
-from omnigraph.testing.schemas import reorderings, schemas
+from omnigraph.testing.strategies.schemas import reorderings, schemas
 from tests.thoroughness import examples
 
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -15,7 +15,7 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics import kernels
 from omnigraph.pipeline.analytics.kernels import Pairs, Teleport
-from omnigraph.testing import naive_analytics as naive
+from omnigraph.testing.naive import analytics as naive
 from tests.thoroughness import examples
 
 SCHEMA = """

@@ -23,8 +23,8 @@ from omnigraph.storage.manifest.rows import ControlRow
 from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.publish import publish
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.tiny import A, contents, create_tiny, inserting, write
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.graphs.tiny import A, contents, create_tiny, inserting, write
 
 FULL = StorageError("No space left on device", kind="Permanent")
 

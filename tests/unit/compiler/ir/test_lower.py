@@ -24,8 +24,8 @@ from omnigraph.compiler.query.descriptor import describe
 from omnigraph.compiler.query.typecheck import check_query
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import BASE_SCALARS, PropType
-from omnigraph.testing import queries
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
+from omnigraph.testing.strategies import queries
 from tests.thoroughness import examples
 
 TYPE_NAMES = ["Hut", "Warden", "X"]

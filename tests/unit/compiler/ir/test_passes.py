@@ -21,7 +21,7 @@ from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.compiler.query.typecheck import check_query
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import PropType
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
 
 GOLDENS = {
     "point_lookup": 'match { $h: Hut { code: "h1" } } return { $h.name, $h.alt }',

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.format import format_queries
 from omnigraph.compiler.query.parse import parse_queries
-from omnigraph.testing.queries import query_files
+from omnigraph.testing.strategies.queries import query_files
 from tests.thoroughness import examples
 
 

@@ -9,7 +9,7 @@ from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.compiler.schema.parse import parse_schema
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
 
 
 def in_match(clause: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.compiler.catalog import Catalog, compile_schema
 from omnigraph.compiler.query.lint import LintReport, lint
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
 
 EXTRA = """
 node Doc { key: String @key  body: String?  vec: Vector(3)? @embed(body)  n: U64?  f: F32?  at: DateTime?  l: [I64]? }

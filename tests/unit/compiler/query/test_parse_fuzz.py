@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from omnigraph.compiler.query.format import format_queries
 from omnigraph.compiler.query.parse import parse_queries
-from omnigraph.testing.hostile import damaged, outcome, shapes, token_soup
+from omnigraph.testing.strategies.hostile import damaged, outcome, shapes, token_soup
 from tests.thoroughness import examples
 
 FILES = {
@@ -207,7 +207,7 @@ PARSED = {
 def outcomes() -> dict[str, str]:
     # A process of its own: what does not end in minutes, where seconds are usual, is not linear.
     run = subprocess.run(
-        [sys.executable, "-m", "omnigraph.testing.hostile", "query"],
+        [sys.executable, "-m", "omnigraph.testing.strategies.hostile", "query"],
         capture_output=True,
         text=True,
         timeout=600,

@@ -10,7 +10,7 @@ from omnigraph.compiler.catalog import Catalog, compile_schema
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.ir.format import format_plan
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from omnigraph.compiler.catalog import Catalog, compile_schema
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.ir.format import format_plan
-from omnigraph.testing.huts import SCHEMA
+from omnigraph.testing.graphs.huts import SCHEMA
 
 
 @cache

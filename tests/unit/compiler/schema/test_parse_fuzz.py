@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from omnigraph.compiler.schema.format import format_schema
 from omnigraph.compiler.schema.parse import parse_schema
-from omnigraph.testing.hostile import damaged, outcome, shapes, token_soup
+from omnigraph.testing.strategies.hostile import damaged, outcome, shapes, token_soup
 from tests.thoroughness import examples
 
 FILES = {
@@ -133,7 +133,7 @@ PARSED = {
 def outcomes() -> dict[str, str]:
     # A process of its own: what does not end in minutes, where seconds are usual, is not linear.
     run = subprocess.run(
-        [sys.executable, "-m", "omnigraph.testing.hostile", "schema"],
+        [sys.executable, "-m", "omnigraph.testing.strategies.hostile", "schema"],
         capture_output=True,
         text=True,
         timeout=600,

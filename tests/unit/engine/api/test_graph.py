@@ -16,7 +16,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import AlreadyInitialized, BadRequest, NotFound, OmnigraphError, ValueViolation
-from omnigraph.testing.observe import image_of
+from omnigraph.testing.naive.observe import image_of
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person { since: Date? }\n"
 PEOPLE = '{"type":"Person","data":{"name":"a","age":1}}\n{"type":"Person","data":{"name":"b"}}\n'

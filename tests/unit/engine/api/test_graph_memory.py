@@ -15,7 +15,7 @@ from omnigraph.engine.read.columns.held import COLUMNS
 from omnigraph.errors import BadRequest
 from omnigraph.memory.budget import PROCESS, MemoryBudget, worker_budget
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.testing.huts import RECORDS, SCHEMA
+from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 
 READS = {
     "scan": "query q() { match { $h: Hut $h.alt > 1000 } return { $h.code, $h.alt } order { $h.code } }",

@@ -11,7 +11,7 @@ import omnigraph as og
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.types import BASE_SCALARS, PropType
 from omnigraph.engine.maintenance.indexes import declared_indexes, index_kind, missing_indexes
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.invariants import violations
 
 
 @pytest.mark.parametrize(

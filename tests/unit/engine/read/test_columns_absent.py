@@ -24,8 +24,8 @@ from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.views.restrict import restricted
 from omnigraph.engine.views.view import View
 from omnigraph.policy.visibility import Visibility
-from omnigraph.testing.evaluator import evaluate
-from omnigraph.testing.evaluator_values import close
+from omnigraph.testing.naive.evaluator import evaluate
+from omnigraph.testing.naive.evaluator_values import close
 from tests.thoroughness import examples
 
 # The schema in steps: what each one declares, by type and by the identity of the property.

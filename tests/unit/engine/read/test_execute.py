@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 import omnigraph as og
-from omnigraph.testing.evaluator import REFUSED, rows_of
-from omnigraph.testing.evaluator_values import close
-from omnigraph.testing.image import Record
-from omnigraph.testing.read_programs import SCHEMA, graphs, image_of, queries
+from omnigraph.testing.naive.evaluator import REFUSED, rows_of
+from omnigraph.testing.naive.evaluator_values import close
+from omnigraph.testing.naive.image import Record
+from omnigraph.testing.strategies.read_programs import SCHEMA, graphs, image_of, queries
 from tests.thoroughness import examples
 
 

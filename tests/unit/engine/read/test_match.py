@@ -10,7 +10,7 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.errors import ResourceLimitExceeded
-from omnigraph.testing.huts import RECORDS, SCHEMA
+from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 
 PLACES = """
 interface Place { name: String  height: I32? }

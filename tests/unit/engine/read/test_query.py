@@ -30,7 +30,7 @@ from omnigraph.errors import (
     ResourceLimitExceeded,
 )
 from omnigraph.storage.lance.tables import TableHandle
-from omnigraph.testing.huts import RECORDS, SCHEMA
+from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 
 
 def ask(graph: og.Graph, match: str, returns: str, tail: str = "", params: str = "", **values: Any) -> list[Any]:

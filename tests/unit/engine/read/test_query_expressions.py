@@ -12,11 +12,11 @@ import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.ids import now_micros
-from omnigraph.testing.constraints import Image
-from omnigraph.testing.evaluator import evaluate
-from omnigraph.testing.evaluator_values import close
-from omnigraph.testing.expressions import CASES, aggregate_examples, examples
-from omnigraph.testing.huts import RECORDS
+from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples
+from omnigraph.testing.graphs.huts import RECORDS
+from omnigraph.testing.naive.constraints import Image
+from omnigraph.testing.naive.evaluator import evaluate
+from omnigraph.testing.naive.evaluator_values import close
 
 
 @pytest.fixture(scope="module")

@@ -18,11 +18,11 @@ import omnigraph as og
 from omnigraph.engine.read.match import scan as scan_module
 from omnigraph.engine.read.search import nearest as search_neighbours
 from omnigraph.engine.read.search.vector_index import partitions
-from omnigraph.testing.coverage import COVERAGES, indexes_are_used, load_covered
-from omnigraph.testing.evaluator import REFUSED, rows_of
-from omnigraph.testing.evaluator_values import close
-from omnigraph.testing.image import Record
-from omnigraph.testing.read_programs import SCHEMA, graphs, image_of, queries
+from omnigraph.testing.graphs.coverage import COVERAGES, indexes_are_used, load_covered
+from omnigraph.testing.naive.evaluator import REFUSED, rows_of
+from omnigraph.testing.naive.evaluator_values import close
+from omnigraph.testing.naive.image import Record
+from omnigraph.testing.strategies.read_programs import SCHEMA, graphs, image_of, queries
 from tests.thoroughness import examples
 
 INDEXED = SCHEMA.replace("v: Vector(2)?", "v: Vector(2)? @index").replace("x: String?", "x: String? @index")

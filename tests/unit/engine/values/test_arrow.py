@@ -9,7 +9,7 @@ from omnigraph.engine.values.arrow import row_schema, stored_schema, table_types
 from omnigraph.ids import new_ulid
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
 from omnigraph.storage.lance.tables import PRIMARY_KEY
-from omnigraph.testing.memory_rows import rows_table
+from omnigraph.testing.naive.memory_rows import rows_table
 
 CATALOG = accept_schema(
     """

@@ -13,8 +13,8 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.lifecycle import create_graph, open_graph
 from omnigraph.engine.write import committed
 from omnigraph.engine.write.committed import PinnedRows
-from omnigraph.testing.loads import load_lines, ndjson
-from omnigraph.testing.memory_rows import MemoryRows
+from omnigraph.testing.graphs.loads import load_lines, ndjson
+from omnigraph.testing.naive.memory_rows import MemoryRows
 
 SCHEMA = (
     """

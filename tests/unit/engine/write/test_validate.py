@@ -14,8 +14,8 @@ from omnigraph.compiler.catalog import compile_schema
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.validate import find_violations
-from omnigraph.testing.memory_rows import MemoryRows, rows_table
-from omnigraph.testing.naive_validate import NaiveChange, naive_phases
+from omnigraph.testing.naive.memory_rows import MemoryRows, rows_table
+from omnigraph.testing.naive.validate import NaiveChange, naive_phases
 
 CATALOG = compile_schema(
     """

@@ -14,7 +14,7 @@ from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import PROBE_PREFIX, normalize_root
 from omnigraph.storage.base.objects import Objects, open_objects, prove_create_if_absent
-from omnigraph.testing.object_behaviour import BEHAVIOURS, Behaviour
+from omnigraph.testing.services.object_behaviour import BEHAVIOURS, Behaviour
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance.tables import Landed
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.branch_refs import require_ref
-from omnigraph.testing.tiny import create_tiny
+from omnigraph.testing.graphs.tiny import create_tiny
 
 
 @pytest.fixture

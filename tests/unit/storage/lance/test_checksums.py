@@ -14,7 +14,7 @@ from omnigraph.storage.lance.compact import mark
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.storage.maintenance.checksum_ledger import known_checksums, remove_versions
-from omnigraph.testing import row_steps
+from omnigraph.testing.graphs import row_steps
 
 SCHEMA = pa.schema([tables.key_field("id"), tables.blob_field("data"), pa.field("n", pa.int64())])
 

@@ -12,8 +12,8 @@ from omnigraph.settings import Settings
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.tiny import A, contents, create_tiny, inserting, upserting, write
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.graphs.tiny import A, contents, create_tiny, inserting, upserting, write
 
 SETTINGS = Settings(manifest_compact_fragments=5, table_compact_fragments=4)
 

@@ -10,7 +10,7 @@ from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.deletions import deleted_offsets, roaring_values
 from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
-from omnigraph.testing import row_steps
+from omnigraph.testing.graphs import row_steps
 
 SCHEMA = pa.schema([key_field(), pa.field("n", pa.int64())])
 ROWS = 70_000

@@ -14,7 +14,7 @@ from omnigraph.storage.intent.writeset import Patch
 from omnigraph.storage.lance import replace_large, tables
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 from omnigraph.storage.protocol.table_steps import stage_step
-from omnigraph.testing import row_steps
+from omnigraph.testing.graphs import row_steps
 
 SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
 NAMES = [f"k{number}" for number in range(60)]

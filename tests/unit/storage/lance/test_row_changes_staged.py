@@ -11,8 +11,8 @@ import pytest
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
-from omnigraph.testing import row_steps
-from omnigraph.testing.storage_graph import NODE_SCHEMA, people
+from omnigraph.testing.graphs import row_steps
+from omnigraph.testing.graphs.storage_graph import NODE_SCHEMA, people
 
 NAMES = [f"p{number:03d}" for number in range(120)]
 

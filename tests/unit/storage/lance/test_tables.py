@@ -19,8 +19,8 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle, Unknown
-from omnigraph.testing import row_steps
-from omnigraph.testing.storage_graph import NODE_SCHEMA, people
+from omnigraph.testing.graphs import row_steps
+from omnigraph.testing.graphs.storage_graph import NODE_SCHEMA, people
 
 
 @pytest.fixture
@@ -215,9 +215,9 @@ FULL_DISK = """
 import resource, signal, sys
 from omnigraph.errors import StorageError
 from omnigraph.storage.lance import tables
-from omnigraph.testing import row_steps
+from omnigraph.testing.graphs import row_steps
 from omnigraph.storage.base.layout import normalize_root
-from omnigraph.testing.storage_graph import people
+from omnigraph.testing.graphs.storage_graph import people
 base = tables.open_table(normalize_root(sys.argv[1]).table("nodes/x"))
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 rows = people(**{f"p{number}": number for number in range(20000)})

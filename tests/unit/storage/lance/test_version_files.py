@@ -14,8 +14,8 @@ from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.base.store import store_for
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.version_files import newest_local_version, version_evidence
-from omnigraph.testing import row_steps
-from omnigraph.testing.storage_graph import NODE_SCHEMA, people
+from omnigraph.testing.graphs import row_steps
+from omnigraph.testing.graphs.storage_graph import NODE_SCHEMA, people
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import audit, recovery
 from omnigraph.storage.protocol.pause import paused_writers
 from omnigraph.storage.protocol.quiesce import require_clean
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.processes import WritingChild
-from omnigraph.testing.tiny import A, contents, create_tiny, inserting, updating, write
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.crash.processes import WritingChild
+from omnigraph.testing.graphs.tiny import A, contents, create_tiny, inserting, updating, write
 
 SETTINGS = Settings(
     lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, table_compact_fragments=0, mark_wait_ms=0

@@ -38,7 +38,7 @@ from omnigraph.storage.manifest.rows import (
 )
 from omnigraph.storage.manifest.scan import COMMIT_COLUMNS, SCAN_COLUMNS
 from omnigraph.storage.manifest.snapshot import TableIdentity
-from omnigraph.testing.storage_graph import create_branch, create_graph, entry_of, people, publish, write_table
+from omnigraph.testing.graphs.storage_graph import create_branch, create_graph, entry_of, people, publish, write_table
 
 PERSON = "node:Person"
 EVIDENCE = VersionEvidence("/g/_versions/1.manifest", None, '"tag"', None)

@@ -22,7 +22,7 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.testing.tiny import A, B, contents, end_lease, inserting, write
+from omnigraph.testing.graphs.tiny import A, B, contents, end_lease, inserting, write
 
 
 class Elsewhere(host.Host):

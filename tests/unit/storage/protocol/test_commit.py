@@ -11,8 +11,8 @@ from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.commit import commit
-from omnigraph.testing.processes import Outcome, WritingChild
-from omnigraph.testing.tiny import A, contents, upserting
+from omnigraph.testing.crash.processes import Outcome, WritingChild
+from omnigraph.testing.graphs.tiny import A, contents, upserting
 
 
 def test_a_control_operation_is_computed_again_behind_the_writer_it_waited_for(store: Store) -> None:

@@ -12,7 +12,7 @@ from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
-from omnigraph.testing.tiny import A, B, inserting, write
+from omnigraph.testing.graphs.tiny import A, B, inserting, write
 
 
 class CountingObjects:

@@ -19,9 +19,9 @@ from omnigraph.storage.lance.tables import BRANCH, OPERATION_ID, Landed, Staged,
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
-from omnigraph.testing import row_steps
-from omnigraph.testing.processes import WritingChild
-from omnigraph.testing.tiny import A, B, contents, inserting, rows_of, write
+from omnigraph.testing.crash.processes import WritingChild
+from omnigraph.testing.graphs import row_steps
+from omnigraph.testing.graphs.tiny import A, B, contents, inserting, rows_of, write
 
 ABORT = Abort("Mutation", "recovery", "test")
 

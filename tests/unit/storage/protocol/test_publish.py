@@ -21,7 +21,7 @@ from omnigraph.storage.manifest.rows import SchemaRow, TombstoneRow, VersionRow
 from omnigraph.storage.protocol import fence
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.publish import publish
-from omnigraph.testing.tiny import A, B
+from omnigraph.testing.graphs.tiny import A, B
 
 EVIDENCE = VersionEvidence("somewhere")
 

@@ -32,8 +32,19 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol.commit import Committed, commit
 from omnigraph.storage.protocol.rebase import Interference, interference
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.tiny import A, B, contents, create_tiny, deleting, inserting, rows_of, updating, upserting, write
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.graphs.tiny import (
+    A,
+    B,
+    contents,
+    create_tiny,
+    deleting,
+    inserting,
+    rows_of,
+    updating,
+    upserting,
+    write,
+)
 
 SEEDS = [f"s{number}" for number in range(6)]
 

@@ -24,10 +24,10 @@ from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import audit, classify, recovery
 from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
-from omnigraph.testing import row_steps
-from omnigraph.testing.invariants import violations
-from omnigraph.testing.processes import Child, WritingChild, children
-from omnigraph.testing.tiny import LONG_LEASES, A, B, contents, end_lease, inserting, rows_of, write
+from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.crash.processes import Child, WritingChild, children
+from omnigraph.testing.graphs import row_steps
+from omnigraph.testing.graphs.tiny import LONG_LEASES, A, B, contents, end_lease, inserting, rows_of, write
 
 # Where a writer has to stay alive by its heartbeats, a loaded machine must not be able to delay them past the lease.
 PATIENT = Settings(lease_ttl_ms=2_000, lease_skew_ms=0, writer_wait_ms=60_000)

@@ -22,7 +22,7 @@ from omnigraph.storage.intent.writeset import ManifestDelta
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import tickets
 from omnigraph.storage.protocol.tickets import Interest, Ticket, first_ahead, older, queued
-from omnigraph.testing.tiny import create_tiny
+from omnigraph.testing.graphs.tiny import create_tiny
 
 ELSEWHERE = "elsewhere/1/x"
 MAIN = Interest(None)

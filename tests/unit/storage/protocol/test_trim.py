@@ -20,7 +20,7 @@ from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import HeadRow
 from omnigraph.storage.protocol.trim import trim_manifest
-from omnigraph.testing.invariants import violations
+from omnigraph.testing.crash.invariants import violations
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nnode Note { text: String }"
 MORE = SCHEMA + "\nnode Place { name: String @key }"

@@ -1,0 +1,1 @@
+"""Processes killed at every failpoint, the matrices that count the outcomes, and what must hold afterwards."""

@@ -1,0 +1,347 @@
+"""A naive evaluator of checked reads over plain dictionaries: try every assignment, keep those that fit all clauses.
+
+It follows the definition of a read word for word and shares no step with the engine: no plan, no Arrow, no index. Only
+the analyzer, which defines what a token is, is the engine's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cmp_to_key
+from itertools import product
+from typing import Any, TypeAlias
+
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.functions import Failure
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import SortKey
+from omnigraph.compiler.ir.walk import rebuild
+from omnigraph.compiler.query.checked import (
+    Bind,
+    Checked,
+    CheckedClause,
+    CheckedRead,
+    Column,
+    NotMatch,
+    OptionalMatch,
+    PathVar,
+    Step,
+    Where,
+)
+from omnigraph.compiler.query.params import ParamValue
+from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
+from omnigraph.compiler.types import union_members
+from omnigraph.ids import now_micros
+from omnigraph.testing.naive.constraints import Image
+from omnigraph.testing.naive.evaluator_paths import edge_tables, hops_between, pairs_of, shortest_path, who
+from omnigraph.testing.naive.evaluator_values import Assignment, Entity, Values, all_true, compare_total
+
+OutputRow: TypeAlias = dict[str, Any]
+REFUSED = r"integer overflow|is not a|does not fit"
+
+
+def evaluate(
+    checked: Checked, catalog: Catalog, image: Image, params: Mapping[str, ParamValue], now: DateTime
+) -> list[OutputRow]:
+    """The rows of a read, in their total order, with values as JSON prints them."""
+    assert isinstance(checked.body, CheckedRead)
+    return _Evaluation(checked.body, catalog, image, params, now).rows()
+
+
+def rows_of(text: str, catalog: Catalog, image: Image) -> list[OutputRow] | None:
+    """The rows of a query without parameters, or None when one of its values cannot be computed.
+
+    The engine refuses such a query with a message that matches `REFUSED`.
+    """
+    try:
+        return evaluate(compile_query(text, catalog).checked, catalog, image, {}, DateTime(now_micros() // 1000))
+    except Failure:
+        return None
+
+
+class _Evaluation:
+    def __init__(
+        self,
+        read: CheckedRead,
+        catalog: Catalog,
+        image: Image,
+        params: Mapping[str, ParamValue],
+        now: DateTime,
+    ) -> None:
+        self.read = read
+        self.catalog = catalog
+        self.tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
+        self.values = Values(self.tables, params, now)
+
+    def rows(self) -> list[OutputRow]:
+        read, values = self.read, self.values
+        limit = _count(values, read.limit)
+        offset = _count(values, read.offset) or 0
+        matched = self.solutions(read.clauses, {})
+        scores: dict[int, float] = {}
+        if read.rank is not None:
+            arm = None if limit is None else limit + offset
+            scores = values.ranking(read.rank, matched, arm)
+            matched = [row for place, row in enumerate(matched) if place in scores]
+            scores = dict(enumerate(scores[place] for place in sorted(scores)))
+        before: Callable[[int, int], int] = lambda a, b: self.compare(matched, scores, a, b)  # noqa: E731
+        order = sorted(range(len(matched)), key=cmp_to_key(before))
+        matched = [matched[place] for place in order]
+        if limit is not None and not (read.grouped or read.having or read.distinct):
+            matched = matched[: limit + offset]  # nobody asks what the other rows would give
+        out = self.grouped(matched) if read.grouped else [self.projected(row, matched) for row in matched]
+        if not read.grouped:
+            out = [row for row in out if self.kept(row)]
+        for row in out:
+            for value in row.values():
+                if isinstance(value, Failure):
+                    raise value
+        if read.distinct:
+            out = [row for place, row in enumerate(out) if row not in out[:place]]
+        out = out[offset:] if limit is None else out[offset : offset + limit]
+        return [{name: _json(value) for name, value in row.items()} for row in out]
+
+    def kept(self, row: OutputRow) -> bool:
+        shown: Assignment = {"": row}
+        return all_true(lambda test=test: self.values.truth(test, shown) for test in self.read.having) is True  # type: ignore[misc]
+
+    # --- match -----------------------------------------------------------------------------------
+
+    def solutions(self, clauses: tuple[CheckedClause, ...], outer: Assignment) -> list[Assignment]:
+        """Every extension of `outer` by the clauses' own variables that satisfies all of them."""
+        # Optional blocks, and what may speak about their variables, stand behind everything else.
+        cut = next((at for at, clause in enumerate(clauses) if isinstance(clause, OptionalMatch)), len(clauses))
+        plain, rest = clauses[:cut], [clause for clause in clauses[cut:] if not isinstance(clause, OptionalMatch)]
+        if cut == len(clauses):
+            return self.plain_solutions(plain, outer)
+        found = self.plain_solutions(plain, outer, undecided=True)
+        for block in (clause for clause in clauses[cut:] if isinstance(clause, OptionalMatch)):
+            found = [extended for row in found for extended in self.perhaps(block, row)]
+        # Asked again together with the rest: a row that overflows counts only if nothing excludes it.
+        return [row for row in found if self.satisfies_all((*plain, *rest), row)]
+
+    def plain_solutions(
+        self, clauses: tuple[CheckedClause, ...], outer: Assignment, *, undecided: bool = False
+    ) -> list[Assignment]:
+        """The same for clauses without optional blocks; with `undecided`, rows that overflow are among them."""
+        domains = {
+            var: [entity for key in keys for entity in self.tables[key]]
+            for var, keys in _variables(clauses).items()
+            if var not in outer
+        }
+        paths = [clause for clause in clauses if isinstance(clause, Step) and clause.path_var is not None]
+        found = []
+        for choice in product(*domains.values()):
+            assignment = {**outer, **dict(zip(domains, choice, strict=True))}
+            if all(self.satisfies(step, assignment) for step in paths):
+                assignment |= {str(step.path_var): shortest_path(self.tables, step.link, assignment) for step in paths}
+                try:
+                    kept = self.satisfies_all(clauses, assignment)
+                except Failure:
+                    if not undecided:
+                        raise
+                    kept = True
+                if kept:
+                    found.append(assignment)
+        return found
+
+    def satisfies_all(self, clauses: Iterable[CheckedClause], assignment: Assignment) -> bool:
+        return all_true(lambda clause=clause: self.satisfies(clause, assignment) for clause in clauses) is True  # type: ignore[misc]
+
+    def perhaps(self, block: OptionalMatch, row: Assignment) -> list[Assignment]:
+        """The row with each solution of the block, or once with null for everything that the block binds."""
+        nothing: Assignment = dict.fromkeys(block.binds)
+        return self.solutions(block.clauses, row) or [{**row, **nothing}]
+
+    def satisfies(self, clause: CheckedClause, assignment: Assignment) -> bool:
+        match clause:
+            case Bind(_, _, conditions):
+                return self.values.truth(ir.And(conditions), assignment) is True
+            case Step(link, never):
+                return not never and self.linked(link, assignment)
+            case Where(condition):
+                return self.values.truth(condition, assignment) is True
+            case NotMatch(clauses):
+                return not self.solutions(clauses, assignment)
+            case OptionalMatch():
+                return True
+
+    def linked(self, link: Link, assignment: Assignment) -> bool:
+        tail, head = assignment[link.tail], assignment[link.head]
+        if tail is None or head is None:
+            return False
+        if link.edge_var is not None:
+            edge = assignment[link.edge_var]
+            assert edge is not None
+            return (who(tail), who(head)) in pairs_of(link, [edge])
+        pairs = pairs_of(link, [edge for key in edge_tables(link) for edge in self.tables[key]])
+        return hops_between(link, pairs, who(tail), who(head)) is not None
+
+    # --- order -----------------------------------------------------------------------------------
+
+    def compare(self, rows: list[Assignment], scores: dict[int, float], a: int, b: int) -> int:
+        """The total order of match rows: rank, keys, ranked entity, then ids by variable name."""
+        read = self.read
+        entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar))
+        ties = sorted(name for name in entities if not ir.is_hidden(name))
+        if read.rank is not None:
+            best = scores[a] - scores[b] if isinstance(read.rank, ir.Nearest) else scores[b] - scores[a]
+            if best:
+                return 1 if best > 0 else -1
+            ties = [read.rank.var, *(name for name in ties if name != read.rank.var)]
+        if not read.grouped:
+            for key in read.keys:
+                result = self.compare_key(key, rows[a], rows[b], rows)
+                if result:
+                    return result
+        ids = [(_tie(rows[a][name]), _tie(rows[b][name])) for name in ties]
+        return next(((left > right) - (left < right) for left, right in ids if left != right), 0)
+
+    def compare_key(self, key: SortKey, left: Assignment, right: Assignment, rows: list[Assignment]) -> int:
+        values = (self.values.value(key.expr, row, rows) for row in (left, right))
+        result = compare_total(*values)
+        return -result if key.descending else result
+
+    # --- return ----------------------------------------------------------------------------------
+
+    def projected(self, row: Assignment, rows: list[Assignment]) -> OutputRow:
+        return {column.name: self.shown(column, row, rows) for column in self.read.columns}
+
+    def shown(self, column: Column, row: Assignment, rows: list[Assignment]) -> Any:
+        """What stands in a column; an overflow stands there too until it is known that the row counts."""
+        if isinstance(column.expr, ir.Node):
+            entity = row[column.expr.var]
+            if entity is None:
+                return None
+            kind = {} if column.expr.fields is None else {"@type": entity["_table"].partition(":")[2]}
+            return {"id": entity["id"], **kind, **{name: entity[name] for name in column.expr.properties}}
+        try:
+            return self.values.value(column.expr, row, rows)
+        except Failure as error:
+            if self.read.grouped:
+                raise
+            return error
+
+    def grouped(self, rows: list[Assignment]) -> list[OutputRow]:
+        keys = [column for column in self.read.columns if column.is_key]
+        groups: list[tuple[list[Any], list[Assignment]]] = []
+        for row in rows:
+            key = [self.shown(column, row, rows) for column in keys]
+            members = next((members for known, members in groups if known == key), None)
+            if members is None:
+                groups.append((key, [row]))
+            else:
+                members.append(row)
+        if not keys and not groups:
+            groups.append(([], []))
+        out = [self.aggregated(members, rows) for _, members in groups]
+        kept = [place for place, members in enumerate(groups) if self.kept_group(out[place], members[1], rows)]
+        before: Callable[[int, int], int] = lambda a, b: self.compare_groups(groups, out, a, b, rows)  # noqa: E731
+        places = sorted(kept, key=cmp_to_key(before))
+        return [out[place] for place in (places if self.read.keys else kept)]
+
+    def kept_group(self, row: OutputRow, members: list[Assignment], rows: list[Assignment]) -> bool:
+        shown: Assignment = {"": row}
+        tests = [self.folded(test, members, rows) for test in self.read.having]
+        return all_true(lambda test=test: self.values.truth(test, shown) for test in tests) is True  # type: ignore[misc]
+
+    def folded(self, node: Any, members: list[Assignment], rows: list[Assignment]) -> Any:
+        """An expression with its aggregates as the constants that they are for one group."""
+        if isinstance(node, ir.AggregateCall):
+            value = self.values.aggregate(node, members, rows)
+            return ir.Const(tuple(value) if isinstance(value, list) else value, node.type)  # type: ignore[arg-type]
+        return rebuild(node, lambda part: self.folded(part, members, rows))
+
+    def aggregated(self, members: list[Assignment], rows: list[Assignment]) -> OutputRow:
+        row: OutputRow = {}
+        for column in self.read.columns:
+            first = members[0] if members else {}
+            if isinstance(column.expr, ir.AggregateCall):
+                row[column.name] = self.values.aggregate(column.expr, members, rows)
+            elif column.is_aggregate:
+                try:
+                    row[column.name] = self.values.value(self.folded(column.expr, members, rows), first, rows)
+                except Failure as error:
+                    row[column.name] = error
+            else:
+                row[column.name] = self.shown(column, first, rows)
+        return row
+
+    def compare_groups(self, groups: list[Any], out: list[OutputRow], a: int, b: int, rows: list[Assignment]) -> int:
+        left, right = out[a], out[b]
+        for key in self.read.keys:
+            pair = []
+            for place in (a, b):
+                members = groups[place][1]
+                found = self.values.value(
+                    self.folded(key.expr, members, rows), {**(members[0] if members else {}), "": out[place]}, rows
+                )
+                pair.append(found)
+            result = compare_total(*pair)
+            if result:
+                return -result if key.descending else result
+        for column in self.read.columns:
+            listed = any(isinstance(row[column.name], list | tuple) for row in (left, right))
+            if column.is_key and not listed:
+                result = compare_total(left[column.name], right[column.name])
+                if result:
+                    return result
+        return 0
+
+
+def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, list[str]]:
+    """The variables a clause list binds itself, with the tables each ranges over."""
+    found: dict[str, list[str]] = {}
+    for clause in clauses:
+        match clause:
+            case Bind(var, type_name):
+                found[var] = _tables("node", type_name)
+            case Step(link):
+                found[link.tail] = _tables("node", link.tail_type)
+                found[link.head] = _tables("node", link.head_type)
+                if link.edge_var is not None:
+                    found[link.edge_var] = _tables("edge", link.edge)
+            case _:
+                pass
+    return found
+
+
+def _tables(kind: str, union: str) -> list[str]:
+    return [f"{kind}:{name}" for name in union_members(union)]
+
+
+def _tie(entity: Entity | None) -> tuple[bytes, str] | tuple[()]:
+    return () if entity is None else (entity["id"].encode(), entity["_table"])
+
+
+def _count(values: Values, expr: ir.Const | ir.Param | None) -> int | None:
+    found = None if expr is None else values.value(expr, {}, [])
+    assert found is None or isinstance(found, int)
+    return found
+
+
+def _typed(catalog: Catalog, table_key: str, row: Mapping[str, Any]) -> Entity:
+    """A row of JSON values with its dates and instants as such."""
+    kind, _, name = table_key.partition(":")
+    info = catalog.nodes[name] if kind == "node" else catalog.edges[name]
+    return dict(_typed_members(info.properties, row), _table=table_key)
+
+
+def _typed_members(properties: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        kind = properties.get(name)
+        if value is not None and kind is not None and not kind.list and kind.scalar == "Date":
+            value = parse_date(value)
+        elif value is not None and kind is not None and not kind.list and kind.scalar == "DateTime":
+            value = parse_datetime(value)
+        yield name, value
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Date | DateTime):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _json(member) for name, member in value.items()}
+    return [_json(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,1 @@
+"""Tables and generators behind the reference pages in docs/."""

@@ -1,0 +1,108 @@
+"""The reference page of the query language's expressions, made from the registry of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
+
+_HEAD = """\
+# Expressions and functions
+
+Generated from the registry of functions by `python -m omnigraph.testing.pages.reference docs`; a test compares the two,
+and another runs every example on every engine.
+
+One expression language stands everywhere: in the conditions of `match`, in `return`, `having` and `order`, in `set`
+and
+`where` of mutations, in the values of `insert`, and in the defaults of parameters (there without `now()`). A
+condition is a value:
+it can be returned, compared, counted and grouped by.
+
+## Operators, from the loosest
+
+| Operator | Means |
+|---|---|
+| `a or b` | true if one is true; unknown if that depends on a null |
+| `a and b` | true if both are true |
+| `not a` | true if `a` is false; `not null` is null |
+| `=` `!=` `<` `<=` `>` `>=` | numbers by value, texts by UTF-8 bytes, a Date beside a DateTime as its midnight |
+| `1 <= $x.n < 9` | a range; both comparisons point the same way |
+| `contains` `starts_with` `ends_with` | parts of a text, exactly; `contains` also looks into a list |
+| `icontains` `istarts_with` `iends_with` | the same without regard to case |
+| `matches` | whether an RE2 pattern, a literal or a parameter, occurs in a text |
+| `in` `not in` | membership in a list |
+| `is null` `is not null` | the only tests that are never unknown |
+| `+` `-` | on numbers; `+` also joins texts, and `duration("P1Y2M3DT4H5M6S")` moves a date or an instant |
+| `*` `/` `%` | on numbers; `/` always gives a fraction |
+| `-a` | the negative |
+
+`case when a then x when b then y else z end` is the value beside the first condition that is true; without `else`
+it is null
+where none is.
+
+## Nulls and failures
+
+- Null in, null out, for every operator and every function below, unless its entry says otherwise. A filter keeps a
+  row only where its
+  condition is true.
+- Division by zero and functions outside their domain, such as `sqrt(-1)`, are null: what is not a finite number is
+  null.
+- Integers are 64 bits wide and signed. What does not fit, and what a conversion cannot convert, fails the query, if
+  the row counts:
+  a row that something else excludes never fails, and neither does a branch of `case` that is not taken. The `try_`
+  functions give
+  null instead.
+- A property that a reader may not see is null in every expression.
+
+## Functions
+
+In signatures, a `?` after a parameter says that it can be left out, and after a type that the result may be null.
+Integer is any whole
+number, Number any number, Float a number that is taken as a double, Moment a Date or a DateTime, T one type for all
+parameters of
+that kind. A Word, a Format and a Pattern are literals (a Pattern may be a parameter).
+"""
+_AGGREGATES_HEAD = """\
+
+## Aggregates
+
+An aggregate makes `return` group by every other column. Inside its parentheses may stand `distinct` before the
+value, `where` and a
+condition that picks the rows that count, and for `collect`, `first` and `last` an `order` with `asc` or `desc`:
+`first($h.code order $h.alt desc)`, `count(* where $h.open)`. Nulls are skipped; without values the result is null,
+and of `count` 0.
+Aggregates can be part of expressions (`sum($h.alt) / count(*)`), of `having` and of `order`; constants can stand
+beside them.
+The examples are about the four huts of the tests, whose heights are 1200, 1800, null and 1800.
+
+| Aggregate | Takes | Gives | Means | Example | Answer |
+|---|---|---|---|---|---|
+"""
+
+
+def query_page() -> str:
+    """The whole page."""
+    return _HEAD + "\n".join(_functions()) + "\n" + _AGGREGATES_HEAD + "".join(_aggregates())
+
+
+def _functions() -> Iterator[str]:
+    for group in dict.fromkeys(function.group for function in FUNCTIONS.values()):
+        yield f"\n### {group}\n"
+        yield "| Function | Means | Example | Answer |"
+        yield "|---|---|---|---|"
+        for function in FUNCTIONS.values():
+            if function.group == group:
+                fails = " It may fail." if function.fails and "fails" not in function.summary else ""
+                cells = (
+                    f"`{function.signature}`",
+                    function.summary + fails,
+                    f"`{function.example}`",
+                    f"`{function.answer}`",
+                )
+                yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _aggregates() -> Iterator[str]:
+    for info in AGGREGATES.values():
+        name = f"`{info.name}({', '.join(('value', *info.more))})`"
+        yield f"| {name} | {info.takes} | {info.gives} | {info.summary} | `{info.example}` | `{info.answer}` |\n"

@@ -1,0 +1,1 @@
+"""Hypothesis strategies and generators: schemas, queries, programs of writes, damaged texts and files."""
