@@ -53,7 +53,7 @@ class Host:
         time.sleep(seconds)
 
     def random_bytes(self, count: int) -> bytes:
-        """So many bytes that nobody can foresee."""
+        """The bytes that cannot be foreseen."""
         return os.urandom(count)
 
     def lock(self) -> AbstractContextManager[object]:
@@ -147,7 +147,7 @@ class _Renewer:
     """The one thread of a process that does what is due.
 
     It is woken only for what is due before it wakes by itself: most beats are stopped long before they are due, and
-    waking a thread for each of them takes the interpreter away from whoever began it.
+    waking a thread for each of them takes the interpreter away from the thread that began it.
     """
 
     def __init__(self) -> None:

@@ -183,7 +183,9 @@ class SimulatedLance:
                 return self.successor(now, pending, kept, operation.new_fragments, home=home)
             case "CreateIndex":
                 return self.successor(now, pending, now.fragments)
-        raise NotImplementedError(f"the simulation has no {pending.kind} ({number})")
+        raise AssertionError(
+            f"the protocol committed {pending.kind} (version {number}), which the simulation does not know"
+        )
 
     def _updated(self, home: str, now: Version, operation: Any) -> list[Fragment]:
         changed = {each.id: each for each in operation.updated_fragments}

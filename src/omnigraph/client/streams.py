@@ -81,7 +81,7 @@ class WholeLines:
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
-    """Name, data and id of every event; comments are passed over.
+    """Name, data and id of every event; comments are skipped.
 
     >>> list(events([b"event: changes\\nid: c1\\nda", b"ta: {}\\n\\n: still here\\n\\n"]))
     [('changes', '{}', 'c1')]

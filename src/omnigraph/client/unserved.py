@@ -1,4 +1,4 @@
-"""What a graph in storage can do and a served one cannot: each verb with the reason, told to whoever asks for it."""
+"""What a graph in storage can do and a served one cannot: each verb with the reason that its error states."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     import difflib  # only mistakes need it
 
     near = difflib.get_close_matches(word.lower(), by_folded, n=3, cutoff=0.6)
-    # Sharing letters is not enough: `month` and `count` share three, but nobody mistypes one for the other.
+    # Sharing letters is not enough: `month` and `count` share three, but one is not a misspelling of the other.
     slips = max(2, len(word) // 3)
     typed = word.lower()
     meant = next((each for each in near if typed.startswith(each) or _slips(typed, each) <= slips), None)

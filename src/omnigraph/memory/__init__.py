@@ -1,4 +1,4 @@
 """How much memory this process may use, the budget of each opened graph, and the one bounded cache that draws on it.
 
-Knows nothing about graphs, Arrow or Lance: what a cache holds, and how large it is, is said by whoever uses it.
+Knows nothing about graphs, Arrow or Lance: what a cache holds, and how large it is, is said by its user.
 """

@@ -100,7 +100,7 @@ PROCESS = Process()
 class MemoryBudget:
     """The memory of one opened graph: a limit, the caches that draw on it, and what they hold now.
 
-    `close` lets everything go and keeps nothing from then on. A budget that nobody refers to any more is gone as well.
+    `close` lets everything go and keeps nothing from then on. A budget without references is gone as well.
     """
 
     def __init__(self, limit: int | None = None, *, process: Process = PROCESS) -> None:
@@ -159,7 +159,7 @@ class MemoryBudget:
             return list(self._caches.values())
 
     def library(self, library: Library[ValueT]) -> ValueT:
-        """The object of a library, made when it is asked for first; after `close` one that nobody else holds."""
+        """The object of a library, made when it is asked for first; after `close` one that is not shared."""
         found = self._libraries.get(library)
         if found is None:
             made = library.make(self)

@@ -123,7 +123,7 @@ class Cache(Generic[ValueT]):
         self.take(key)
 
     def take(self, key: Hashable) -> ValueT | None:
-        """The value, held no longer: it belongs to whoever took it."""
+        """The value, held no longer: it belongs to the caller."""
         with self._lock:
             found = self._held.get(key)
             freed = self._drop(key)

@@ -10,6 +10,7 @@ from omnigraph.compiler.catalog.expand import Effective
 from omnigraph.compiler.catalog.model import Check, Range
 from omnigraph.compiler.catalog.shape import Constraint, Index, Key, Kind, Unique, canonical_constraints
 from omnigraph.compiler.diagnostics import SchemaError, did_you_mean, fail
+from omnigraph.compiler.regex import regex_problem
 from omnigraph.compiler.schema import ast
 from omnigraph.compiler.source import Source, Span
 from omnigraph.compiler.types import PropType
@@ -19,8 +20,7 @@ _NODES_ONLY = frozenset({"key", "range", "check"})
 # Longer than any number that fits a double, short enough for float() and int() to stay cheap.
 _MAX_DIGITS = 400
 # RE2 would refuse a pattern of megabytes too, but only after logging a line per subexpression.
-_MAX_PATTERN = 32_768
-_MAX_REASON = 120
+_LONGEST_PATTERN = 32_768
 
 
 class ConstraintReader:
@@ -113,7 +113,7 @@ class ConstraintReader:
             self._fail("S052", f"@check does not apply to the list '{self._owner}.{name}'", span)
         if kind.scalar != "String":
             self._fail("S026", f"@check needs a String property; '{self._owner}.{name}' is {kind}", span)
-        problem = _regex_problem(argument.value)
+        problem = regex_problem(argument.value, _LONGEST_PATTERN)
         if problem is not None:
             self._fail("S050", f"invalid regular expression: {problem}", argument.span, "patterns use RE2 syntax")
         self._found.append(Check(name, argument.value))
@@ -142,20 +142,3 @@ class ConstraintReader:
 
     def _fail(self, code: str, message: str, span: Span, help: str | None = None) -> NoReturn:
         fail(SchemaError, self._source, code, message, span, help=help)
-
-
-def _regex_problem(pattern: str) -> str | None:
-    """What RE2 has against a pattern; the write path runs the same engine inside Arrow."""
-    import re2
-
-    if len(pattern) > _MAX_PATTERN:
-        return f"longer than {_MAX_PATTERN} characters"
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        re2.compile(pattern, options)
-    except re2.error as problem:
-        reason = problem.args[0] if problem.args else "not accepted"
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        return text if len(text) <= _MAX_REASON else text[:_MAX_REASON] + "…"
-    return None

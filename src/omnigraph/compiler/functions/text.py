@@ -7,10 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 from omnigraph.compiler.functions.model import Failure, define
+from omnigraph.compiler.regex import regex_problem
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 # A repeated or padded text may not be longer than this.
 LONGEST = 1_000_000
+LONGEST_PATTERN = 4_096
 
 
 def _lower_character(character: str) -> str:
@@ -71,33 +73,12 @@ def _split(text: str, separator: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
     """A pattern of RE2; Failure says what is wrong with it."""
-    problem = regex_problem(pattern)
+    problem = regex_problem(pattern, LONGEST_PATTERN)
     if problem is not None:
         raise Failure(f"invalid regular expression: {problem}")
     import re2
 
     return re2.compile(pattern)
-
-
-_MAX_PATTERN = 4_096
-_MAX_REASON = 200
-
-
-def regex_problem(pattern: str) -> str | None:
-    """What RE2 has against a pattern; kernels run the same engine inside Arrow."""
-    import re2
-
-    if len(pattern) > _MAX_PATTERN:
-        return f"longer than {_MAX_PATTERN} characters"
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        re2.compile(pattern, options)
-    except re2.error as problem:
-        reason = problem.args[0] if problem.args else "not accepted"
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        return text if len(text) <= _MAX_REASON else text[:_MAX_REASON] + "…"
-    return None
 
 
 def _extract(text: str, pattern: str, group: int = 0) -> str | None:

@@ -1,24 +1,99 @@
-"""Resolved, typed expressions and conditions: no name is left to look up, and ill-typed trees cannot be built."""
+"""Resolved, typed expressions and conditions: no name is left to look up, and ill-typed trees cannot be built.
+
+The parts without operands are in `leaves`; they are names of this module as well.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from omnigraph.compiler.temporal import Date, DateTime
+from omnigraph.compiler.ir.leaves import (
+    BOOL,
+    DATE,
+    DATETIME,
+    FLOAT64,
+    INT64,
+    NULL,
+    STRING,
+    TARGET,
+    TRUTH,
+    Bm25,
+    Const,
+    ConstValue,
+    IllTyped,
+    Nearest,
+    Node,
+    NodeObject,
+    Now,
+    Param,
+    Property,
+    RankCall,
+    Rrf,
+    Scalar,
+    Score,
+    ValueType,
+    is_hidden,
+    require,
+)
 from omnigraph.compiler.types import PropType, union_members
 
-BOOL = PropType("Bool")
-TRUTH = PropType("Bool", nullable=True)
-STRING = PropType("String")
-INT64 = PropType("I64")
-FLOAT64 = PropType("F64")
-DATE = PropType("Date")
-DATETIME = PropType("DateTime")
-NULL = PropType("Null", nullable=True)
-
-# The row a mutation predicate speaks about has no name of its own.
-TARGET = ""
+__all__ = [
+    "AGGREGATES",
+    "ALWAYS",
+    "ARITHMETIC",
+    "BOOL",
+    "COMPARISONS",
+    "CONDITIONS",
+    "DATE",
+    "DATETIME",
+    "FLOAT64",
+    "INT64",
+    "NEVER",
+    "NULL",
+    "STRING",
+    "TARGET",
+    "TEXT_FUNCTIONS",
+    "TEXT_TESTS",
+    "TRUTH",
+    "AggregateCall",
+    "And",
+    "Arithmetic",
+    "Bm25",
+    "Choice",
+    "Column",
+    "Compare",
+    "Condition",
+    "Const",
+    "ConstValue",
+    "Expr",
+    "Function",
+    "IllTyped",
+    "In",
+    "IsNull",
+    "IsTrue",
+    "Nearest",
+    "Node",
+    "NodeObject",
+    "Not",
+    "NotTrue",
+    "Now",
+    "Or",
+    "Param",
+    "Possibly",
+    "Property",
+    "RankCall",
+    "Rrf",
+    "SameNode",
+    "Scalar",
+    "Score",
+    "TextMatch",
+    "TextTest",
+    "ValueType",
+    "as_condition",
+    "is_hidden",
+    "require",
+]
 
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
@@ -26,89 +101,8 @@ TEXT_FUNCTIONS = frozenset({"search", "match_text", "fuzzy"})
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "collect", "stddev", "variance"})
 TEXT_TESTS = frozenset({"contains", "starts_with", "ends_with", "matches"})
 
-# A list or vector is a tuple of scalars.
-Scalar: TypeAlias = str | int | float | bool | Date | DateTime
-ConstValue: TypeAlias = Scalar | tuple[Scalar, ...] | None
-
-
-def is_hidden(name: str) -> bool:
-    """Whether a variable was written `$_`; such names hold a character no identifier can."""
-    return "#" in name
-
-
-class IllTyped(ValueError):
-    """A stage built an expression or operator that means nothing; a bug here, never the user's."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeObject:
-    """The type of a whole node in a result: its id and every property that is not a Blob.
-
-    A node of a union has `fields`: what its types share, beside the name of its own.
-    """
-
-    type_name: str
-    fields: tuple[tuple[str, PropType], ...] | None = None
-
-    def __str__(self) -> str:
-        return self.type_name
-
-
-ValueType: TypeAlias = PropType | NodeObject
-
 
 # --- values ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A constant, already converted to the representation of its type."""
-
-    value: ConstValue
-    type: PropType
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """A query parameter, bound at run time."""
-
-    name: str
-    type: PropType
-
-
-@dataclass(frozen=True, slots=True)
-class Now:
-    """The instant of this execution, the same everywhere in one query."""
-
-    @property
-    def type(self) -> PropType:
-        """Always DateTime."""
-        return DATETIME
-
-
-@dataclass(frozen=True, slots=True)
-class Property:
-    """A stored column of a bound entity: a declared property, `id`, or an edge's `src` and `dst`."""
-
-    var: str
-    name: str
-    type: PropType
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A whole node; `properties` are the columns that make up its object, `optional` says that it may be null."""
-
-    var: str
-    type_name: str
-    properties: tuple[str, ...]
-    optional: bool = False
-    fields: tuple[tuple[str, PropType], ...] | None = None
-
-    @property
-    def type(self) -> NodeObject:
-        """The object of this node type."""
-        return NodeObject(self.type_name, self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,77 +137,6 @@ class TextMatch:
     def type(self) -> PropType:
         """Always Bool."""
         return BOOL
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """Distance of a vector property to a query; a String query is embedded first, by `model` when one is recorded."""
-
-    var: str
-    name: str
-    dim: int
-    metric: str
-    query: Const | Param
-    model: str | None = None
-
-    @property
-    def type(self) -> PropType:
-        """Always F64."""
-        return FLOAT64
-
-    @property
-    def embeds(self) -> bool:
-        """Whether the query is text that needs an embedder."""
-        return self.query.type.scalar == "String"
-
-
-@dataclass(frozen=True, slots=True)
-class Bm25:
-    """BM25 score of a text property for a query."""
-
-    var: str
-    name: str
-    query: Const | Param
-
-    @property
-    def type(self) -> PropType:
-        """Always F64."""
-        return FLOAT64
-
-
-@dataclass(frozen=True, slots=True)
-class Rrf:
-    """Reciprocal rank fusion of two rankings of one variable."""
-
-    first: Nearest | Bm25
-    second: Nearest | Bm25
-    k: Const | Param
-
-    def __post_init__(self) -> None:
-        require(self.first.var == self.second.var, "rrf over two variables")
-
-    @property
-    def var(self) -> str:
-        """The variable both arms rank."""
-        return self.first.var
-
-    @property
-    def type(self) -> PropType:
-        """Always F64."""
-        return FLOAT64
-
-
-RankCall: TypeAlias = Nearest | Bm25 | Rrf
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The value the plan's Rank operator computed for the row."""
-
-    @property
-    def type(self) -> PropType:
-        """Always F64."""
-        return FLOAT64
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,12 +342,6 @@ def as_condition(expr: Expr) -> Condition:
 def _is_string(expr: Expr) -> bool:
     kind = expr.type
     return isinstance(kind, PropType) and kind.scalar == "String" and not kind.list
-
-
-def require(holds: bool, what: str) -> None:
-    """Refuse a node that means nothing."""
-    if not holds:
-        raise IllTyped(f"ill-typed plan: {what}")
 
 
 NEVER = IsTrue(Const(value=False, type=BOOL))

@@ -1,201 +1,84 @@
-"""A query file as written: queries, clauses, expressions and statements, with the places they stand at."""
+"""A query file as written: queries, clauses and statements, with the places they stand at.
+
+Expressions are in `ast_expression`; they are names of this module as well.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from omnigraph.compiler.source import NOWHERE, Span
+from omnigraph.compiler.query.ast_expression import (
+    Agg,
+    Alias,
+    And,
+    Binary,
+    Call,
+    Case,
+    Compare,
+    Expr,
+    In,
+    IsNull,
+    ListLiteral,
+    Literal,
+    Not,
+    Now,
+    Or,
+    Prop,
+    Range,
+    Test,
+    Unary,
+    Var,
+    When,
+    no_span,
+)
+from omnigraph.compiler.source import Span
 from omnigraph.compiler.types import PropType
 
-
-def _span() -> Span:
-    return NOWHERE
-
-
-# --- expressions -----------------------------------------------------------------------------
-# Spans never take part in comparison.
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A constant. `kind`: "string", "int", "float", "bool", "date", "datetime", "null"."""
-
-    value: str | int | float | bool | None
-    kind: str
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ListLiteral:
-    """`[a, b]`."""
-
-    items: tuple[Expr, ...]
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Var:
-    """`$name`: a node, an edge or a parameter; `_` is anonymous."""
-
-    name: str
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Prop:
-    """`$var.name`."""
-
-    var: str
-    name: str
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Alias:
-    """A bare name: a column of `return`, or a property inside a mutation predicate."""
-
-    name: str
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Now:
-    """`now()`."""
-
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function of the registry, or `nearest`, `search`, `fuzzy`, `match_text`, `bm25`, `rrf`."""
-
-    name: str
-    args: tuple[Expr, ...]
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Agg:
-    """`name([distinct] arg [, more] [where condition] [order key [desc]])`; `arg` is None for `count(*)`."""
-
-    name: str
-    arg: Expr | None
-    distinct: bool = False
-    span: Span = field(default_factory=_span, compare=False)
-    more: tuple[Expr, ...] = ()
-    where: Expr | None = None
-    key: Expr | None = None
-    descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """`-x`."""
-
-    op: str
-    operand: Expr
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """Arithmetic: `+ - * / %`."""
-
-    op: str
-    left: Expr
-    right: Expr
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class When:
-    """`when condition then value`."""
-
-    condition: Expr
-    value: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """`case when … then … else … end`; without `else` it is null where no condition holds."""
-
-    branches: tuple[When, ...]
-    otherwise: Expr | None = None
-    span: Span = field(default_factory=_span, compare=False)
-
-
-# A condition is an expression whose value is a truth value.
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """`left op right`; op is = != < <= > >= or one of the words that test texts, such as `contains`."""
-
-    op: str
-    left: Expr
-    right: Expr
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """`low op operand op high`, such as `1 <= $x.n < 9`."""
-
-    low: Expr
-    low_op: str
-    operand: Expr
-    high_op: str
-    high: Expr
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class In:
-    """`left in right`, `left not in right`."""
-
-    left: Expr
-    right: Expr
-    negated: bool = False
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class IsNull:
-    """`operand is null`, `operand is not null`."""
-
-    operand: Expr
-    negated: bool = False
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """`not operand`. (The negation of a pattern is NotBlock.)"""
-
-    operand: Expr
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class And:
-    """All parts hold."""
-
-    parts: tuple[Expr, ...]
-    span: Span = field(default_factory=_span, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    """At least one part holds."""
-
-    parts: tuple[Expr, ...]
-    span: Span = field(default_factory=_span, compare=False)
-
-
-Test: TypeAlias = Compare | Range | In | IsNull | Not | And | Or
-Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Test
-
+__all__ = [
+    "Agg",
+    "Alias",
+    "And",
+    "Assign",
+    "Binary",
+    "Binding",
+    "Call",
+    "Case",
+    "Clause",
+    "Compare",
+    "Delete",
+    "DeleteVar",
+    "Expr",
+    "Filter",
+    "ForEach",
+    "In",
+    "Insert",
+    "IsNull",
+    "Item",
+    "ListLiteral",
+    "Literal",
+    "Not",
+    "NotBlock",
+    "Now",
+    "OptionalBlock",
+    "Or",
+    "Param",
+    "Prop",
+    "PropMatch",
+    "Query",
+    "QueryFile",
+    "Range",
+    "Read",
+    "Sort",
+    "Statement",
+    "Test",
+    "Traversal",
+    "Unary",
+    "Update",
+    "UpdateVar",
+    "Var",
+    "When",
+]
 
 # --- match clauses ---------------------------------------------------------------------------
 
@@ -206,7 +89,7 @@ class PropMatch:
 
     name: str
     value: Expr
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +99,8 @@ class Binding:
     var: str
     type_name: str
     matches: tuple[PropMatch, ...] = ()
-    span: Span = field(default_factory=_span, compare=False)
-    type_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    type_span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +116,11 @@ class Traversal:
     undirected: bool = False
     edge_var: str | None = None
     hops: tuple[int, int | None] | None = None
-    span: Span = field(default_factory=_span, compare=False)
-    edge_span: Span = field(default_factory=_span, compare=False)
-    hops_span: Span = field(default_factory=_span, compare=False)
-    left_span: Span = field(default_factory=_span, compare=False)
-    right_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    edge_span: Span = field(default_factory=no_span, compare=False)
+    hops_span: Span = field(default_factory=no_span, compare=False)
+    left_span: Span = field(default_factory=no_span, compare=False)
+    right_span: Span = field(default_factory=no_span, compare=False)
     path_var: str | None = None
 
 
@@ -246,7 +129,7 @@ class Filter:
     """A condition standing as a clause."""
 
     condition: Expr
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +137,7 @@ class NotBlock:
     """`not { … }`."""
 
     clauses: tuple[Clause, ...]
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +145,7 @@ class OptionalBlock:
     """`optional { … }`."""
 
     clauses: tuple[Clause, ...]
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 Clause: TypeAlias = Binding | Traversal | Filter | NotBlock | OptionalBlock
@@ -277,7 +160,7 @@ class Item:
 
     expr: Expr
     alias: str | None = None
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +169,7 @@ class Sort:
 
     expr: Expr
     direction: str | None = None
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +194,7 @@ class Assign:
 
     name: str
     value: Expr
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +203,8 @@ class Insert:
 
     type_name: str
     assigns: tuple[Assign, ...]
-    span: Span = field(default_factory=_span, compare=False)
-    type_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    type_span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +214,8 @@ class Update:
     type_name: str
     assigns: tuple[Assign, ...]
     where: Expr
-    span: Span = field(default_factory=_span, compare=False)
-    type_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    type_span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +224,8 @@ class Delete:
 
     type_name: str
     where: Expr
-    span: Span = field(default_factory=_span, compare=False)
-    type_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    type_span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,8 +234,8 @@ class UpdateVar:
 
     var: str
     assigns: tuple[Assign, ...]
-    span: Span = field(default_factory=_span, compare=False)
-    var_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    var_span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,8 +243,8 @@ class DeleteVar:
     """`delete $v` after a match."""
 
     var: str
-    span: Span = field(default_factory=_span, compare=False)
-    var_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    var_span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +253,7 @@ class ForEach:
 
     clauses: tuple[Clause, ...]
     statement: Insert | UpdateVar | DeleteVar
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 Statement: TypeAlias = Insert | Update | Delete | ForEach
@@ -386,7 +269,7 @@ class Param:
     name: str
     type: PropType
     default: Expr | None = None
-    span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,8 +281,8 @@ class Query:
     body: Read | tuple[Statement, ...]
     description: str | None = None
     instruction: str | None = None
-    span: Span = field(default_factory=_span, compare=False)
-    name_span: Span = field(default_factory=_span, compare=False)
+    span: Span = field(default_factory=no_span, compare=False)
+    name_span: Span = field(default_factory=no_span, compare=False)
 
     @property
     def is_mutation(self) -> bool:

@@ -38,27 +38,19 @@ _NO_OPERAND = frozenset({"as", "asc", "desc"})
 
 def parse_expr(cur: QueryCursor) -> Expr:
     """One expression."""
-    start = cur.index
-    first = _all(cur)
-    if not _at_connective(cur, "or"):
-        return first
-    parts = [first]
-    while _at_connective(cur, "or"):
-        cur.advance()
-        parts.append(_all(cur))
-    return ast.Or(tuple(parts), cur.span_from(start))
+    return _joined(cur, "or", ast.Or, lambda: _joined(cur, "and", ast.And, lambda: _negation(cur)))
 
 
-def _all(cur: QueryCursor) -> Expr:
+def _joined(cur: QueryCursor, word: str, kind: type[ast.And | ast.Or], operand: Callable[[], Expr]) -> Expr:
     start = cur.index
-    first = _negation(cur)
-    if not _at_connective(cur, "and"):
+    first = operand()
+    if not _at_connective(cur, word):
         return first
     parts = [first]
-    while _at_connective(cur, "and"):
+    while _at_connective(cur, word):
         cur.advance()
-        parts.append(_negation(cur))
-    return ast.And(tuple(parts), cur.span_from(start))
+        parts.append(operand())
+    return kind(tuple(parts), cur.span_from(start))
 
 
 def is_bare_name(cur: QueryCursor) -> bool:

@@ -1,7 +1,7 @@
 """What the packages above the engine need of an opened graph beyond its public verbs: one small, typed interface.
 
 The pipeline loads in bulk, streams keep marks, declared pipelines keep records, and tests look at storage. All of them
-come through here; nothing outside the engine touches the private parts of a handle. It is no part of the SDK.
+come through here; nothing outside the engine touches the private parts of a handle. It is not part of the SDK.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def _typed_runs(batch: pa.RecordBatch, kinds: Mapping[str, PropType | None]) -> 
 
 
 def from_text(kind: PropType | None, texts: pa.Array) -> pa.Array | None:
-    """Cells as JSON would have them, None when one of them is no such value."""
+    """Cells as JSON would have them, None when one of them is not such a value."""
     if kind is None or (not kind.list and kind.dim is None and kind.scalar in ("String", "Blob")):
         return texts
     try:

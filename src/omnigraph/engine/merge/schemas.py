@@ -83,7 +83,7 @@ def with_rows(written: Iterable[TableWrite], merges: Mapping[str, TableMerge], o
         known = tables.get(key)
         if known is None:
             tables[key] = TableWrite(key, tuple(table_steps(merge)))
-        else:  # the rows are found again in the new version, whose places nobody knows yet
+        else:  # the rows are found again in the new version, whose row addresses are not known yet
             tables[key] = replace(known, steps=(*known.steps, *table_steps(replace(merge, known=None))))
     yield from tables.values()
 

@@ -114,7 +114,7 @@ class _Change:
             return
         hit("schema_apply.before_staging_write")
         objects = self.core.store.objects
-        # Before the staged files, so that whoever finishes this change finds both schemas kept.
+        # Before the staged files, so that the process that finishes this change finds both schemas kept.
         for accepted in (schemas.before, schemas.after):
             keep_schema(objects, contract_of(accepted))
         hit("schema_apply.post_keep")

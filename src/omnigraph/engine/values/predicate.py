@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,8 +26,6 @@ from omnigraph.engine.values.compare import (
 )
 from omnigraph.engine.values.fixed import Fixed, Operand, broadcast, stored
 from omnigraph.engine.values.functions import Call
-from omnigraph.engine.values.functions.kernel import with_options
-from omnigraph.engine.values.functions.text import strings
 from omnigraph.engine.values.operands import (
     among,
     argument_width,
@@ -42,8 +39,8 @@ from omnigraph.engine.values.operands import (
     rounded,
     stored_constant,
     undecided,
-    usable_needle,
 )
+from omnigraph.engine.values.text_test import text_test
 
 Leaf: TypeAlias = Callable[[ir.Expr], pa.Array]
 """Gives the column behind an expression that only the caller can look up: a property, a score, a text match."""
@@ -144,7 +141,7 @@ class Evaluator:
             case ir.Compare(op, left, right):
                 return self._over(partial(self._compare, op), left, right)
             case ir.TextTest(op, left, right):
-                return self._over(partial(self._text, op), left, right)
+                return self._over(partial(text_test, op, self.length), left, right)
             case ir.In(value, options, negated):
                 found, failed = self._over(self._member, value, options)
                 return (pc.invert(found) if negated else found), failed
@@ -220,21 +217,6 @@ class Evaluator:
                 return compare_constant(op, left, one_constant(right.value))
             case _:
                 return compare_columns(op, left, right)
-
-    def _text(self, op: str, text: Operand, needle: Operand) -> pa.Array:
-        if isinstance(needle, Fixed) and not isinstance(text, Fixed):
-            if needle.value is None:
-                return pa.nulls(self.length, pa.bool_())
-            return _TEXT_TESTS[op](text, usable_needle(op, str(needle.value)))
-        texts, needles = self._column(text, pa.utf8()), self._column(needle, pa.utf8())
-        if op == "matches":
-            kinds = (pa.utf8(), pa.utf8())
-            call = Call((texts, needles), kinds, self.length, pa.bool_())
-            return with_options(call, lambda part, pattern: _TEXT_TESTS[op](part, usable_needle(op, pattern)), "")
-        valid = pc.and_(pc.is_valid(texts), pc.is_valid(needles))
-        haystack, wanted = strings(texts), strings(needles)
-        found = np.strings.find(haystack, wanted) >= 0 if op == "contains" else _ENDS[op](haystack, wanted)
-        return pc.if_else(valid, pa.array(found, pa.bool_()), None)
 
     def _member(self, value: Operand, options: Operand) -> pa.Array:
         if isinstance(options, Fixed):
@@ -407,15 +389,3 @@ class Evaluator:
 
     def _broadcast(self, value: Any, kind: pa.DataType) -> pa.Array:
         return broadcast(value, kind, self.length)
-
-
-_TEXT_TESTS: Mapping[str, Callable[[pa.Array, str], pa.Array]] = {
-    "contains": pc.match_substring,
-    "starts_with": pc.starts_with,
-    "ends_with": pc.ends_with,
-    "matches": pc.match_substring_regex,
-}
-_ENDS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "starts_with": np.strings.startswith,
-    "ends_with": np.strings.endswith,
-}

@@ -65,7 +65,7 @@ class TableTasks(Protocol):
 
 
 class NoTasks:
-    """Nobody: everything happens in this process."""
+    """No runner: everything happens in this process."""
 
     def is_installed(self) -> bool:
         return False
@@ -74,14 +74,14 @@ class NoTasks:
         return False
 
     def compare(self, old: TableHandle, new: TableHandle) -> RowDelta:
-        raise _nobody()
+        raise _no_runner()
 
     def index_builder(self, least_rows: int, spark: SparkPlace) -> IndexBuilder:
-        raise _nobody()
+        raise _no_runner()
 
     def task_runner(self, stage: str, spark: SparkPlace) -> RunTasks:
-        raise _nobody()
+        raise _no_runner()
 
 
-def _nobody() -> BadRequest:
+def _no_runner() -> BadRequest:
     return BadRequest("this graph was opened without a runner of tasks")

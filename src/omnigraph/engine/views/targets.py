@@ -73,7 +73,7 @@ def commit_named(core: Core, reference: str | GraphCommit, bound: str | None) ->
 def branch_named(name: str | None, bound: str | None) -> str | None:
     """The branch that is meant where only a branch will do (None is main): the bound one unless named, or by `HEAD`.
 
-    Whether it exists is found out by whoever reads it.
+    Whether it exists is found out when it is read.
     """
     if name is None or name.strip() == HEAD:
         return bound

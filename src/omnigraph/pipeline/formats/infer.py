@@ -125,7 +125,7 @@ class _Drafting:
         properties, columns = self._properties(table, skip, edge=True)
         if table.kinds[tail].nullable or table.kinds[head].nullable:
             entry["optional"] = True
-            self.notes.append(f"rows of {table.name} without {tail} or {head} are passed over")
+            self.notes.append(f"rows of {table.name} without {tail} or {head} are skipped")
         plain = tuple(DraftProperty(prop.name, prop.kind) for prop in properties)
         constraints = unique_ends(table.columns[tail], table.columns[head])
         self.types.append(DraftType(name, plain, ends, constraints))

@@ -47,7 +47,7 @@ class ServedGraph:
         return replace(self, handle=self.handle.with_patience(seconds))
 
     def acting(self, actor: str | None) -> Graph:
-        """A handle for whoever sent a request."""
+        """A handle for the sender of a request."""
         return self.handle.with_actor(actor)
 
 

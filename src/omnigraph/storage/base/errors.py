@@ -12,7 +12,7 @@ from omnigraph.errors import Corrupt, HistoricalVersionReclaimed, OmnigraphError
 
 Kind = Literal["Transient", "Configuration", "NotFound", "Precondition", "Permanent", "Unknown"]
 Missing: TypeAlias = Callable[[OmnigraphError], OmnigraphError]
-"""What a missing file means to whoever reads: damage, or that a cleanup has removed what it belonged to."""
+"""What a missing file means to a reader: damage, or that a cleanup has removed what it belonged to."""
 
 # Lance raises these for everything (Arrow's errors are among them); only the words tell the cases apart.
 _LANCE_RAISES = (OSError, ValueError, RuntimeError, NotImplementedError)

@@ -43,7 +43,7 @@ class Turn:
         return came or self._came_after_all(mine)
 
     def release(self) -> None:
-        """Hand the turn to whoever has waited longest."""
+        """Hand the turn to the writer that has waited longest."""
         with self._guard:
             if self._waiting:
                 self._waiting.popleft().release()
@@ -155,6 +155,6 @@ def gates_for(root: str) -> Gates:
         return _registry.setdefault(root, Gates())
 
 
-# Gates that nobody holds are free, so new ones are as good.
+# Gates that are not held carry no state, so they may be made anew.
 _registry: WeakValueDictionary[str, Gates] = WeakValueDictionary()
 _registry_guard = threading.Lock()

@@ -181,7 +181,7 @@ class RemoteObjects:
         """A conditional put; False when the condition did not hold.
 
         The client repeats a put whose answer was lost, and the store refuses the second because of the first. So every
-        put carries a token of its own: whoever is refused looks whether the object has it.
+        put carries a token of its own: a writer that is refused looks whether the object has it.
         """
         token = new_ulid()
         with self._translated(name):

@@ -113,7 +113,7 @@ def discard_abandoned(store: Store, transactions: Iterable[str]) -> None:
 
 
 def discard_unannounced(store: Store) -> None:
-    """Remove private branches that nobody answers for; called under graph control, before branches are counted.
+    """Remove private branches whose transaction is gone; called under graph control, before branches are counted.
 
     A transaction that slept while it was given up finishes what it was about to do: the ref that it was making appears
     after its lease has gone.
@@ -134,7 +134,7 @@ def live_transactions(store: Store) -> dict[str, str]:
 
 
 def opening(store: Store) -> str | None:
-    """A transaction that is about to make its branch; whoever counts branches has to wait for it."""
+    """A transaction that is about to make its branch; a count of the branches has to wait for it."""
     for transaction_id in announced(store):
         found = _load(store, transaction_id)
         if found is None or not lease.held(found[1], transaction_id, skew_ms=store.settings.lease_skew_ms):

@@ -1,6 +1,6 @@
 """The three calls through which datasets and data files come into being: all that this package asks of lance itself.
 
-Everything else is a method of the dataset that one of them returned. So whoever keeps a graph in something else than
+Everything else is a method of the dataset that one of them returned. So code that keeps a graph in something else than
 files (`Root.backing`) provides these three, and the rest of this package runs on it unchanged.
 """
 

@@ -361,7 +361,7 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
     try:
         before, after = (open_table(address, version).dataset for version in (info.version - 1, info.version))
     except HistoricalVersionReclaimed:
-        return False  # nobody can tell any more
+        return False  # this can no longer be decided
     return same_content(before, after)
 
 

@@ -84,7 +84,7 @@ class Place:
     ticket: Ticket
 
     def wait(self, deadline: float) -> None:
-        """Return when nobody is ahead; raises when the (monotonic) deadline passes before."""
+        """Return when no other writer is ahead; raises when the (monotonic) deadline passes before."""
         while (found := first_ahead(self.store, self.interest, self.ticket.ticket_id)) is not None:
             hit("queue.awaiting")
             watch(self.store, found, deadline, self.interest.branch)
@@ -219,7 +219,7 @@ def _tickets_ahead(store: Store, branch: str | None, tickets: list[str], key: st
         if other is None or lease.is_own(other.lease):
             continue
         if not lease.held(other.lease, ticket_id, skew_ms=store.settings.lease_skew_ms):
-            store.objects.delete(_path(ticket_id))  # of any branch: nobody else may come for those of a deleted one
+            store.objects.delete(_path(ticket_id))  # of any branch: no other writer comes for those of a deleted one
         elif other.branch == branch:
             yield Ahead(_path(ticket_id), other.lease.owner, _expiry(store, other.lease))
 

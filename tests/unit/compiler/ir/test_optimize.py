@@ -224,7 +224,7 @@ class World:
             case ir.Possibly(part):
                 return self.truth(part, row)  # nothing overflows here
             case _:
-                raise NotImplementedError(condition)
+                raise AssertionError(f"the generator does not draw {condition}")
 
     def value(self, expr: ir.Expr, row: Row) -> Any:
         match expr:
@@ -244,7 +244,7 @@ class World:
                 sides = self.value(left, row), self.value(right, row)
                 return None if None in sides else COMPUTE[op](*sides)
             case _:
-                raise NotImplementedError(expr)
+                raise AssertionError(f"the generator does not draw {expr}")
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -34,22 +35,17 @@ def clone_graph(call: Call) -> None:
 
 def push_branch(call: Call) -> None:
     """From this graph to the clone."""
-    with counting(call, "push", "commits") as progress:
-        done = og.push(
-            call.required("GRAPH"),
-            call.required("CLONE"),
-            branch=call.text("--branch") or "main",
-            into=call.text("--into"),
-            verify=not call.given("--no-verify"),
-            progress=progress,
-        )
-    _show_transfer(call, "pushed", done)
+    _transfer(call, "push", og.push)
 
 
 def pull_branch(call: Call) -> None:
     """From the clone to this graph."""
-    with counting(call, "pull", "commits") as progress:
-        done = og.pull(
+    _transfer(call, "pull", og.pull)
+
+
+def _transfer(call: Call, verb: str, run: Callable[..., TransferReport]) -> None:
+    with counting(call, verb, "commits") as progress:
+        done = run(
             call.required("GRAPH"),
             call.required("CLONE"),
             branch=call.text("--branch") or "main",
@@ -57,7 +53,7 @@ def pull_branch(call: Call) -> None:
             verify=not call.given("--no-verify"),
             progress=progress,
         )
-    _show_transfer(call, "pulled", done)
+    _show_transfer(call, f"{verb}ed", done)
 
 
 def create_backup(call: Call) -> None:

@@ -8,11 +8,12 @@ from typing import TypeAlias
 from omnigraph.compiler.functions import FUNCTIONS, Function
 from omnigraph.compiler.functions.model import Argument
 from omnigraph.compiler.functions.moments import DAY_UNITS, format_parts, parse_duration
-from omnigraph.compiler.functions.text import compiled, regex_problem
+from omnigraph.compiler.functions.text import LONGEST_PATTERN, compiled
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, describe
+from omnigraph.compiler.regex import regex_problem
 from omnigraph.compiler.types import FLOATING, INTEGER, NUMERIC, PropType, compatible
 
 Typed: TypeAlias = Callable[[ast.Expr], ir.Expr]
@@ -168,7 +169,7 @@ def _check_fixed(function: Function, param: Argument, found: ir.Expr, expr: ast.
 
 def check_pattern(pattern: str, expr: ast.Expr, scope: Scope) -> None:
     """A pattern must be one that RE2 takes."""
-    problem = regex_problem(pattern)
+    problem = regex_problem(pattern, LONGEST_PATTERN)
     if problem is not None:
         raise scope.error("T3", f"invalid regular expression: {problem}", expr.span, "patterns use RE2 syntax")
 

@@ -65,7 +65,7 @@ def _version(core: Core, checking: Checking, history: History, pinned: Pinned, f
 
 
 def _changed(core: Core, checking: Checking, pinned: Pinned) -> bool:
-    """Whether the version file is another one than was published; counts those of which nobody can tell."""
+    """Whether the version file is another one than was published; counts those for which this cannot be decided."""
     entry, noted = pinned.entry, pinned.entry.evidence
     try:
         found = version_evidence(core.store.objects, entry.address(core.store.root), entry.version)

@@ -109,7 +109,7 @@ class Checking:
     def looking(self, kind: FindingKind, before: str = "", after: str = "", **where: Any) -> Iterator[None]:
         """Whatever fails inside is a finding: a damaged file may make any code fail, in any way.
 
-        What a cleanup removes meanwhile is passed over.
+        What a cleanup removes meanwhile is skipped.
         """
         try:
             yield

@@ -98,7 +98,7 @@ def _first_returns(graph: Neighbours, block: Rows, hops: tuple[int, int], space:
         back = origin[node == block[origin]]
         open_[back] = False
         within[back] = depth >= low
-        kept = open_[origin]  # whoever is back need not go on
+        kept = open_[origin]  # a walk that has returned does not go on
         origin, node = origin[kept], node[kept]
     return within
 

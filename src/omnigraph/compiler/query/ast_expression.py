@@ -1,0 +1,195 @@
+"""The expressions of a query file as written, with the places they stand at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from omnigraph.compiler.source import NOWHERE, Span
+
+
+def no_span() -> Span:
+    return NOWHERE
+
+
+# Spans never take part in comparison.
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant. `kind`: "string", "int", "float", "bool", "date", "datetime", "null"."""
+
+    value: str | int | float | bool | None
+    kind: str
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """`[a, b]`."""
+
+    items: tuple[Expr, ...]
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """`$name`: a node, an edge or a parameter; `_` is anonymous."""
+
+    name: str
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prop:
+    """`$var.name`."""
+
+    var: str
+    name: str
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A bare name: a column of `return`, or a property inside a mutation predicate."""
+
+    name: str
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """`now()`."""
+
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the registry, or `nearest`, `search`, `fuzzy`, `match_text`, `bm25`, `rrf`."""
+
+    name: str
+    args: tuple[Expr, ...]
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Agg:
+    """`name([distinct] arg [, more] [where condition] [order key [desc]])`; `arg` is None for `count(*)`."""
+
+    name: str
+    arg: Expr | None
+    distinct: bool = False
+    span: Span = field(default_factory=no_span, compare=False)
+    more: tuple[Expr, ...] = ()
+    where: Expr | None = None
+    key: Expr | None = None
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x`."""
+
+    op: str
+    operand: Expr
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Arithmetic: `+ - * / %`."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """`when condition then value`."""
+
+    condition: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`case when … then … else … end`; without `else` it is null where no condition holds."""
+
+    branches: tuple[When, ...]
+    otherwise: Expr | None = None
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+# A condition is an expression whose value is a truth value.
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`left op right`; op is = != < <= > >= or one of the words that test texts, such as `contains`."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`low op operand op high`, such as `1 <= $x.n < 9`."""
+
+    low: Expr
+    low_op: str
+    operand: Expr
+    high_op: str
+    high: Expr
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`left in right`, `left not in right`."""
+
+    left: Expr
+    right: Expr
+    negated: bool = False
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`operand is null`, `operand is not null`."""
+
+    operand: Expr
+    negated: bool = False
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`not operand`. (The negation of a pattern is NotBlock.)"""
+
+    operand: Expr
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts hold."""
+
+    parts: tuple[Expr, ...]
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least one part holds."""
+
+    parts: tuple[Expr, ...]
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+Test: TypeAlias = Compare | Range | In | IsNull | Not | And | Or
+Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Test
