@@ -69,7 +69,7 @@ class Core:
         return self.view_of(txn.state)
 
     def with_patience(self, seconds: float | None) -> Core:
-        """The same graph for a caller who does not wait longer than this for a write; the setting is the upper bound."""
+        """The same graph for a caller who does not wait longer than this for a write; the setting is the bound."""
         settings = self.store.settings
         if seconds is None or seconds >= settings.reprepare_seconds:
             return self

@@ -1,7 +1,7 @@
 """Checksums of the files of tables on a disk: taken when a file is written, kept in the transaction that adds it.
 
-A property of the transaction costs no further object and no further request, and the process that finishes a write after a crash
-need not know of it. CRC-32 finds every flipped bit and every burst of up to 32 of them; it is not meant against malice.
+A property of the transaction costs no further object and no further request, and recovery need not know
+of it. CRC-32 finds every flipped bit and every burst of up to 32 of them; it is not meant against malice.
 An object store verifies its objects itself, and reading one back to hash it would cost a round trip per file, so files
 there have none.
 """
