@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.thoroughness import THOROUGH
+
 _HTTP = "http"
 GROUPS = {
     "tests/integration/clouds/": "clouds",
@@ -20,11 +22,15 @@ GROUPS = {
     "tests/server/test_openapi.py": _HTTP,
     "tests/test_examples.py": "spark",
 }
+# The slow tests of Spark take longer than all others together: each worker starts a JVM and takes its part of the files.
+_SHARED_OUT = "tests/integration/spark/"
 
 
 def group_of(nodeid: str) -> str:
     """The name of what a test is run in a row with."""
     file = nodeid.partition("::")[0]
+    if THOROUGH and file.startswith(_SHARED_OUT):
+        return file
     return next((group for start, group in GROUPS.items() if file.startswith(start)), file)
 
 

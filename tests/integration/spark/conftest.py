@@ -1,4 +1,4 @@
-"""One Spark session for every test here, in one worker process; what it takes long for is slow, but for a few."""
+"""One Spark session for every test here, in each worker process; what it takes long for is slow, but for a few."""
 
 from __future__ import annotations
 
