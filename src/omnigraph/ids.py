@@ -30,10 +30,15 @@ def new_ulids(count: int) -> list[str]:
 
 def ulid_after(text: str) -> str:
     """A ULID a little greater than another one, whatever the clock says; other processes get other ones."""
+    return _encode_ulid(ulid_number(text) + 1 + host.random_number(5))
+
+
+def ulid_number(text: str) -> int:
+    """The 128-bit value of a ULID."""
     value = 0
     for character in text:
         value = value << 5 | _CROCKFORD.index(character)
-    return _encode_ulid(value + 1 + host.random_number(5))
+    return value
 
 
 def reserve_ulids(count: int) -> int:

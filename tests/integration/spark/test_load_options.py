@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from outcomes import inline
 import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.errors import BadRequest, KeyConflict, NotFound, ValueViolation
+from omnigraph.errors import BadRequest, KeyConflict, NotFound, OmnigraphError, ValueViolation
 from omnigraph.pipeline.tasks.jobs import LocalTasks, Progress, SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
@@ -50,7 +52,7 @@ def left_behind(graph: og.Graph) -> list[str]:
 
 
 def read_rejects(directory: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for path in directory.glob("*.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in (directory / "rejects.jsonl").read_text().splitlines()]
 
 
 MESSY = lines(
@@ -60,19 +62,22 @@ MESSY = lines(
     person("twin", email="p4@x"),
     edge("Knows", "twin", "p1", id="to-a-refused-node"),
     edge("Knows", "p1", "nobody", id="to-nobody"),
-    *(edge("WorksAt", "p7", "acme", id=f"many{at}") for at in range(2)),
+    edge("Knows", "nobody", "nowhere", id="both-ends"),
+    *(edge("WorksAt", "p7", "acme", id=f"many{at}") for at in range(4)),
 )
-SET_REFUSALS = {"W012": 2, "W013": 2, "W014": 1}
+# A row counts once whatever is wrong with it; of the edges of a source that has too many, the first stays.
+SET_REFUSALS = {"W012": 2, "W013": 3, "W014": 3}
+KEPT = lines(PEOPLE, edge("WorksAt", "p7", "acme", id="many0"))
 
 
 def test_a_load_that_skips_writes_the_good_rows_and_counts_the_rest(graph: og.Graph, tmp_path: Path) -> None:
     clean = og.init(tmp_path / "clean", SCHEMA)
-    clean.load(PEOPLE, runner="inline")
+    clean.load(KEPT, runner="inline")
     done = run(access(graph), request(MESSY, on_error="skip"))
     assert exported(graph) == exported(clean)
     assert sum(done.rejected.values()) == len(BAD_LINES) + sum(SET_REFUSALS.values())
     assert {code: done.rejected[code] for code in SET_REFUSALS} == SET_REFUSALS
-    assert done.total_entities == len(PEOPLE.splitlines())
+    assert done.total_entities == len(KEPT.splitlines())
     assert left_behind(graph) == []
 
 
@@ -81,18 +86,87 @@ def test_skipping_works_inline_without_spark(graph: og.Graph) -> None:
     assert (done.runner, dict(done.nodes), dict(done.rejected)) == ("inline", {"Person": 1}, {"W006": 1})
 
 
-def test_refused_rows_are_kept_with_file_and_line(graph: og.Graph, tmp_path: Path) -> None:
+def test_each_refused_row_is_one_entry_with_its_place_its_content_and_all_its_reasons(
+    graph: og.Graph, tmp_path: Path
+) -> None:
     file = tmp_path / "input.jsonl"
-    file.write_bytes(MESSY)
+    file.write_bytes(lines(MESSY, person("z", age=200, code="9"), edge("Knows", "nobody", "p1")))
     done = run(access(graph), request(str(file), on_error="skip", rejects=str(tmp_path / "rejects")))
     kept = read_rejects(tmp_path / "rejects")
-    assert len(kept) == sum(done.rejected.values())
-    by_line = {each["line"]: each["code"] for each in kept if each["line"] is not None}
-    expected = {number: None for number, line in enumerate(MESSY.splitlines(), 1) if line + b"\n" in BAD_LINES.values()}
-    assert set(expected) <= set(by_line)
-    enum = MESSY.splitlines(keepends=True).index(BAD_LINES["enum"]) + 1
-    assert by_line[enum] == "W006"
-    assert {each["file"] for each in kept if each["line"] is not None} == {str(file)}
+    texts = file.read_text(errors="replace").splitlines()
+    assert Counter(each["code"] for each in kept) == done.rejected
+    assert [each["line"] for each in kept] == sorted({each["line"] for each in kept})
+    assert {each["file"] for each in kept} == {str(file)}
+    assert [each["content"] for each in kept] == [texts[each["line"] - 1] for each in kept]
+    found = {each["content"]: [(why["code"], why["property"]) for why in each["reasons"]] for each in kept}
+    assert found[json.dumps(person("z", age=200, code="9"))] == [("W010", "age"), ("W011", "code")]
+    assert found[json.dumps(edge("Knows", "nobody", "nowhere", id="both-ends"))] == [("W013", "src"), ("W013", "dst")]
+    surplus = [json.dumps(edge("WorksAt", "p7", "acme", id=f"many{at}")) for at in range(4)]
+    assert [found.get(text) for text in surplus] == [None, *([[("W014", "src")]] * 3)]
+    assert kept[-1]["reasons"][0]["message"] == "edge Knows '(generated)': src 'nobody' not found in Person"
+
+
+def test_the_file_of_refused_rows_is_the_same_however_the_work_is_split(graph: og.Graph, tmp_path: Path) -> None:
+    file = tmp_path / "input.jsonl"
+    file.write_bytes(lines(MESSY, edge("Knows", "nobody", "p1")))
+    written = []
+    for name, tuning, on_error in (("a", TINY, "skip"), ("b", Tuning(), "skip"), ("c", TINY, "stop")):
+        other = og.init(tmp_path / name, SCHEMA)
+        asked = request(str(file), on_error=on_error, rejects=str(tmp_path / "rejects"))
+        with contextlib.suppress(ValueViolation):
+            load(access(other), asked, LocalTasks(), tuning)
+        written.append((tmp_path / "rejects" / "rejects.jsonl").read_bytes())
+        assert [path.name for path in (tmp_path / "rejects").iterdir()] == ["rejects.jsonl"]
+    assert written[0] == written[1] == written[2]
+    run(access(graph), request(PEOPLE, rejects=str(tmp_path / "rejects")))
+    assert read_rejects(tmp_path / "rejects") == [], "a load that refuses nothing leaves no entries of an earlier one"
+
+
+def test_refused_rows_of_tables_can_be_loaded_again_once_mended(graph: og.Graph, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("login,mail,years\na,a@x,1\n\nb,b@x,old\nc,a@x,3\n")
+    asked = request(str(path), type="Person", columns=COLUMNS, on_error="skip", rejects=str(tmp_path / "r"))
+    done = run(access(graph), asked)
+    kept = read_rejects(tmp_path / "r")
+    assert [(each["line"], each["code"]) for each in kept] == [(4, "W002"), (5, "W012")]
+    assert dict(done.rejected) == {"W002": 1, "W012": 1}
+    again = tmp_path / "again.jsonl"
+    again.write_text("\n".join(each["content"] for each in kept).replace('"old"', "2").replace("a@x", "c@x"))
+    mapping = {
+        "sources": {"p": {"path": str(again), "format": "json"}},
+        "nodes": {"Person": {"from": "p", "columns": COLUMNS}},
+    }
+    graph.load(mapping=mapping, runner="inline")
+    assert [graph.get("Person", name)["age"] for name in "abc"] == [1, 2, 3]  # type: ignore[index]
+
+
+def test_a_load_that_stops_counts_every_kind_of_problem(graph: og.Graph) -> None:
+    with pytest.raises(OmnigraphError) as refused:
+        run(access(graph), request(MESSY))
+    skipped = og.init(Path(graph.uri).parent / "other", SCHEMA).load(MESSY, on_error="skip", runner="inline").rejected
+    counts = ", ".join(f"{count} x {code}" for code, count in sorted(skipped.items()))
+    assert f"refused: {counts}" in refused.value.__notes__
+    assert exported(graph) == ""
+
+
+def test_a_small_load_from_a_file_counts_every_kind_of_problem_too(graph: og.Graph, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines(BAD_LINES["enum"], PEOPLE, edge("Knows", "p1", "nobody")))
+    with pytest.raises(ValueViolation, match="invalid enum value") as refused:
+        graph.load(tmp_path / "in.jsonl", runner="inline")
+    assert refused.value.__notes__[0] == "refused: 1 x W006, 1 x W013"
+
+
+def test_committed_edges_count_before_those_of_the_input(graph: og.Graph) -> None:
+    graph.load(PEOPLE)
+    more = lines(
+        *(edge("WorksAt", "p0", "globex", id=f"new{at}") for at in range(2)),
+        *(edge("WorksAt", "p9", "globex", id=f"nine{at}") for at in range(3)),
+    )
+    done = run(access(graph), request(more, on_error="skip"))
+    assert (dict(done.edges), dict(done.rejected)) == ({"WorksAt": 1}, {"W014": 4})
+    moved = lines(edge("WorksAt", "p0", "globex", id="w1"), edge("WorksAt", "p0", "globex", id="extra"))
+    assert dict(run(access(graph), request(moved, "merge", on_error="skip")).rejected) == {"W014": 1}
+    assert '"from":"p0","to":"globex","data":{"id":"w1"}' in exported(graph)
 
 
 def test_without_skipping_everything_refused_is_kept_and_nothing_is_loaded(graph: og.Graph, tmp_path: Path) -> None:
@@ -416,7 +490,7 @@ def test_a_job_that_keeps_failing_is_told_in_one_line_and_leaves_nothing(
 def test_skipping_on_spark_gives_the_same_counts(graph: og.Graph, spark: Any) -> None:
     done = load(access(graph), request(MESSY, on_error="skip"), SparkTasks(spark), Tuning(split_bytes=1500))
     assert {code: done.rejected[code] for code in SET_REFUSALS} == SET_REFUSALS
-    assert done.total_entities == len(PEOPLE.splitlines())
+    assert done.total_entities == len(KEPT.splitlines())
 
 
 def test_a_spark_frame_loads_and_its_rows_are_numbered_through(graph: og.Graph, spark: Any) -> None:

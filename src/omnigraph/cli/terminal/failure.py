@@ -32,6 +32,8 @@ def report(error: Exception, *, json: bool) -> int:
     if isinstance(error, PreconditionFailed):
         return _precondition(error, json=json)
     head, *causes = message_of(error).splitlines() or [""]
+    # A refused load notes how many rows have what wrong with them, and the first of them.
+    causes += getattr(error, "__notes__", [])
     output.note("\n".join([f"error: {head}", *(f"  {cause}" for cause in causes)]))
     if json:
         output.note(output.compact(_document(error, head)))

@@ -17,7 +17,7 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.lifecycle import StrPath
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace, TableTasks, parse_runner
 from omnigraph.engine.views.view import View
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, KeyConflict, OmnigraphError, ValueViolation
 
 # Reads come through here too; they never load, so loads import what they need when they run.
 if TYPE_CHECKING:
@@ -123,7 +123,26 @@ def _run(runners: Runners, graph: Access, request: LoadRequest, runner: Runner) 
     if (_chosen(runners, request) if parse_runner(runner) == "auto" else runner) == "spark":
         require_spark(runners)
         return runners.load_on_spark(graph, request)
-    return runners.load_in_tasks(graph, request) if _is_selective(request) else _inline(graph._core, request)
+    if _is_selective(request):
+        return runners.load_in_tasks(graph, request)
+    try:
+        return _inline(graph._core, request)
+    except (ValueViolation, KeyConflict) as error:
+        _note_others(runners, graph, request, error)
+        raise
+
+
+def _note_others(runners: Runners, graph: Access, request: LoadRequest, error: OmnigraphError) -> None:
+    """Files that were refused are read once more, by the tasks that count everything that is wrong with them."""
+    from omnigraph.engine.intake.sources import is_paths
+
+    if request.mapping is None and not is_paths(request.data):
+        return
+    try:
+        runners.load_in_tasks(graph, replace(request, dry_run=True, progress=None))
+    except OmnigraphError as found:
+        for note in getattr(found, "__notes__", ()):
+            error.add_note(note)
 
 
 def _chosen(runners: Runners, request: LoadRequest) -> Runner:

@@ -27,16 +27,27 @@ def cardinality_violations(
     edge: EdgeType, changes: ChangeSet, view: CommittedView, limit: int | None
 ) -> list[Violation]:
     """Sources touched by the change that end up with too many or too few edges; by source id."""
+    sources, counts = broken_sources(edge, changes, view)
+    rows = smallest(sources, np.arange(len(sources)), limit)
+    return [card_violation(edge, sources[row].as_py(), int(counts[row])) for row in rows]
+
+
+def broken_sources(edge: EdgeType, changes: ChangeSet, view: CommittedView) -> tuple[pa.Array, np.ndarray]:
+    """Sources touched by the change that end up with too many or too few edges, and how many each would have."""
     change = changes.get(edge.table_key)
-    if change is None or edge.card == Card():
-        return []
-    sources = _affected_sources(edge, change, changes, view)
-    if not len(sources):
-        return []
+    sources = _NO_IDS
+    if change is not None and edge.card != Card():
+        sources = _affected_sources(edge, change, changes, view)
+    if change is None or not len(sources):
+        return _NO_IDS, np.zeros(0, np.int64)
     counts = _edges_per_source(edge, change, view, sources)
-    high = np.iinfo(np.int64).max if edge.card.max is None else edge.card.max
-    broken = np.flatnonzero((counts > high) | (counts < edge.card.min))
-    return [_card_violation(edge, sources[row].as_py(), int(counts[row])) for row in smallest(sources, broken, limit)]
+    broken = np.flatnonzero((counts > most_edges(edge)) | (counts < edge.card.min))
+    return sources.take(pa.array(broken)), counts[broken]
+
+
+def most_edges(edge: EdgeType) -> int:
+    """How many edges of the type a source may have."""
+    return int(np.iinfo(np.int64).max) if edge.card.max is None else edge.card.max
 
 
 def removed_nodes(node: NodeType, changes: ChangeSet, view: CommittedView) -> pa.Array:
@@ -173,7 +184,8 @@ def _count(values: pa.ChunkedArray, sources: pa.Array) -> np.ndarray:
     return counted
 
 
-def _card_violation(edge: EdgeType, source: str, count: int) -> Violation:
+def card_violation(edge: EdgeType, source: str, count: int) -> Violation:
+    """What is wrong with a source that has so many edges."""
     low, high = edge.card.min, edge.card.max
     bound = f"max {high}" if high is not None and count > high else f"min {low}"
     message = f"@card violation on edge {edge.name}: source '{source}' has {count} edges ({bound})"

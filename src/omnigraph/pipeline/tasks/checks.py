@@ -24,7 +24,14 @@ from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.values.rowset import last_positions, one_array
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.engine.write.change_set import EdgeColumn, TableChange
-from omnigraph.engine.write.edge_checks import cardinality_violations, dangling_edges, edges_to_check, missing_ends
+from omnigraph.engine.write.edge_checks import (
+    broken_sources,
+    card_violation,
+    dangling_edges,
+    edges_to_check,
+    missing_ends,
+    most_edges,
+)
 from omnigraph.engine.write.unique_checks import unique_violations
 from omnigraph.pipeline.tasks.buckets import bucket_mask
 from omnigraph.pipeline.tasks.committed import BucketRows
@@ -75,13 +82,14 @@ class Check:
 class Found:
     """What one check found; lines of violations are row codes until `place_of_code` undoes them.
 
-    `offending` are codes of rows that would have to go, where that is not the line of a violation;
-    `superseded` codes of rows that a later row of the same id replaces, `matched_parts` the parts with existing ids.
+    `violations` are as many as the job wants to name, `refused` the codes of all rows that have to go, by what is wrong
+    with them; `superseded` are codes of rows that a later row of the same id replaces, `matched_parts` the parts with
+    existing ids.
     """
 
     check: Check
     violations: tuple[Violation, ...] = ()
-    offending: tuple[int, ...] = ()
+    refused: tuple[tuple[str, np.ndarray], ...] = ()
     superseded: tuple[int, ...] = ()
     matched_parts: frozenset[str] = field(default_factory=frozenset)
 
@@ -185,13 +193,23 @@ def run_check(job: CheckJob, check: Check) -> Found:
             return _check_unique(job, check, info)
         case "endpoints":
             assert isinstance(info, EdgeType)
-            return Found(check, tuple(_check_endpoints(job, check, info)))
+            return _found(job, check, _check_endpoints(job, check, info))
         case "dangling":
             assert isinstance(info, EdgeType)
-            return Found(check, tuple(dangling_edges(info, _nodes(job, info), BucketRows(job.view), job.limit)))
+            return _found(job, check, dangling_edges(info, _nodes(job, info), BucketRows(job.view), job.limit))
         case "cardinality":
             assert isinstance(info, EdgeType)
             return _check_cardinality(job, check, info)
+
+
+def _found(job: CheckJob, check: Check, violations: Sequence[Violation]) -> Found:
+    """All findings of a check as an answer: some named, all counted by row, in the order in which codes appear."""
+    rows: dict[str, list[int]] = {}
+    for violation in violations:
+        if violation.line is not None:
+            rows.setdefault(violation.code, []).append(violation.line)
+    refused = tuple((code, np.unique(np.array(found, np.int64))) for code, found in rows.items())
+    return Found(check, tuple(violations[: job.limit]), refused)
 
 
 def _check_ids(job: CheckJob, check: Check, info: TableType) -> Found:
@@ -199,15 +217,15 @@ def _check_ids(job: CheckJob, check: Check, info: TableType) -> Found:
     rows, codes = _rows(job, check, ["id", *(key or ())], ["id"])
     view = BucketRows(job.view)
     change = _change(replace(info, unique=()), rows, codes, job)
-    found = tuple(unique_violations(change, view, job.limit))
+    found = _found(job, check, unique_violations(change, view, None))
     if job.mode != "merge":
-        return Found(check, found)
+        return found
     ids = one_array(rows["id"])
     last = last_positions(ids)
     superseded = np.delete(codes, last) if key is None else np.zeros(0, np.int64)
     present = view.present(info.table_key, ids.take(pa.array(last)))
     hit = codes[pc.is_in(ids, value_set=present).to_numpy(zero_copy_only=False)] if len(present) else codes[:0]
-    return Found(check, found, superseded=tuple(superseded.tolist()), matched_parts=_locations(check.parts, hit))
+    return replace(found, superseded=tuple(superseded.tolist()), matched_parts=_locations(check.parts, hit))
 
 
 def _locations(mine: Sequence[Part], codes: np.ndarray) -> frozenset[str]:
@@ -222,10 +240,10 @@ def _check_unique(job: CheckJob, check: Check, info: TableType) -> Found:
         alone = replace(alone, key=None)
     view = BucketRows(job.view)
     change = replace(_change(alone, rows, codes, job), new=False, distinct=False)
-    found = unique_violations(change, view, job.limit if check.buckets == 1 else None)
+    found = unique_violations(change, view, None)
     if check.buckets > 1 and found:
-        found = _confirmed(job, check, change, view, found)[: job.limit]
-    return Found(check, tuple(found))
+        found = _confirmed(job, check, change, view, found)
+    return _found(job, check, found)
 
 
 def _confirmed(
@@ -266,7 +284,7 @@ def _check_endpoints(job: CheckJob, check: Check, edge: EdgeType) -> list[Violat
     for column in ends:
         rows, codes = _rows(job, check, ["id", column], [column])
         changes = {**nodes, edge.table_key: _distinct(edge, rows, codes, job)}
-        found += missing_ends(edge, column, changes, view, job.limit)
+        found += missing_ends(edge, column, changes, view, None)
     return found
 
 
@@ -277,10 +295,38 @@ def _check_cardinality(job: CheckJob, check: Check, edge: EdgeType) -> Found:
     if job.mode == "merge" and check.buckets > 1:
         change = replace(change, deleted=_rewritten_elsewhere(job, check, change, view))
     changes = {**(_nodes(job, edge, check.bucket, check.buckets) if job.replaces else {}), edge.table_key: change}
-    found = cardinality_violations(edge, changes, view, job.limit)
-    sources = pa.array([violation.ids[0] for violation in found], pa.utf8())
-    offending = codes[pc.is_in(one_array(rows["src"]), value_set=sources).to_numpy(zero_copy_only=False)]
-    return Found(check, tuple(found), offending=tuple(offending.tolist()) if job.limit is None else ())
+    sources, counts = broken_sources(edge, changes, view)
+    if not len(sources):
+        return Found(check)
+    of = pc.index_in(one_array(rows["src"]), value_set=sources).fill_null(-1).to_numpy(zero_copy_only=False)
+    gone = np.flatnonzero(_surplus(of, counts, most_edges(edge)))
+    named = list(zip(of[gone].tolist(), codes[gone].tolist(), strict=True))
+    # A source that only loses edges has no row here that could go.
+    named += [(int(at), None) for at in np.setdiff1d(np.arange(len(sources)), of[gone])]
+    ids = sources.to_pylist()
+    named.sort(key=lambda each: (ids[each[0]], each[1] or 0))
+    told = [replace(card_violation(edge, ids[at], int(counts[at])), line=code) for at, code in named[: job.limit]]
+    return Found(check, tuple(told), (("W014", np.sort(codes[gone])),))
+
+
+def _surplus(of: np.ndarray, counts: np.ndarray, most: int) -> np.ndarray:
+    """Which rows have to go, given each row's source (-1: none that is broken) and how many edges that would have.
+
+    Of a source with too many edges those stay that are committed, then the first of the input, up to the bound; a
+    source with too few keeps none of its rows.
+
+    >>> _surplus(np.array([0, -1, 0, 1, 0]), np.array([3, 1]), 2).tolist()
+    [False, False, False, True, True]
+    """
+    order = np.argsort(of, kind="stable")
+    grouped = of[order]
+    starts = np.searchsorted(grouped, grouped)
+    rank = np.empty(len(of), np.int64)
+    rank[order] = np.arange(len(of)) - starts
+    mine = np.bincount(of[of >= 0], minlength=len(counts))
+    allowed = np.where(counts > most, np.maximum(most - (counts - mine), 0), 0)
+    surplus: np.ndarray = (of >= 0) & (rank >= allowed[of])
+    return surplus
 
 
 def _rewritten_elsewhere(job: CheckJob, check: Check, change: TableChange, view: BucketRows) -> pa.Array:

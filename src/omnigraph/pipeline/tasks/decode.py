@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import json
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.files import open_input, open_stream
+from omnigraph.engine.intake.frames import named_type
 from omnigraph.engine.intake.lines import LINE_BYTES
 from omnigraph.engine.intake.ndjson import decode_ndjson
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
-from omnigraph.engine.intake.tabular import decode_table_file
+from omnigraph.engine.intake.tabular import decode_table_file, typed_pieces
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks.splits import Split
 
@@ -43,6 +49,35 @@ def decode_split(split: Split, catalog: Catalog, first: int, intake: Intake = PL
         lines = data.count(b"\n") + (not data.endswith(b"\n"))
         yield Piece(decode_ndjson(data, catalog, intake, first_line=first, file=source.shown), lines, len(data))
         first += lines
+
+
+def source_texts(split: Split, catalog: Catalog, first: int, wanted: Set[int]) -> dict[int, str]:
+    """Some lines of a split as they came; a row of columns is a JSON object, which the same mapping can load."""
+    source = split.source
+    found: dict[int, str] = {}
+    if source.frame is None:
+        for data in _record_pieces(split):
+            for line in data.removesuffix(b"\n").split(b"\n"):
+                if first in wanted:
+                    found[first] = line.decode(errors="replace").removesuffix("\r")
+                first += 1
+        return found
+    groups = range(split.start, split.stop) if split.stop is not None else None
+    info = named_type(catalog, source.frame.type, source.frame.edge, source.frame.mapping)
+    for table, lines in typed_pieces(source.file.path, info, source.frame, groups):
+        numbers = np.arange(first, first + table.num_rows) if lines is None else lines
+        rows = np.flatnonzero(np.isin(numbers, list(wanted)))
+        for number, row in zip(numbers[rows].tolist(), table.take(pa.array(rows)).to_pylist(), strict=True):
+            found[number] = json.dumps(row, ensure_ascii=False, default=_in_json)
+        first += table.num_rows
+    return found
+
+
+def _in_json(value: Any) -> Any:
+    """A cell that JSON has no form of its own for, as a load takes it."""
+    if isinstance(value, bytes):
+        return f"base64:{base64.b64encode(value).decode()}"
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def _record_pieces(split: Split) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.checks import CheckJob, Found, Phase, plan_checks, run_check
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks, Tasks
-from omnigraph.pipeline.tasks.refusal import raise_refusals, set_refusals
+from omnigraph.pipeline.tasks.refusal import SetRefusals, about_sources, raise_refusals
 from omnigraph.pipeline.tasks.replace import Arranged, arrange
 from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Staging, Tuning
 from omnigraph.storage.base import failpoints
@@ -99,6 +99,7 @@ class _Load:
         self.load_id = new_ulid() if done is None else done.job.load_id
         self._staging: Staging | None = None
         self._refused_in_sets: Counter[str] = Counter()
+        self._found_in_sets: list[Violation] = []
 
     @property
     def staging(self) -> Staging:
@@ -116,7 +117,8 @@ class _Load:
         return {key.removeprefix(f"{kind}:"): rows for key, rows in mine.items() if key.startswith(f"{kind}:")}
 
     def prepare(self, txn: Txn) -> WriteSet:
-        """Stage and check on one captured state; the first violation is raised unless the load skips."""
+        """Stage and check on one captured state; a load that does not skip raises the first violation, with what else
+        it would have left out."""
         view = self.graph.view_in(txn)
         if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
             self._stage(view)
@@ -124,8 +126,9 @@ class _Load:
         matched = None
         while matched is None:
             matched = self._check(view)
-        if self.staging.refused:
-            self.staging.write_row_rejects()
+        if self.refused and self.request.on_error == "stop":
+            self._give_up()
+        self.staging.write_rejects()
         require_reachable(self.staging.referred)
         failpoints.hit("load.post_checks")
         arranged = arrange(self._job(view), matched, self.tasks, self.request.progress)
@@ -145,19 +148,24 @@ class _Load:
             require_part(self.graph.store, self.load_id, first)
 
     def _stage(self, view: View) -> None:
-        self._refused_in_sets = Counter()
+        self._refused_in_sets, self._found_in_sets = Counter(), []
         if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
             self._staging = Staging.taken_over(self.done, self.request, self.tasks)
         else:
             place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs)
             self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
-        if self._staging.refused and not self._may_skip():
-            self._staging.write_row_rejects()
-            raise_refusals(self._staging.samples(), self.refused)
+        if self._too_many():
+            self._give_up()
 
-    def _may_skip(self) -> bool:
+    def _too_many(self) -> bool:
         most = self.request.max_errors
-        return self.request.on_error == "skip" and (most is None or self.refused.total() <= most)
+        return most is not None and self.refused.total() > most
+
+    def _give_up(self) -> None:
+        """Raise the first of everything that was refused, with the counts of all."""
+        self.staging.write_rejects()
+        samples = [*self.staging.samples(), *self._found_in_sets]
+        raise_refusals(samples[: self.tuning.samples], self.refused)
 
     # --- checks of sets ------------------------------------------------------------------------
 
@@ -185,28 +193,30 @@ class _Load:
         return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=self.request.progress)
 
     def _job(self, view: View) -> CheckJob:
-        everything = self.request.on_error == "skip" or self.request.rejects is not None
         return CheckJob(
             self.graph.store.root,
             view.catalog,
             replace(view.snapshot, entries=dict(view.snapshot.entries), heads={}),  # a mapping proxy does not travel
             self.request.mode,
             self.staging.parts,
-            None if everything else self.tuning.samples,
+            None if self.request.rejects is not None else self.tuning.samples,
         )
 
     def _refuse(self, found: Sequence[Found]) -> bool:
-        """Raise what the checks found, or drop those rows and say that there were some."""
-        named = set_refusals(found)
-        if not named:
+        """Drop the rows that the checks refuse and say that there were some; raise when that cannot help, or helps no
+        more."""
+        named = SetRefusals.of(found)
+        if named is None:
             return False
-        violations = [violation for _, violation in named]
-        rows = _offenders(named, found)
-        self._refused_in_sets += Counter(violation.code for violation in violations)
-        self.staging.write_set_rejects(violations)
-        if not rows or not self._may_skip():
-            raise_refusals(self.staging.placed(violations[: self.tuning.samples]), self.refused)
-        self.staging.drop(rows)
+        self._refused_in_sets += named.counts
+        wanted = self.tuning.samples - len(self._found_in_sets)
+        if wanted > 0 and (self.request.on_error == "stop" or self.request.max_errors is not None or not named.rows):
+            self._found_in_sets += self.staging.placed(about_sources(named.violations)[:wanted])
+        if self.request.rejects is not None:
+            self.staging.note_reasons(named.violations)
+        if not named.rows or self._too_many():
+            self._give_up()
+        self.staging.drop([(key, code) for key, codes in named.rows.items() for code in codes.tolist()])
         return True
 
     # --- the write set -------------------------------------------------------------------------
@@ -219,11 +229,3 @@ class _Load:
         if mine.replacing:
             return ReplaceParts(mine.replacing, mine.fresh, rows)
         return AppendParts(mine.fresh, rows)
-
-
-def _offenders(named: Sequence[tuple[Phase, Violation]], found: Sequence[Found]) -> list[tuple[str, int]]:
-    """The input rows that would have to go, as table and row code."""
-    rows = [(violation.table_key or "", violation.line) for _, violation in named if violation.line is not None]
-    if any(phase == "cardinality" for phase, _ in named):
-        rows += [(result.check.table_key, code) for result in found for code in result.offending]
-    return rows

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
+
+import numpy as np
 
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.pipeline.tasks.checks import Found, Phase
@@ -52,18 +54,45 @@ def moved(violation: Violation, shift: int) -> Violation:
     return replace(violation, line=line, message=message)
 
 
-def set_refusals(found: Iterable[Found]) -> list[tuple[Phase, Violation]]:
-    """The findings of the first phase that has any, in the validator's order."""
-    named = [(result.check.phase, violation) for result in found for violation in result.violations]
-    if not named:
-        return []
-    rank = min(_RANK[phase] for phase, _ in named)
-    return sorted((each for each in named if _RANK[each[0]] == rank), key=lambda each: _set_order(rank, each[1]))
+@dataclass(frozen=True, slots=True)
+class SetRefusals:
+    """What the first phase with findings refuses: findings in the validator's order, and rows by table.
+
+    A row counts once, under the first code that it was found with; a finding about no row counts by itself.
+    """
+
+    violations: list[Violation]
+    rows: dict[str, np.ndarray]
+    counts: Counter[str]
+
+    @classmethod
+    def of(cls, found: Iterable[Found]) -> SetRefusals | None:
+        """None when nothing was found."""
+        bad = [result for result in found if result.violations]
+        if not bad:
+            return None
+        rank = min(_RANK[result.check.phase] for result in bad)
+        mine = [result for result in bad if _RANK[result.check.phase] == rank]
+        violations = sorted((each for result in mine for each in result.violations), key=lambda v: _set_order(rank, v))
+        counts = Counter(each.code for each in violations if each.line is None)
+        rows: dict[str, np.ndarray] = {}
+        for result in mine:
+            for code, codes in result.refused:
+                before = rows.get(result.check.table_key, np.zeros(0, np.int64))
+                counts[code] += len(np.setdiff1d(codes, before))
+                rows[result.check.table_key] = np.union1d(before, codes)
+        return cls(violations, {key: codes for key, codes in rows.items() if len(codes)}, counts)
 
 
-def _set_order(rank: int, violation: Violation) -> tuple[str, str, object]:
+def _set_order(rank: int, violation: Violation) -> tuple[str, str, object, int]:
     last: object = violation.property_name != "src" if rank == 1 else violation.property_name or ""
-    return (violation.table_key or "", violation.ids[0], last)
+    return (violation.table_key or "", violation.ids[0], last, violation.line or 0)
+
+
+def about_sources(found: Iterable[Violation]) -> list[Violation]:
+    """Findings as errors name them: too many edges are told once for their source, not for each row that has to go."""
+    told = (replace(each, line=None) if each.code == "W014" else each for each in found)
+    return list(dict.fromkeys(told))
 
 
 def raise_refusals(samples: Sequence[Violation], counts: Counter[str]) -> None:

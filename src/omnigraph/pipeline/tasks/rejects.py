@@ -1,29 +1,76 @@
-"""Refused rows as JSON lines in a directory the caller named: one file per split, one for the checks of sets."""
+"""Refused rows as JSON lines: one entry per row in input order, with its place, its content and all its reasons.
+
+Each task writes the entries of its split beside the graph; the driver joins them into one file where the caller said.
+Nothing in it depends on how the input was split or who ran the tasks.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 
-from omnigraph.engine.intake.files import open_output
+from omnigraph.engine.intake.files import open_input, open_output
 from omnigraph.engine.intake.violations import Violation
+from omnigraph.ids import ulid_number
+from omnigraph.pipeline.tasks.decode import source_texts
+from omnigraph.pipeline.tasks.splits import Split
+from omnigraph.pipeline.tasks.stage import Reasons, StageJob, generated_ids, refused_lines
+
+REJECTS_FILE = "rejects.jsonl"
+_ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
+_GENERATED = "(generated)"
 
 
-def write_rejects(directory: str, name: str, found: Sequence[Violation]) -> None:
-    """Write one file of refusals; writing it again replaces it, so a repeated task reports nothing twice."""
-    if found:
-        with open_output(f"{directory}/{name}.jsonl") as file:
-            file.write("".join(json.dumps(reject(each), ensure_ascii=False) + "\n" for each in found).encode())
+def reject_split(job: StageJob, split: Split, reasons: Reasons, path: str, splits: int) -> None:
+    """Write the entries of one split; writing them again replaces them, so a repeated task reports nothing twice."""
+    found = refused_lines(job, split, reasons)
+    texts = source_texts(split, job.catalog, job.firsts.get(split.index, split.first or 1), found.keys())
+    new = generated_ids(job, splits)
+    entries = (_entry(split.source.shown, line, texts.get(line), found[line], new) for line in sorted(found))
+    with open_output(path) as file:
+        file.write(_lines(entries))
 
 
-def reject(violation: Violation) -> dict[str, object]:
-    """One refusal as data."""
+def join_rejects(directory: str, paths: Sequence[str], others: Sequence[Violation]) -> None:
+    """One file of what the tasks have written, and of findings that are about no row of the input."""
+    with open_output(f"{directory}/{REJECTS_FILE}") as target:
+        for path in paths:
+            with open_input(path) as part:
+                shutil.copyfileobj(part, target)
+        target.write(_lines(_entry(None, None, None, [each], range(0)) for each in others))
+
+
+def _lines(entries: Iterable[Mapping[str, object]]) -> bytes:
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries).encode()
+
+
+def _entry(
+    file: str | None, line: int | None, text: str | None, reasons: Sequence[Violation], new: range
+) -> dict[str, object]:
+    """One refused row; it counts under the code of its first reason."""
+    first = reasons[0]
+    known = first.entity_id if first.code != "W014" or line is None else None  # that one is about the source
     return {
-        "code": violation.code,
-        "message": violation.message,
-        "file": violation.file,
-        "line": violation.line,
-        "type": violation.type_name,
-        "property": violation.property_name,
-        "id": violation.entity_id,
+        "file": file,
+        "line": line,
+        "type": first.type_name,
+        "id": None if known is None or _is_generated(known, new) else known,
+        "code": first.code,
+        "reasons": [_reason(each, new) for each in reasons],
+        "content": text,
     }
+
+
+def _reason(violation: Violation, new: range) -> dict[str, object]:
+    def shown(found: re.Match[str]) -> str:
+        return _GENERATED if _is_generated(found.group(), new) else found.group()
+
+    message = _ULID.sub(shown, violation.message)
+    return {"code": violation.code, "property": violation.property_name, "message": message}
+
+
+def _is_generated(entity: str, new: range) -> bool:
+    """Generated ids differ from run to run, so entries leave them out."""
+    return _ULID.fullmatch(entity) is not None and ulid_number(entity) in new

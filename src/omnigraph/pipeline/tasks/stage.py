@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,6 @@ from omnigraph.engine.write.validate import value_violations
 from omnigraph.engine.write.value_checks import value_findings
 from omnigraph.ids import minting_from, new_ulid
 from omnigraph.pipeline.tasks.decode import decode_split
-from omnigraph.pipeline.tasks.rejects import write_rejects
 from omnigraph.pipeline.tasks.splits import Split
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
@@ -47,6 +46,10 @@ class Part:
     start: int
     rows: int
     fresh: bool
+
+
+Reasons: TypeAlias = Mapping[str, Mapping[int, Sequence[Violation]]]
+"""What sets have against rows of one split: table → position → findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +115,19 @@ def decoded_places(job: StageJob, split: Split, wanted: Mapping[str, Sequence[in
         return _Stager(job.again(), split).places(wanted)
 
 
-def reject_split(job: StageJob, split: Split, directory: str) -> None:
-    """Decode a split once more, for everything in it that was refused."""
+def refused_lines(job: StageJob, split: Split, reasons: Reasons) -> dict[int, list[Violation]]:
+    """Decode a split once more: what is wrong with each of its refused rows, by line.
+
+    `reasons` are those that checks of sets have found, table → position among the rows that pass their own checks.
+    """
     with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
-        staged = _Stager(replace(job.again(), samples=None, write=False), split).run()
-    write_rejects(directory, f"split-{split.index:06d}", [*staged.misread, *staged.misvalued])
+        alone = replace(job.again(), samples=None, write=False, dropped={})
+        return _Stager(alone, split).refused_lines(reasons)
+
+
+def generated_ids(job: StageJob, splits: int) -> range:
+    """The ids that decoding gives to rows without one, as numbers."""
+    return range(job.first_id, job.first_id + splits * _IDS_PER_SPLIT)
 
 
 class _Stager:
@@ -135,7 +146,7 @@ class _Stager:
     def run(self) -> Staged:
         """Write the good rows and say what was refused."""
         for key, rows in self._good_rows():
-            if not self._writing:
+            if not self.job.write:
                 continue
             held = self._held.setdefault(key, [])
             held.append(rows)
@@ -156,8 +167,24 @@ class _Stager:
         joined = {key: np.concatenate(found) for key, found in lines.items()}
         return {(key, at): int(joined[key][at]) for key, positions in wanted.items() for at in positions}
 
+    def refused_lines(self, reasons: Reasons) -> dict[int, list[Violation]]:
+        """What is wrong with each refused row, by line."""
+        found: dict[int, list[Violation]] = {}
+        seen: Counter[str] = Counter()
+        for key, rows in self._good_rows():
+            lines = rows.places[LINE].to_numpy()
+            for position, mine in reasons.get(key, {}).items():
+                if seen[key] <= position < seen[key] + len(lines):
+                    found.setdefault(int(lines[position - seen[key]]), []).extend(mine)
+            seen[key] += len(lines)
+        for violation in (*self.staged.misread, *self.staged.misvalued):
+            if violation.line is not None:
+                found.setdefault(violation.line, []).append(violation)
+        return found
+
     @property
-    def _writing(self) -> bool:
+    def _paying(self) -> bool:
+        """Whether rows may still be kept: vectors for rows that cannot be are not paid for."""
         return self.job.write and (self.job.skip or not self.staged.refused)
 
     def _good_rows(self) -> Iterator[tuple[str, TypeRows]]:
@@ -168,7 +195,7 @@ class _Stager:
             staged.lines += piece.lines
             staged.bytes += piece.bytes
             self._refuse(piece.decoded.violations, staged.misread)
-            if not self._writing:
+            if not self._paying:
                 self._filling.plan = job.fill.as_dry_run()  # nothing will be kept, so nothing is paid for
             for key, decoded in piece.decoded.types.items():
                 rows = self._valued(decoded)
@@ -186,18 +213,18 @@ class _Stager:
             return rows
         change = TableChange(rows.info, (rows.rows,), places=rows.places)
         found = value_violations(change, self.job.samples)
-        total: Counter[str] = Counter()
-        for finding in findings:
-            total[finding.code] += len(finding.rows)
-        self._refuse(found, self.staged.misvalued, total)
         keep = np.ones(rows.rows.num_rows, bool)
-        keep[np.concatenate([finding.rows for finding in findings])] = False
+        total: Counter[str] = Counter()
+        for finding in sorted(findings, key=lambda each: each.property_name):
+            total[finding.code] += int(keep[finding.rows].sum())  # a row counts once, under its first finding
+            keep[finding.rows] = False
+        self._refuse(found, self.staged.misvalued, total)
         return _filtered(rows, keep)
 
     def _refuse(
         self, found: Sequence[Violation], samples: list[Violation], counted: Counter[str] | None = None
     ) -> None:
-        self.staged.refused += Counter(violation.code for violation in found) if counted is None else counted
+        self.staged.refused += _rows_by_code(found) if counted is None else counted
         samples += found
         if samples is self.staged.misvalued:
             samples.sort(key=value_order)
@@ -215,7 +242,7 @@ class _Stager:
 
     def _flush(self, key: str) -> None:
         held = self._held[key]
-        if not held or not self._writing:
+        if not held:
             return
         rows = concat_rows(held)
         count = rows.rows.num_rows
@@ -226,6 +253,14 @@ class _Stager:
         self.staged.referred += new_references([rows])
         require_few(self.staged.referred)
         held.clear()
+
+
+def _rows_by_code(found: Sequence[Violation]) -> Counter[str]:
+    """How many rows have findings: each counts once, under the first."""
+    first: dict[int | None, str] = {}
+    for violation in found:
+        first.setdefault(violation.line, violation.code)
+    return Counter(first.values())
 
 
 def value_order(violation: Violation) -> tuple[str, str, str]:

@@ -16,13 +16,13 @@ from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.embedding import FillPlan, plan_filling
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.result import EmbedCounts
-from omnigraph.ids import new_ulid, reserve_ulids
+from omnigraph.ids import reserve_ulids
 from omnigraph.pipeline.tasks.checks import place_of_code
 from omnigraph.pipeline.tasks.jobs import Progress, Tasks
 from omnigraph.pipeline.tasks.refusal import first_lines, row_refusals
-from omnigraph.pipeline.tasks.rejects import write_rejects
+from omnigraph.pipeline.tasks.rejects import join_rejects, reject_split
 from omnigraph.pipeline.tasks.splits import SPLIT_BYTES, SPLIT_ROWS, Split, cut, plan_sources
-from omnigraph.pipeline.tasks.stage import Part, Staged, StageJob, decoded_places, reject_split, stage_split
+from omnigraph.pipeline.tasks.stage import Part, Staged, StageJob, decoded_places, stage_split
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
@@ -85,6 +85,8 @@ class Staging:
         self.tasks = tasks
         self.splits = splits
         self._staged: dict[int, Staged] = {}
+        self._reasons: dict[int, dict[str, dict[int, list[Violation]]]] = {}
+        self._unplaced: list[Violation] = []
 
     @classmethod
     def of(cls, place: Place, catalog: Catalog, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> Staging:
@@ -164,18 +166,33 @@ class Staging:
         lines = {split.index: answer for split, answer in zip(splits, answers, strict=True)}
         return [self._at(violation, lines) for violation in found]
 
-    def write_row_rejects(self) -> None:
-        """Write everything that rows got wrong by themselves, if the caller wants it."""
-        directory = self.request.rejects
-        if directory is not None:
-            job = self._located_job()
-            bad = [split for split in self.splits if self._staged[split.index].refused]
-            self._run("rejects", lambda split: reject_split(job, split, directory), bad)
+    def note_reasons(self, found: Sequence[Violation]) -> None:
+        """Keep what checks of sets have found about rows that are about to be dropped, for `write_rejects`."""
+        for violation in found:
+            if violation.line is None:
+                self._unplaced.append(violation)
+                continue
+            split, position = place_of_code(violation.line)
+            key = violation.table_key or ""
+            gone = self.job.dropped.get(split, {}).get(key, np.zeros(0, np.int64))
+            at = int(original_positions(np.array([position]), gone)[0])
+            self._reasons.setdefault(split, {}).setdefault(key, {}).setdefault(at, []).append(violation)
 
-    def write_set_rejects(self, found: Sequence[Violation]) -> None:
-        """Write findings of set checks, if the caller wants them."""
-        if self.request.rejects is not None:
-            write_rejects(self.request.rejects, f"sets-{new_ulid()}", self.placed(found))
+    def write_rejects(self) -> None:
+        """Write every refused row into the directory that the caller named, if there is one."""
+        directory = self.request.rejects
+        if directory is None:
+            return
+        job, reasons, count = self._located_job(), self._reasons, len(self.splits)
+        place = f"{job.root.uri}/{parts.load_directory(job.load_id)}/rejects"
+        bad = [split for split in self.splits if self._staged[split.index].refused or split.index in reasons]
+        paths = {split.index: f"{place}/{split.index:06d}.jsonl" for split in bad}
+        self._run(
+            "rejects",
+            lambda split: reject_split(job, split, reasons.get(split.index, {}), paths[split.index], count),
+            bad,
+        )
+        join_rejects(directory, [paths[split.index] for split in bad], self._unplaced)
 
     def _stage(self, splits: Sequence[Split]) -> None:
         job = self.job
