@@ -144,7 +144,7 @@ def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.Sho
 def _link(link: Link) -> str:
     bound = f"${link.edge_var}:" if link.edge_var is not None else ""
     most = "" if link.max_hops == OPEN_HOPS else link.max_hops
-    hops = f"{{{link.min_hops},{most}}}" if (link.min_hops, link.max_hops) != (1, 1) else ""
+    hops = "" if link.is_single else f"{{{link.min_hops},{most}}}"
     return f"{bound}{link.edge}{hops}"
 
 

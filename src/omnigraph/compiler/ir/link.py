@@ -26,8 +26,9 @@ class Link:
 
     Reachability is measured from tail to head, and only the head's self-loop counts, so a walk that starts at the
     head answers the same question but must look for the loop at its own start. One variable at both ends asks for a
-    cycle: the fewest hops that lead back to it, a self-loop being one. With several edge types, or an end that
-    ranges over several node types, `ways` lists the steps there are from left to right.
+    cycle: the fewest hops that lead back to it, a self-loop being one. A lower bound of 0 links every node to itself.
+    With several edge types, or an end that ranges over several node types, `ways` lists the steps there are from left
+    to right; an edge between different types that is walked without regard to direction is two of them.
     """
 
     edge: str
@@ -42,11 +43,16 @@ class Link:
     ways: tuple[Way, ...] = ()
 
     def __post_init__(self) -> None:
-        require(1 <= self.min_hops <= self.max_hops, f"hops {self.min_hops}..{self.max_hops}")
-        require(self.max_hops == 1 or self.edge_var is None, "edge binding over several hops")
+        require(0 <= self.min_hops <= self.max_hops > 0, f"hops {self.min_hops}..{self.max_hops}")
+        require(self.is_single or self.edge_var is None, "edge binding over several hops")
         alike = bool(self.ways) or self.tail_type == self.head_type
         require(self.max_hops == 1 or alike, "hops that cannot chain")
         require(not self.undirected or alike, "undirected between different types")
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is exactly one hop."""
+        return self.min_hops == self.max_hops == 1
 
     @property
     def is_cycle(self) -> bool:

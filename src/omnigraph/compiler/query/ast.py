@@ -107,6 +107,7 @@ class Binding:
 class Traversal:
     """`[shortest $p:] $l [$e:] edge{m,n} $r`; `hops` is None when not written, `(m, None)` for `{m,}`.
 
+    `{m}` is `(m, m)`.
     Alternatives stay joined in the name: `path|guards`.
     """
 

@@ -107,7 +107,7 @@ def _traversal(clause: ast.Traversal) -> str:
         edge = f"${clause.edge_var}:{edge}"
     if clause.hops is not None:
         low, high = clause.hops
-        edge += f"{{{low},{'' if high is None else high}}}"
+        edge += f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
     path = f"shortest ${clause.path_var}: " if clause.path_var is not None else ""
     return f"{path}${clause.left} {edge} ${clause.right}"
 

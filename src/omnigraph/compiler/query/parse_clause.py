@@ -219,9 +219,8 @@ def _refuse_upper_edge(cur: QueryCursor) -> None:
 def _hops(cur: QueryCursor) -> tuple[tuple[int, int | None], Span]:
     start = cur.need_punct("{")
     low, _ = cur.need_int("a number of hops")
-    if cur.text == "}":
-        help_text = f"for exactly {low} write {{{low},{low}}}"
-        cur.fail_at(cur.tokens.span(cur.index), "unexpected '}'", help=help_text, expected=("','",))
+    if cur.take_punct("}") is not None:
+        return (low, low), cur.span_from(start)
     cur.need_punct(",")
     high = None if cur.at_punct("}") else cur.need_int("a number of hops")[0]
     cur.need_punct("}")

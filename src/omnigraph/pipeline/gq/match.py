@@ -11,19 +11,20 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, LeftJoin, MatchOp, NodeScan, ShortestPath
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import union_members
-from omnigraph.engine.views.view import View
+from omnigraph.engine.read.frames.run import Run
 from omnigraph.pipeline.gq.entities import Conditions, Entities, as_
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
 from omnigraph.pipeline.gq.hops import Hops
+from omnigraph.pipeline.gq.walks import Walks
 
 
 class Matcher:
     """Lowers match operators; `needed` says which columns of each variable something reads."""
 
-    def __init__(self, low: Lowering, view: View, needed: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, low: Lowering, run: Run, needed: Mapping[str, frozenset[str]]) -> None:
         self.low = low
-        self.entities = Entities(low, view, needed)
-        self.hops = Hops(self.entities)
+        self.entities = Entities(low, run.view, needed)
+        self.hops = Hops(self.entities, Walks(low, run))
 
     def match(self, rows: Rows, ops: Iterable[MatchOp]) -> Rows:
         """The rows after every operator; a condition that stands before all variables waits for the first of them."""

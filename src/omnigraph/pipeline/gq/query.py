@@ -49,7 +49,7 @@ def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
     try:
         with without_warnings(), unpacked("query"):
             prepare(low, run, plan, _types(plan.match))
-            rows = Matcher(low, run.view, _needed(plan)).match(Rows(None), plan.match)
+            rows = Matcher(low, run, _needed(plan)).match(Rows(None), plan.match)
             shaper = Shaper(low, run)
             for op in plan.result:
                 run.budget.check()

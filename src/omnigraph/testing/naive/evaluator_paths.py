@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import TypeAlias
 
 from omnigraph.compiler.ir.link import Link, Way
@@ -20,25 +21,27 @@ def who(entity: Entity) -> Who:
 
 def edge_tables(link: Link) -> list[str]:
     """Where the edges of a link are."""
-    return [f"edge:{way.edge}" for way in _ways(link)]
+    return sorted({f"edge:{way.edge}" for way in _ways(link)})
 
 
 def pairs_of(link: Link, edges: list[Entity]) -> set[Pair]:
     """The steps that edges make, from tail to head."""
-    ways = {f"edge:{way.edge}": way for way in _ways(link)}
     pairs: set[Pair] = set()
-    for edge in edges:
-        way = ways[edge["_table"]]
+    for edge, way in product(edges, _ways(link)):
+        if edge["_table"] != f"edge:{way.edge}":
+            continue
         ends = (edge["dst"], edge["src"]) if way.against else (edge["src"], edge["dst"])
         pair = (f"node:{way.from_type}", ends[0]), (f"node:{way.to_type}", ends[1])
         pairs.add(pair)
-        if link.undirected:
+        if link.undirected and way.from_type == way.to_type:
             pairs.add((pair[1], pair[0]))
     return pairs
 
 
 def hops_between(link: Link, pairs: set[Pair], tail: Who, head: Who) -> int | None:
     """The fewest hops within the bounds: by a path, or by a path and one round of the head's own loop."""
+    if link.min_hops == 0 and tail == head:
+        return 0
     if link.is_cycle:
         back = _way_back(pairs, tail)
         return back if back is not None and link.min_hops <= back <= link.max_hops else None

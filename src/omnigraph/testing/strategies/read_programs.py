@@ -214,7 +214,7 @@ def _traversal(draw: DrawFn, scope: Scope, *, anchored: bool) -> str:
             scope.nodes.setdefault(name, kind)
     if flip and ends[0] != ends[1] and before.isdisjoint(names):
         names.reverse()  # without a bound end the left one is the source
-    undirected = edge == "walks" and draw(st.integers(0, 3)) == 0
+    undirected = draw(st.integers(0, 3)) == 0
     bound, hops = "", ""
     if draw(st.integers(0, 3)) == 0 and scope.cost < 4:
         var = fresh(scope, "e")
@@ -248,6 +248,7 @@ def _mixed_traversal(draw: DrawFn, scope: Scope) -> str:
         scope.cost += 1
         return f"${start} ${var}:{word} ${end}"
     hops = _hops(draw) if draw(st.booleans()) else ""
+    word = f"<{word}>" if draw(st.integers(0, 3)) == 0 else word
     return f"{_path(draw, scope)}${start} {word}{hops} ${end}"
 
 
@@ -263,9 +264,9 @@ def _reached(word: str, start: str) -> str:
 
 
 def _hops(draw: DrawFn) -> str:
-    low = draw(st.integers(1, 3))
+    low = draw(st.integers(0, 3))
     high = "" if draw(st.integers(0, 3)) == 0 else low + draw(st.integers(0, 2))
-    return f"{{{low},{high}}}"
+    return f"{{{low}}}" if low == high else f"{{{low},{high}}}"
 
 
 def _path(draw: DrawFn, scope: Scope) -> str:

@@ -300,7 +300,7 @@ def test_an_ambiguous_text_has_one_reading(text: str, tree: tuple[Any, ...]) -> 
         "$h.alt = 1 or not { $h.alt = 2 }",
         "$h.alt = 1 or",
         "()",
-        "$a path{2} $b",
+        "$a path{} $b",
         "$a path{1,2,3} $b",
         "$a path{-1,2} $b",
         "$a Path $b",

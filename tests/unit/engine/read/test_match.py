@@ -524,3 +524,44 @@ def test_a_type_that_came_later_has_no_nodes_in_an_older_view(
     assert [row["x.name"] for row in graph.query(named, at=then)] == ["a"]
     assert [row["z.name"] for row in graph.query(steps)] == ["b"]
     assert len(graph.query(only, at=then)) == 0
+
+
+# --- bounds and direction ---------------------------------------------------------------------------------
+
+
+def test_a_lower_bound_of_0_links_a_node_to_itself(huts: og.Graph) -> None:
+    found = rows(huts, 'match { $h: Hut { code: "h1" } $h path{0,2} $x } return { $x.code } order { $x.code }')
+    assert found == [("h1",), ("h2",), ("h3",), ("h4",)]
+    everyone = rows(huts, "match { $h: Hut $h path{0,1} $h } return { count(*) as n }")
+    assert everyone == [(4,)]
+    paths = "shortest $p: $h path{0,1} $x } return { $x.code, $p.length as n, $p.nodes as way }"
+    assert rows(huts, f'match {{ $h: Hut {{ code: "h3" }} {paths}') == [("h1", 1, ["h3", "h1"]), ("h3", 0, ["h3"])]
+
+
+def test_one_number_is_both_bounds(huts: og.Graph) -> None:
+    both = [
+        rows(huts, f"match {{ $h: Hut $h path{each} $x }} return {{ $h.code, $x.code }}") for each in ("{2}", "{2,2}")
+    ]
+    assert both[0] == both[1] != []
+
+
+def test_a_step_without_direction_goes_between_different_types(huts: og.Graph) -> None:
+    # Who guards a hut that Ilse guards: there and back over the same edge type, so the end is a warden again.
+    together = rows(
+        huts, 'match { $w: Warden { badge: "w1" } $w <guards>{2} $o } return { $o.badge, $o.age } order { $o.badge }'
+    )
+    assert together == [("w2", 30)]
+    near = rows(huts, 'match { $h: Hut { code: "h2" } $w <guards> $h } return { $w.name } order { $w.name }')
+    assert near == [("Bruno",), ("Ilse",)]
+    everyone = rows(huts, "match { $a <guards> $b } return { count(*) as n }")
+    assert everyone == [(6,)]  # each edge from both of its ends
+    edges = rows(huts, "match { $a $e:<guards> $b } return { $e.id, $a.id } order { $e.id, $a.id }")
+    assert edges == [("g1", "h1"), ("g1", "w1"), ("g2", "h2"), ("g2", "w1"), ("g3", "h2"), ("g3", "w2")]
+
+
+def test_directed_and_undirected_edges_mix_over_several_hops(huts: og.Graph) -> None:
+    found = rows(
+        huts,
+        'match { $w: Warden { badge: "w2" } $w <guards|path>{1,2} $x } return { $x.id, type($x) as t } order { $x.id }',
+    )
+    assert found == [("h1", "Hut"), ("h2", "Hut"), ("h3", "Hut"), ("w1", "Warden")]

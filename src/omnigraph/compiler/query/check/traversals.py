@@ -27,14 +27,14 @@ def check_traversal(step: ast.Traversal, scope: Scope) -> Step:
     """A traversal with its direction; what it introduces is bound from here on."""
     edges = _edges(step, scope)
     low, high = _bounds(step, scope)
-    for edge in edges:
-        _check_direction(step, edge, scope)
     edge_var = _check_edge_binding(step, low, high, scope)
     path_var = _check_path(step, scope)
     for name, span in ((step.left, step.left_span), (step.right, step.right_span)):
         _check_endpoint(name, span, scope)
-    ways = _orient(step, edges, scope, chained=high > 1 and len(edges) > 1)
-    left, right = (_bind_end(name, ways, at, scope) for at, name in enumerate((step.left, step.right)))
+    turns = step.undirected and any(edge.from_type != edge.to_type for edge in edges)
+    ways = _orient(step, edges, scope, chained=high > 1 and (len(edges) > 1 or turns))
+    reached = _reached(step, ways, (low, high), scope)
+    left, right = (_bind_end(name, types, scope) for name, types in zip((step.left, step.right), reached, strict=True))
     if edge_var is not None:
         scope.bind(edge_var, EdgeVar(union_name(edge.name for edge in edges)))
     if path_var is not None:
@@ -69,21 +69,14 @@ def _bounds(step: ast.Traversal, scope: Scope) -> tuple[int, int]:
         # A path of one hop is not a search, so a shortest path without bounds may be of any length.
         return (1, 1) if step.path_var is None else (1, OPEN_HOPS)
     low, high = step.hops
-    if low < 1:
-        raise scope.error("T15", "a traversal takes at least one hop", step.hops_span)
     if high is None:
         return low, OPEN_HOPS
+    if high == 0:
+        help_text = f"to say that both are one node, write ${step.left} = ${step.right}"
+        raise scope.error("T15", "a traversal of no hops leads nowhere", step.hops_span, help_text)
     if high < low:
         raise scope.error("T15", f"the upper bound {high} is below the lower bound {low}", step.hops_span)
     return low, min(high, OPEN_HOPS - 1)
-
-
-def _check_direction(step: ast.Traversal, edge: EdgeType, scope: Scope) -> None:
-    if step.undirected and edge.from_type != edge.to_type:
-        message = (
-            f"{edge.name} goes from {edge.from_type} to {edge.to_type}; only an edge within one type has no direction"
-        )
-        raise scope.error("T22", message, step.edge_span, f"write {step.edge} without < >")
 
 
 def _check_edge_binding(step: ast.Traversal, low: int, high: int, scope: Scope) -> str | None:
@@ -134,8 +127,11 @@ def _orient(step: ast.Traversal, edges: tuple[EdgeType, ...], scope: Scope, *, c
     if step.left == step.right != ANONYMOUS and left is None:
         left = right = tuple(edge.from_type for edge in edges)
     if not chained:
-        return tuple(_way(step, edge, left, right, scope) for edge in edges)
-    ways = tuple(_chained_way(edge, left, right) for edge in edges)
+        return tuple(way for edge in edges for way in _alone(step, edge, left, right, scope))
+    if step.undirected:
+        ways = tuple(way for edge in edges for way in _directions(edge))
+    else:
+        ways = tuple(_chained_way(edge, left, right) for edge in edges)
     starts = left is None or any(way.from_type in left for way in ways)
     if starts and (right is None or any(way.to_type in right for way in ways)):
         return ways
@@ -159,16 +155,23 @@ def _chained_way(edge: EdgeType, left: tuple[str, ...] | None, right: tuple[str,
     return forward
 
 
-def _way(
-    step: ast.Traversal, edge: EdgeType, left: tuple[str, ...] | None, right: tuple[str, ...] | None, scope: Scope
-) -> Way:
+def _directions(edge: EdgeType) -> list[Way]:
+    """Along the edge, and against it where that leads elsewhere."""
     forward = Way(edge.name, edge.from_type, edge.to_type)
-    ways = [forward]
-    if edge.from_type != edge.to_type:
-        ways.append(Way(edge.name, edge.to_type, edge.from_type, against=True))
-    for way in ways:
-        if (left is None or way.from_type in left) and (right is None or way.to_type in right):
-            return way
+    turned = Way(edge.name, edge.to_type, edge.from_type, against=True)
+    return [forward] if edge.from_type == edge.to_type else [forward, turned]
+
+
+def _alone(
+    step: ast.Traversal, edge: EdgeType, left: tuple[str, ...] | None, right: tuple[str, ...] | None, scope: Scope
+) -> list[Way]:
+    """The first direction of one hop that fits its ends, or every one that does if direction does not matter."""
+    ways = _directions(edge)
+    fitting = [
+        way for way in ways if (left is None or way.from_type in left) and (right is None or way.to_type in right)
+    ]
+    if fitting:
+        return fitting if step.undirected else fitting[:1]
     # Name the end that fits neither direction, else the right one, which has to follow the left.
     possible = [way for way in ways if left is None or way.from_type in left]
     if left is not None and not possible:
@@ -187,12 +190,45 @@ def _node_types(name: str, scope: Scope) -> tuple[str, ...] | None:
     return union_members(bound.type_name) if bound is not None else None
 
 
-def _bind_end(name: str, ways: tuple[Way, ...], end: int, scope: Scope) -> tuple[str, str]:
+def _reached(
+    step: ast.Traversal, ways: tuple[Way, ...], hops: tuple[int, int], scope: Scope
+) -> tuple[set[str], set[str]]:
+    """The types that a new left end and a new right end range over."""
+    low, high = hops
+    starts, ends = {way.from_type for way in ways}, {way.to_type for way in ways}
+    left, right = _node_types(step.left, scope), _node_types(step.right, scope)
+    if high > 1 and step.undirected and starts == ends:
+        # Which types alternate with which says more than all of them together.
+        if left is not None or right is None:
+            ends = _walked({*(left or starts)}, ways, low, high)
+        else:
+            starts = _walked({*right}, ways, low, high)
+    elif low == 0:
+        ends |= {*(left or starts)}
+        starts |= {*(right or ())}
+    return starts, ends
+
+
+def _walked(types: set[str], ways: tuple[Way, ...], low: int, high: int) -> set[str]:
+    """The types that as many undirected hops can lead to."""
+    # There and back is always possible, so after as many hops as there are types only even and odd differ.
+    settled = 2 * len(ways)
+    first = low if low <= settled else settled + (low - settled) % 2
+    last = min(high - low + first, first + settled)
+    found: set[str] = set()
+    for hop in range(last + 1):
+        if hop >= first:
+            found |= types
+        types = {way.to_type for way in ways if way.from_type in types}
+    return found
+
+
+def _bind_end(name: str, types: set[str], scope: Scope) -> tuple[str, str]:
     """An end's variable and what it ranges over."""
     var = scope.resolve(name)
     bound = scope.find(var)
     if bound is None:
-        bound = NodeVar(union_name(way.to_type if end else way.from_type for way in ways))
+        bound = NodeVar(union_name(types))
         scope.bind(var, bound)
     return var, bound.type_name
 
@@ -204,11 +240,12 @@ def _link(step: ast.Traversal, ways: tuple[Way, ...], end: _Ends, edge_var: str 
     # A path needs nodes of all types in one numbering.
     if several or (step.path_var is not None and ways[0].from_type != ways[0].to_type):
         name = union_name(way.edge for way in ways)
-        return Link(name, *end.names, *end.types, low, high, step.undirected, edge_var, ways), False
+        turnable = step.undirected and any(way.from_type == way.to_type for way in ways)
+        return Link(name, *end.names, *end.types, low, high, turnable, edge_var, ways), False
     (way,) = ways
     tail, head = reversed(end.names) if way.against else end.names
     types = (way.to_type, way.from_type) if way.against else (way.from_type, way.to_type)
     # Between different types hops cannot chain, so one hop is all there is.
     chains = types[0] == types[1]
     hops = (low, high) if chains else (1, 1)
-    return Link(way.edge, tail, head, *types, *hops, step.undirected, edge_var), not chains and low > 1
+    return Link(way.edge, tail, head, *types, *hops, step.undirected and chains, edge_var), not chains and low > 1

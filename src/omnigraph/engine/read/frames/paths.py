@@ -7,8 +7,18 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.compiler.ir.ops import ShortestPath
+from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.frames.unions import PATH_TYPES
+
+
+def path_types(op: ShortestPath) -> dict[str, PropType]:
+    """What is known of each path that an operator binds."""
+    return {name: _TYPES[name] for name in ("length", *op.columns)}
+
+
+_TYPES = {"length": PropType("I64"), "nodes": PropType("String", list=True)}
 
 
 class PathColumns:

@@ -49,7 +49,7 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: 
     With `exists`, rows that agree on what is `live` may collapse.
     """
     sources = frame.rows(op.source)
-    lists = _lists(run, op.link, op.direction, distinct_rows(sources), backward=op.source == op.link.head)
+    lists = linked_lists(run, op.link, distinct_rows(sources), backward=op.source == op.link.head)
     growth = lists.degrees(sources)
     total, row_bytes = int(growth.sum()), 8 * (len(frame.bound) + 2)
     if not op.predicates and not op.edge_predicates:
@@ -133,6 +133,8 @@ def _neighbours(run: Run, op: Expand, lists: Adjacency, starts: Rows, live: froz
 def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     """Keep linked rows; with an edge binding, one row per connecting edge."""
     link = op.link
+    if link.is_cycle and link.min_hops == 0:
+        return frame
     if link.is_cycle and link.max_hops > 1:
         return frame.where(_on_cycle(run, link, frame.rows(link.tail)))
     tails, heads = frame.rows(link.tail), frame.rows(link.head)
@@ -140,8 +142,7 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     starts, others = distinct(tails)[0], distinct(heads)[0]
     if len(others) < len(starts):
         near, far, backward, starts = heads, tails, True, others
-    direction = "both" if link.undirected else "in" if backward else "out"
-    lists = _lists(run, link, direction, starts, backward=backward)
+    lists = linked_lists(run, link, starts, backward=backward)
     if link.edge_var is None:
         return frame.where(lists.connects(near, far))
     owner, edges = lists.edges_between(near, far)
@@ -163,12 +164,12 @@ def _on_cycle(run: Run, link: Link, rows: Rows) -> Mask:
     return RowIndex(back).contains(rows)
 
 
-def _lists(run: Run, link: Link, direction: str, starts: Rows, *, backward: bool) -> Adjacency:
+def linked_lists(run: Run, link: Link, starts: Rows, *, backward: bool) -> Adjacency:
     """Neighbour lists, complete for the ascending distinct starts, of everything the link reaches."""
     if link.ways:
         return mixed_lists(run, link, starts, Steps, backward=backward)
-    steps = Steps(run, link, direction)
-    if link.max_hops > 1 or link.min_hops > 1:
+    steps = Steps(run, link, "both" if link.undirected else "in" if backward else "out")
+    if not link.is_single:
         return reach(steps, starts, link.min_hops, link.max_hops, backward=backward, budget=run.budget)
     lists = steps.around(starts)
     return lists if link.edge_var is not None else lists.simple

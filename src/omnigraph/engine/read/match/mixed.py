@@ -25,7 +25,7 @@ def mixed_lists(run: Run, link: Link, starts: Rows, hop: Hop, *, backward: bool)
         near, far = far, near
     steps = MixedSteps(run, link, hop, backward=backward)
     codes = run.numbering.coded(near, starts)
-    if link.max_hops > 1 or link.min_hops > 1:
+    if not link.is_single:
         lists = reach(
             steps, codes, link.min_hops, link.max_hops, backward=backward, budget=run.budget, stride=steps.stride
         )
@@ -72,7 +72,7 @@ class MixedSteps:
         return build(np.concatenate(sources), np.concatenate(nodes), np.concatenate(edges))
 
     def _direction(self, way: Way) -> str:
-        if self._undirected:
+        if self._undirected and way.from_type == way.to_type:
             return "both"
         return "in" if way.against else "out"
 

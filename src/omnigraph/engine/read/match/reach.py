@@ -47,7 +47,7 @@ def reach(
 
     A node counts at its shortest distance only, and a start never reaches itself by a cycle. A self-loop is one more
     hop on the node that ends the path: that is the reached node, or the start when the search runs `backward`. No row
-    id is as large as `stride`.
+    id is as large as `stride`. With a lower bound of 0 each start is among what it reaches.
     """
     starts = distinct_rows(starts)
     space = Space.of(graph, starts, stride)
@@ -108,7 +108,7 @@ def _reach_from_one(
 ) -> Adjacency:
     """The same from a single start, which is what most queries ask for: nothing has to be told apart by start."""
     low, high = hops
-    found: list[Rows] = []
+    found: list[Rows] = [start] if low == 0 else []
     total, start_loops = 0, False
     with marks(span, budget.memory) as met:
         node = met.fresh(start)
@@ -181,7 +181,7 @@ def _search(
     origin, node = np.arange(len(block)), block
     visited.fresh(origin, node)
     start_loops = np.zeros(len(block), np.bool_)
-    found: list[tuple[Rows, Rows]] = []
+    found: list[tuple[Rows, Rows]] = [(origin, node)] if low == 0 else []
     for depth in range(high):
         if not len(node):
             break

@@ -123,7 +123,7 @@ class _Search:
     def _settle(self, layers: list[_Layer], pairs: Rows, origin_of: Rows, place: Rows) -> None:
         """Give the newest layer's distance to the pairs that end in it."""
         layer = layers[-1]
-        if not len(layer.node) or (self.link.is_cycle and len(layers) == 1):
+        if not len(layer.node) or (self.link.is_cycle and len(layers) == 1 and self.link.min_hops > 0):
             return
         stride = self._space.span or self._space.stride
         keys = layer.origin * stride + layer.node
