@@ -114,7 +114,7 @@ PLANS = [
         ["expand $h out Path{1,} $x: Hut keeping $x.code"],
         id="query-30-open",
     ),
-    # So are a lower bound of 0, one number for both bounds, and no direction between different types (decision 0042).
+    # So are a lower bound of 0, one number for both bounds, and no direction between different types (decision 0039).
     pytest.param(
         read("$h: Hut $h path{0,1} $x", "$x.code"),
         ["expand $h out Path{0,1} $x: Hut keeping $x.code"],
@@ -125,7 +125,7 @@ PLANS = [
     ),
     pytest.param(
         read("$w: Warden $w <guards> $h", "$h.code"),
-        ["expand $w out Guards $h: Hut keeping $h.code"],
+        ["expand $h in Guards $w: Warden"],
         id="query-35",
     ),
     pytest.param(read(f"{H1} $h path $x", "$x.code"), ["expand $h out Path $x: Hut keeping $x.code"], id="query-22"),

@@ -68,7 +68,7 @@ ROWS: list[Any] = [
     pytest.param(q(f"{H1} $h path{{2,2}} $x", "$x.code"), None, {"h3", "h4"}, id="query-25"),
     pytest.param(q(f"{H1} $h path{{3,3}} $x", "$x.code"), None, set(), id="query-26"),
     pytest.param(q(f"{H1} $h path{{1,}} $x", "$x.code"), None, {"h2", "h3", "h4"}, id="query-30a"),
-    # Decision 0042: a lower bound of 0, one number for both bounds, no direction between different types.
+    # Decision 0039: a lower bound of 0, one number for both bounds, no direction between different types.
     pytest.param(q(f"{H1} $h path{{0,1}} $x", "$x.code"), None, {"h1", "h2", "h4"}, id="query-30d"),
     pytest.param(q(f"{H1} $h path{{2}} $x", "$x.code"), None, {"h3", "h4"}, id="query-31"),
     pytest.param(

@@ -76,7 +76,6 @@ CODES: dict[str, tuple[str, str]] = {
     "T19": ("search or fuzzy has wrong operands.", "They take a String property and a text."),
     "T20": ("match_text or bm25 has wrong operands.", "They take a String property and a text."),
     "T21": ("rrf has wrong operands.", "It fuses rankings of one variable; k is a positive integer."),
-    "T22": ("An undirected traversal needs equal types on both ends.", "Write the edge without < >."),
     "T23": ("An edge variable is used as something else.", "Use it for properties of a single hop."),
     "T24": ("A Blob is used in an expression.", "Fetch it through the blob interface."),
     "T25": ("There is no such column.", "Return it, or order by a property."),

@@ -306,6 +306,8 @@ def test_a_mixed_mutation_is_told_how_to_write_both_at_once() -> None:
 
 
 def test_every_code_has_at_least_two_cases() -> None:
-    counted = {f"T{number}": sum(code == f"T{number}" for code, _, _ in CASES) for number in range(1, 35)}
+    # T22 refused what has a meaning now: a step without direction between different types.
+    numbers = [number for number in range(1, 35) if number != 22]
+    counted = {f"T{number}": sum(code == f"T{number}" for code, _, _ in CASES) for number in numbers}
 
     assert {code: count for code, count in counted.items() if count < 2} == {}
