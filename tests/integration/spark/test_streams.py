@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ from load_cases import PEOPLE, SCHEMA, lines, person
 from pyspark.errors import PySparkException
 
 import omnigraph as og
+from omnigraph.engine.api.access import access
+from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.pipeline.spark.datasource import OmnigraphSource
-from omnigraph.pipeline.spark.sink import apply_batch
+from omnigraph.pipeline.tasks.epochs import EpochSeen
+from omnigraph.pipeline.tasks.load import load_here
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.manifest.note import Epoch
 
 
 @pytest.fixture
@@ -68,22 +73,47 @@ def test_the_change_feed_is_a_stream_that_goes_on_where_it_stopped(graph: og.Gra
     assert len({batch for batch, *_ in seen}) == 2, "max_commits bounds a batch"
 
 
-@pytest.mark.parametrize("step", ["stream.post_load", "stream.post_merge", "stream.post_mark"])
+def batch(name: str, number: int, checkpoint: str = "c1", stream: str = "s") -> LoadRequest:
+    epoch = Epoch(stream, checkpoint, number)
+    return LoadRequest(data=lines(person(name)), mode="append", epoch=epoch)
+
+
+@pytest.mark.parametrize(
+    "step", ["load.post_checks", "mutation.post_effects_pre_publish", "publish.pre_commit", "load.pre_discard"]
+)
 def test_a_batch_that_was_interrupted_anywhere_is_applied_once(graph: og.Graph, step: str) -> None:
-    loads = []
-
-    def load(target: og.Graph, branch: str) -> None:
-        loads.append(branch)
-        target.load(lines(person("streamed")), branch=branch, from_=target.branch_name, runner="inline")
-
-    with failpoints.armed(f"{step}=raise"), pytest.raises(StorageError, match=step):
-        apply_batch(graph, "s", 7, load)
-    apply_batch(graph, "s", 7, load)
-    assert apply_batch(graph, "s", 7, load) is False
-    assert len(loads) == 1
+    before = len(graph.commits.list())
+    with failpoints.armed(f"{step}=raise"), pytest.raises(StorageError):
+        load_here(access(graph), batch("streamed", 7))
+    with contextlib.suppress(EpochSeen):  # where the commit was made before the interruption
+        load_here(access(graph), batch("streamed", 7))
+    with pytest.raises(EpochSeen):
+        load_here(access(graph), batch("other", 7))
+    assert len(graph.commits.list()) == before + 1, "one commit a batch"
     assert graph.get("Person", "streamed") is not None
-    assert graph.branches.list() == ["main"]
-    assert [tag.name for tag in graph.tags.list()] == ["stream/s/7"]
+    assert graph.commits.list()[0].epoch == Epoch("s", "c1", 7)
+
+
+def test_a_new_checkpoint_under_an_old_name_is_refused_instead_of_losing_rows(graph: og.Graph) -> None:
+    load_here(access(graph), batch("a", 0))
+    load_here(access(graph), batch("b", 1))
+    with pytest.raises(BadRequest, match=r"stream 's' has written batches 0 to 1 from another checkpoint .*a new name"):
+        load_here(access(graph), batch("c", 0, "c2"))
+    load_here(access(graph), batch("c", 0, "c2", "s2"))
+    load_here(access(graph), batch("d", 2))
+    assert [graph.get("Person", name) is not None for name in "abcd"] == [True] * 4
+
+
+def test_two_drivers_that_write_the_same_batch_at_once_make_one_commit(graph: og.Graph) -> None:
+    others = [batch("rival", 0)]
+
+    def rival() -> None:
+        if others:
+            load_here(access(graph), others.pop())
+
+    with failpoints.armed({"load.post_checks": rival}), pytest.raises(EpochSeen):
+        load_here(access(graph), batch("late", 0))
+    assert (graph.get("Person", "rival") is not None, graph.get("Person", "late")) == (True, None)
 
 
 def test_a_sink_loads_each_batch_of_a_stream_once(graph: og.Graph, spark: Any, tmp_path: Path) -> None:
@@ -94,12 +124,17 @@ def test_a_sink_loads_each_batch_of_a_stream_once(graph: og.Graph, spark: Any, t
     sink = graph.spark.sink("people", type="Person")
     drained(rows, tmp_path / "point", sink)
     before = len(graph.commits.list())
-    sink(spark.createDataFrame([("s1", 99)], "name string, age int"), 0)
+    epoch = graph.commits.list()[0].epoch
+    assert epoch is not None
+    again = spark.createDataFrame([("s1", 99)], "name string, age int")
+    assert sink.apply(epoch.checkpoint, 0, lambda graph, epoch: sink._load(graph, epoch, again)) is False
     assert len(graph.commits.list()) == before, "batch 0 was applied already"
     (inbox / "2.json").write_text('{"name": "s2", "age": 22}\n')
     drained(rows, tmp_path / "point", sink)
     found = [graph.get("Person", name) for name in ("s1", "s2")]
     assert [None if row is None else row["age"] for row in found] == [1, 22]
+    with pytest.raises(PySparkException, match="from another checkpoint"):
+        drained(rows, tmp_path / "another", sink)
 
 
 def test_a_stream_can_be_written_by_format_too(graph: og.Graph, spark: Any, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.analytics import Analytics
     from omnigraph.engine.api.reader import Reader
     from omnigraph.engine.api.spark import SparkView
+    from omnigraph.storage.manifest.note import Epoch
     from omnigraph.storage.protocol.budget import Budget
 
 # A JVM start would dwarf anything smaller.
@@ -36,7 +37,8 @@ class LoadRequest:
     """One call of `load` as the caller made it; `mapping` (a table, or the path of one) takes the place of `data`.
 
     With `base`, a missing branch is created from it first. `on_error="skip"` loads the good rows and counts the rest;
-    `rejects` is a directory for what was refused, as JSON lines; `max_errors` ends the reading early.
+    `rejects` is a directory for what was refused, as JSON lines; `max_errors` ends the reading early. `epoch` is the
+    batch of a stream that the commit brings; EpochSeen when the branch has it.
     """
 
     data: Any
@@ -60,6 +62,7 @@ class LoadRequest:
     no_build: bool = False
     budget: Budget | None = None
     message: str | None = None
+    epoch: Epoch | None = None
 
 
 class Runners(TableTasks, Protocol):

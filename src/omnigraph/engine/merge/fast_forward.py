@@ -239,7 +239,7 @@ class _Replay:
             raise _refusal(self._ends, commit.graph_commit_id, txn.state)
         # A merge has the commit that its branch stood at for its parent. Where it was made, that may be the other one.
         parents = {commit.parent_commit_id, commit.merged_parent_commit_id} - {txn.effective_head}
-        note = Note(commit.kind, commit.message, commit.query, commit.counts, commit.recovered_by)
+        note = Note(commit.kind, commit.message, commit.query, commit.counts, commit.recovered_by, commit.epoch)
         return WriteSet(
             writer_kind="Mutation",
             tables=tuple(self._tables(txn)),

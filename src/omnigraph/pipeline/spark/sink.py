@@ -1,32 +1,40 @@
-"""Writing batches of a stream exactly once: a batch lands on a branch of its own, is merged, and then marked as done.
+"""Writing batches of a stream exactly once: the commit that brings a batch says which one it is.
 
-Whatever is interrupted can be done again: the branch says whether the batch was loaded, merging what is merged changes
-nothing, and a batch up to the mark is not applied any more.
+There is no second place to keep in step: a batch whose commit is there is not applied again, and one whose commit is
+not there leaves nothing.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.values.result import LoadMode
+from omnigraph.engine.views.targets import branch_named
 from omnigraph.errors import BadRequest
-from omnigraph.ids import now_micros
 from omnigraph.pipeline.runners import open_graph
-from omnigraph.storage.base import failpoints
-from omnigraph.storage.branches import tags
-from omnigraph.storage.branches.tags import Tag
+from omnigraph.pipeline.spark.session import is_connect
+from omnigraph.pipeline.tasks.epochs import EpochSeen
+from omnigraph.pipeline.tasks.load import load_on_spark
+from omnigraph.storage.manifest.note import Epoch
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Spark's name for the id that a checkpoint gives its query; a new checkpoint has a new one.
+_QUERY_ID = "sql.streaming.queryId"
+# Batches that a caller numbers without a stream of Spark's.
+_BY_HAND = "by-hand"
 
-LoadBatch = Callable[[Graph, str], Any]
-"""Loads the rows of a batch on a branch."""
+LoadBatch = Callable[[Graph, Epoch], Any]
+"""Loads the rows of a batch, in one commit with its epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,77 +62,59 @@ class Sink:
 
     def __call__(self, frame: Any, batch_id: int) -> None:
         """Apply one micro-batch."""
-        self.apply(batch_id, lambda graph, branch: self._load(graph, branch, frame))
+        self.apply(checkpoint_of(frame), batch_id, lambda graph, epoch: self._load(graph, epoch, frame))
 
-    def apply(self, batch_id: int, load: LoadBatch) -> bool:
+    def apply(self, checkpoint: str, batch_id: int, load: LoadBatch) -> bool:
         """Apply a batch unless it has been; whether it had to be."""
         with open_graph(self.uri, self.branch, self.actor, external_blobs=self.external_blobs) as graph:
-            return apply_batch(graph, self.name, batch_id, load)
+            try:
+                load(graph, Epoch(self.name, checkpoint, batch_id))
+            except EpochSeen:
+                _log.info("batch %d of stream '%s' was applied before", batch_id, self.name)
+                return False
+            return True
 
-    def _load(self, graph: Graph, branch: str, frame: Any) -> None:
-        graph.load(
-            frame,
-            self.mode,
+    def _load(self, graph: Graph, epoch: Epoch, frame: Any) -> None:
+        found = access(graph)
+        branch = branch_named(self.branch, None)
+        found.require_change(branch)
+        request = LoadRequest(
+            data=frame,
+            mode=self.mode,
             type=self.type,
             edge=self.edge,
             columns=self.columns,
             branch=branch,
-            from_=graph.branch_name,
+            actor=graph.actor,
             spark=frame.sparkSession,
+            message=batch_message(epoch),
+            epoch=epoch,
         )
+        load_on_spark(found, request)
 
 
-def apply_batch(graph: Graph, name: str, batch_id: int, load: LoadBatch) -> bool:
-    """Load, merge and mark one batch of a stream; False when it is marked already."""
-    staging = f"stream-{name}-{batch_id}"
-    marks = _marks(graph, name)
-    applies = batch_id > max(marks, default=-1)
-    if applies:
-        if not _is_loaded(graph, staging):
-            load(graph, staging)
-        failpoints.hit("stream.post_load")
-        graph.branches.merge(staging, into=graph.branch_name, message=f"batch {batch_id} of stream {name}")
-        failpoints.hit("stream.post_merge")
-        _mark(graph, name, batch_id)
-        failpoints.hit("stream.post_mark")
-    for old in _marks(graph, name)[:-1]:
-        tags.delete_tag(access(graph).store, _tag_name(name, old))
-    if staging in graph.branches.list():
-        graph.branches.delete(staging)
-    if not applies:
-        _log.info("batch %d of stream '%s' was applied before", batch_id, name)
-    return applies
+def batch_message(epoch: Epoch) -> str:
+    """What the commit of a batch says."""
+    return f"batch {epoch.batch} of stream {epoch.stream}"
 
 
-def _is_loaded(graph: Graph, staging: str) -> bool:
-    """Whether the branch of a batch has a commit of its own."""
-    if staging not in graph.branches.list():
-        return False
-    newest = graph.branch(staging).commits.list(limit=1, maintenance=True)
-    return bool(newest) and newest[0].manifest_branch == staging
+def checkpoint_of(frame: Any) -> str:
+    """The id of the query that a batch belongs to, which its checkpoint keeps."""
+    spark = frame.sparkSession
+    if not is_connect(spark):
+        return spark.sparkContext.getLocalProperty(_QUERY_ID) or _BY_HAND
+
+    def ask(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"id": [checkpoint_in_task()]})
+
+    found: str = spark.range(1).mapInArrow(ask, "id string").first().id
+    return found
 
 
-def _marks(graph: Graph, name: str) -> list[int]:
-    prefix = _tag_name(name, "")
-    found = (
-        tag.name.removeprefix(prefix) for tag in tags.list_tags(access(graph).store) if tag.name.startswith(prefix)
-    )
-    return sorted(int(number) for number in found if number.isdecimal())
+def checkpoint_in_task() -> str:
+    """The same, asked inside a task of the batch."""
+    from pyspark import TaskContext
 
-
-def _mark(graph: Graph, name: str, batch_id: int) -> None:
-    head = graph.commits.list(limit=1, maintenance=True)[0]
-    tag = Tag(
-        name=_tag_name(name, batch_id),
-        graph_commit_id=head.graph_commit_id,
-        branch=head.manifest_branch,
-        manifest_version=head.manifest_version,
-        created_at=now_micros(),
-        actor_id=graph.actor,
-        message=f"batch {batch_id} of stream '{name}' is applied",
-    )
-    tags.create_tag(access(graph).store, tag)
-
-
-def _tag_name(name: str, batch_id: int | str) -> str:
-    return f"stream/{name}/{batch_id}"
+    context = TaskContext.get()
+    return (context.getLocalProperty(_QUERY_ID) if context is not None else None) or _BY_HAND

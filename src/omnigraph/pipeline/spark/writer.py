@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -22,7 +22,7 @@ from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.spark.frames import Spilled, SpilledFrame, numbered, spill_partition
-from omnigraph.pipeline.spark.sink import Sink
+from omnigraph.pipeline.spark.sink import Sink, batch_message, checkpoint_in_task
 from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.splits import Source, Split
@@ -31,6 +31,7 @@ from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Tuning, stag
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance.parts import discard_load, load_directory
 from omnigraph.storage.maintenance.load_claims import claim_for_others
+from omnigraph.storage.manifest.note import Epoch
 
 OPTIONS = {
     "graph",
@@ -96,14 +97,18 @@ class Target:
     def open(self) -> Graph:
         return open_graph(self.uri, self.branch, self.actor, external_blobs=self.external_blobs)
 
-    def load(self, graph: Graph, branch: str, spilled: Sequence[Spilled], done: Prestaged | None = None) -> None:
+    def load(
+        self, graph: Graph, spilled: Sequence[Spilled], done: Prestaged | None = None, epoch: Epoch | None = None
+    ) -> None:
         """One load of everything that tasks have written, in the order of the partitions."""
         found = access(graph)
-        found.require_change(branch_named(branch, None))
-        request = self.request(graph, branch, SpilledFrame(tuple(numbered(spilled))))
+        found.require_change(branch_named(self.branch, None))
+        request = self.request(graph, SpilledFrame(tuple(numbered(spilled))))
+        if epoch is not None:
+            request = replace(request, epoch=epoch, message=self.message or batch_message(epoch))
         load(found, request, LocalTasks(), done=done)
 
-    def request(self, graph: Graph, branch: str, data: Any) -> LoadRequest:
+    def request(self, graph: Graph, data: Any) -> LoadRequest:
         """The load that these options describe."""
         return LoadRequest(
             data=data,
@@ -111,8 +116,7 @@ class Target:
             type=self.type,
             edge=self.edge,
             columns=self.columns,
-            branch=branch_named(branch, None),
-            base=graph.branch_name,
+            branch=branch_named(self.branch, None),
             actor=graph.actor,
             no_embed=self.no_embed,
             message=self.message,
@@ -122,7 +126,7 @@ class Target:
         """What tasks need in order to stage their rows; None where an embedder would have to be shared among them."""
         found = access(graph)
         place = Place(found.store.root, self.load_id, found.external_blobs)
-        request = self.request(graph, self.branch, None)
+        request = self.request(graph, None)
         job = stage_job(place, graph.view().catalog, request, Tuning(), cores=1, elsewhere=True)
         return job if job.fill.embedder is None else None
 
@@ -142,6 +146,7 @@ class SpilledRows(WriterCommitMessage):
 
     spilled: Spilled
     staged: Staged | None = None
+    checkpoint: str = ""
 
 
 class GraphWriter(DataSourceArrowWriter):
@@ -168,7 +173,7 @@ class GraphWriter(DataSourceArrowWriter):
             try:
                 found = _spilled(messages)
                 if any(rows for *_, rows in found):
-                    self.target.load(graph, self.target.branch, found, self._staged(messages))
+                    self.target.load(graph, found, self._staged(messages))
             finally:
                 self.target.discard(graph)
 
@@ -205,12 +210,15 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
             claim_for_others(access(graph).store.objects, target.load_id, _DAY_MS)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return SpilledRows(spill_partition(iterator, self.target.directory))
+        return SpilledRows(spill_partition(iterator, self.target.directory), checkpoint=checkpoint_in_task())
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         found = _spilled(messages)
         if any(rows for *_, rows in found):
-            self.sink.apply(batchId, lambda graph, branch: self.target.load(graph, branch, found))
+            told: list[Any] = [message for message in messages if message is not None]
+            self.sink.apply(
+                told[0].checkpoint, batchId, lambda graph, epoch: self.target.load(graph, found, epoch=epoch)
+            )
         with self.target.open() as graph:
             claim_for_others(access(graph).store.objects, self.target.load_id, _DAY_MS)  # the stream goes on
             for _, path, *_ in found:

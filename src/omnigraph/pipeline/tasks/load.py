@@ -16,6 +16,7 @@ from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.checks import CheckJob, Found, Phase, plan_checks, run_check
+from omnigraph.pipeline.tasks.epochs import require_next
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks, Tasks
 from omnigraph.pipeline.tasks.refusal import SetRefusals, about_sources, raise_refusals
 from omnigraph.pipeline.tasks.replace import Arranged, arrange
@@ -119,6 +120,8 @@ class _Load:
     def prepare(self, txn: Txn) -> WriteSet:
         """Stage and check on one captured state; a load that does not skip raises the first violation, with what else
         it would have left out."""
+        if self.request.epoch is not None:
+            require_next(txn.state.lineage, self.request.epoch)
         view = self.graph.view_in(txn)
         if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
             self._stage(view)
@@ -139,6 +142,7 @@ class _Load:
             actor_id=self.request.actor,
             lineage_only=not tables,
             message=self.request.message,
+            epoch=self.request.epoch,
         )
 
     def require_parts(self) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.errors import BadRequest
 from omnigraph.storage.lance.staged import Carry, Date, IndexSpec
-from omnigraph.storage.manifest.note import CommitKind, Note, RowCounts
+from omnigraph.storage.manifest.note import CommitKind, Epoch, Note, RowCounts
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
 
 WriterKind = Literal["Mutation", "Load", "SchemaApply", "BranchMerge", "EnsureIndices", "Optimize"]
@@ -234,7 +234,7 @@ class WriteSet:
     be answered by preparing again; None: everything. `lineage_only` keeps a commit that changes no content (an empty
     load). `kind` is that of the commit where the writer's own does not say it; `counts`, by type name, are those of
     tables that are taken over as they are, the others are counted from their steps. `replayed` is the commit of a clone
-    that this one is: it gets the same id, time and note.
+    that this one is: it gets the same id, time and note. `epoch` is the batch of a stream that it brings.
     """
 
     writer_kind: WriterKind
@@ -249,6 +249,7 @@ class WriteSet:
     query: str | None = None
     counts: Mapping[str, RowCounts] = field(default_factory=dict)
     replayed: Replayed | None = None
+    epoch: Epoch | None = None
 
     def __post_init__(self) -> None:
         keys = [table.table_key for table in self.tables]
@@ -268,7 +269,7 @@ class WriteSet:
         """What the commit will say about itself; the counts of written tables are added when it is published."""
         if self.replayed is not None:
             return self.replayed.note
-        return Note(self.kind or _KINDS[self.writer_kind], self.message, self.query, self.counts)
+        return Note(self.kind or _KINDS[self.writer_kind], self.message, self.query, self.counts, epoch=self.epoch)
 
     def footprint(self) -> Footprint | None:
         """Everything another commit must leave alone for this one to stay as it is; None: everything there is."""

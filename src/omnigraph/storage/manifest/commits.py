@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
-from omnigraph.storage.manifest.note import RowCounts
+from omnigraph.storage.manifest.note import Epoch, RowCounts
 from omnigraph.storage.manifest.row_codec import parse_commit
 from omnigraph.storage.manifest.rows import CommitRow
 
@@ -33,7 +33,8 @@ class GraphCommit:
     """One commit as callers see it; `manifest_version` is the version that really introduced it.
 
     `kind`, `message`, `query` (the name of the query that ran) and `counts` (by type) are those of its note; commits of
-    older releases have none. `recovered_by` is set when recovery published it for an interrupted writer.
+    older releases have none. `recovered_by` is set when recovery published it for an interrupted writer, `epoch` when
+    it brought a batch of a stream.
     """
 
     graph_commit_id: str
@@ -48,6 +49,7 @@ class GraphCommit:
     query: str | None = None
     counts: Mapping[str, RowCounts] = field(default_factory=dict, hash=False)
     recovered_by: str | None = None
+    epoch: Epoch | None = None
 
     @property
     def lineage_key(self) -> tuple[int, int, str]:
@@ -148,6 +150,15 @@ class Lineage:
         first = pc.min(self.table["manifest_version"])
         return self._decode(int(pc.index(self.table["manifest_version"], first).as_py()))
 
+    def latest_epoch(self, stream: str) -> Epoch | None:
+        """The newest batch of a stream, looked for among the commits whose text can have one."""
+        texts = self.table["metadata"]
+        named = pc.and_(pc.match_substring(texts, '"epoch"'), pc.match_substring(texts, f'"{stream}"'))
+        found = [commit for commit in self._decoded(pc.indices_nonzero(named)) if commit.epoch is not None]
+        mine = (commit for commit in found if commit.epoch is not None and commit.epoch.stream == stream)
+        newest = max(mine, key=lambda commit: commit.lineage_key, default=None)
+        return None if newest is None else newest.epoch
+
     def first_parents(self, commit_id: str) -> Iterator[GraphCommit]:
         """The commit, its parent, the parent's parent, …; ends at genesis or where the branch's knowledge ends."""
         columns = [self.table[name].to_pylist() for name in LINEAGE_SCHEMA.names]
@@ -211,4 +222,5 @@ def graph_commit(row: CommitRow) -> GraphCommit:
         query=row.note.query,
         counts=row.note.counts,
         recovered_by=row.note.recovered_by,
+        epoch=row.note.epoch,
     )

@@ -31,11 +31,20 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Epoch:
+    """The batch of a stream that a commit brings: the stream's name, what numbers its batches, and its number."""
+
+    stream: str
+    checkpoint: str
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """The note of one commit; a commit of an older release has none of it.
 
     `kind` is one of KINDS, or what a newer release calls its own; `query` names the query that ran; `recovered_by` is
-    the actor that published the commit in the place of an interrupted writer.
+    the actor that published the commit in the place of an interrupted writer; `epoch` is there where a stream writes.
     """
 
     kind: str | None = None
@@ -43,6 +52,7 @@ class Note:
     query: str | None = None
     counts: Mapping[str, RowCounts] = field(default_factory=dict, hash=False)
     recovered_by: str | None = None
+    epoch: Epoch | None = None
 
     def stored(self) -> dict[str, Any]:
         """The members that the note adds to the JSON of its commit; a note that says nothing adds none."""
@@ -50,6 +60,8 @@ class Note:
         found: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
         if self.counts:
             found["counts"] = {name: [each.inserted, each.updated, each.deleted] for name, each in self.counts.items()}
+        if self.epoch is not None:
+            found["epoch"] = [self.epoch.stream, self.epoch.checkpoint, self.epoch.batch]
         return found
 
     @classmethod
@@ -59,11 +71,11 @@ class Note:
             return _NOTHING
         kind, message, query, recovered = (_text(stored.get(name)) for name in _TEXTS)
         counts = {name: RowCounts(*map(_count, each)) for name, each in stored.get("counts", {}).items()}
-        return cls(kind, message, query, counts, recovered)
+        return cls(kind, message, query, counts, recovered, _epoch(stored.get("epoch")))
 
 
 _TEXTS = ("kind", "message", "query", "recovered_by")
-_MEMBERS = frozenset({*_TEXTS, "counts"})
+_MEMBERS = frozenset({*_TEXTS, "counts", "epoch"})
 _NOTHING = Note()
 
 
@@ -71,6 +83,13 @@ def _text(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise TypeError(f"expected text, found {value!r}")
     return value
+
+
+def _epoch(value: Any) -> Epoch | None:
+    if value is None:
+        return None
+    stream, checkpoint, batch = value
+    return Epoch(_text(stream) or "", _text(checkpoint) or "", _count(batch))
 
 
 def _count(value: Any) -> int:
