@@ -1,7 +1,7 @@
 """Checks that need many rows at once, as tasks: repeated ids and tuples, endpoints, edges per source.
 
 Key columns are partitioned once by a hash of their values, so that everything a check has to compare is in one
-partition, and a task reads its partitions and nothing else (decision 0044). Inside a partition the engine's own
+partition, and a task reads its partitions and nothing else (decision 0040). Inside a partition the engine's own
 validator compares real values, which keeps every check exact whatever the hash does.
 """
 

@@ -57,7 +57,7 @@ def load(
     if request.base is not None and not request.dry_run:
         created = graph.create_missing(request.branch, request.base)
     discard_abandoned(graph.store)
-    work = _Load(graph, request, tasks, tuning or Tuning(), done)
+    work = _Load(graph, request, tasks, tuning or Tuning.within(graph.store.settings.task_bytes), done)
     with claimed(graph.store, work.load_id):
         if request.dry_run:
             result = graph.dry_run(request.branch, request.base, work.prepare, expected_head=request.if_commit)
@@ -196,7 +196,9 @@ class _Load:
 
     def _run_checks(self, job: CheckJob, phases: Sequence[Phase]) -> list[Found]:
         checks = plan_checks(job, phases, task_rows=check_rows(job.parts, self.tasks, self.tuning))
-        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=self.request.progress)
+        about = ", ".join(dict.fromkeys(check.table_key for check in checks))
+        report = self.request.progress
+        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=report, about=about)
 
     def _job(self, view: View) -> CheckJob:
         return CheckJob(
