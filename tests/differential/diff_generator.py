@@ -8,20 +8,25 @@ from typing import Any
 from diff_forms import NUMBERS, ORDERED, QUERIES, TRUTH_FORMS, VALUE_FORMS
 from diff_results import Results
 from diff_tree import (
+    Alternatives,
     Apply,
     Bind,
     Block,
     Clause,
+    Column,
     Compare,
     Condition,
     Either,
+    Exists,
     In,
     IsNull,
+    Key,
     Lit,
     Prop,
     Query,
     Same,
     Step,
+    Union,
     Value,
     Var,
     Way,
@@ -64,12 +69,35 @@ class Generator:
         self.params = 0
         self.hidden = 0
 
-    def query(self) -> Query:
+    def query(self) -> Query | Union:
         """A query; what the compiler refuses is left out by the caller."""
         self.params = self.hidden = 0
+        return self._union() if self.rng.random() < 0.06 else self._read()
+
+    def _union(self) -> Union:
+        """Reads that return values of the same families."""
+        families = [self.rng.choice(["int", "text", "bool", "date"]) for _ in range(self.rng.randint(1, 2))]
+        parts = []
+        for _ in range(self.rng.randint(2, 3)):
+            scope = Scope(self._names())
+            clauses = self._list(scope, depth=1, top=True)
+            columns = [
+                Column(f"r{at}", self.value(scope, (family,)) or self.literal(family, param=False))
+                for at, family in enumerate(families)
+            ]
+            parts.append(Query(clauses, scope.variables, tuple(columns), self.rng.random() < 0.25))
+        order = (Key("r0", self.rng.random() < 0.5),) if self.rng.random() < 0.5 else ()
+        limit = self.rng.choice([None, None, 0, 2, 5, 9])
+        offset = self.rng.randint(0, 3) if self.rng.random() < 0.2 else None
+        return Union(tuple(parts), self.rng.random() < 0.4, order, limit, offset)
+
+    def _names(self) -> list[str]:
         names = [f"{letter}{number}" for number in range(3) for letter in "abcdefgh"]
         self.rng.shuffle(names)
-        scope = Scope(names)
+        return names
+
+    def _read(self) -> Query:
+        scope = Scope(self._names())
         clauses = self._list(scope, depth=2, top=True)
         return Results(self, scope).shaped(clauses)
 
@@ -82,8 +110,13 @@ class Generator:
         plain += [self._plain(scope) for _ in range(self.rng.choice([0, 1, 1, 2, 3] if top else [1, 1, 2]))]
         blocks: list[Clause] = []
         late: list[Clause] = []
+        if depth and self.rng.random() < 0.18:
+            plain.append(self._alternatives(scope, depth))
         for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2]) if depth else 0):
-            if self.rng.random() < 0.5:
+            if self.rng.random() < 0.25 and scope.variables:
+                # Checked after everything else, so it may stand last; a block above must not have bound anything.
+                late.append(Where(self._exists(scope, depth)))
+            elif self.rng.random() < 0.5:
                 inner = scope.inner()
                 clauses = self._list(inner, depth - 1, top=False)
                 blocks.append(Block("not", clauses, dict(inner.own)))
@@ -92,6 +125,42 @@ class Generator:
                 if self.rng.random() < 0.35:
                     late.append(Where(self.condition(scope, only=set(block.binds))))
         return self._interleaved(plain, blocks, late)
+
+    def _exists(self, scope: Scope, depth: int) -> Condition:
+        inner = scope.inner()
+        found: Condition = Exists(self._list(inner, depth - 1, top=False), dict(inner.own))
+        if self.rng.random() < 0.4:
+            other = self.condition(scope, depth=0)
+            found = Either(
+                self.rng.choice(["or", "and"]), (found, other) if self.rng.random() < 0.5 else (other, found)
+            )
+        return found
+
+    def _alternatives(self, scope: Scope, depth: int) -> Clause:
+        """Branches that bind one node of their own under one name, or nothing that is seen outside."""
+        persons = [name for name in scope.nodes() if scope.variables[name].types == ("Person",)]
+        shared = scope.names.pop() if persons and scope.cost < 4 and self.rng.random() < 0.6 else None
+        branches = []
+        for _ in range(self.rng.randint(2, 3)):
+            inner = scope.inner()
+            if shared is None:
+                clauses = self._list(inner, depth - 1, top=False)
+            else:
+                clauses = (self._to_person(inner, self.rng.choice(persons), shared), Where(self.condition(inner)))
+            branches.append(Block("", clauses, dict(inner.own)))
+        binds = {} if shared is None else {shared: Var("node", ("Person",))}
+        if shared is not None:
+            scope.bind(shared, binds[shared])
+        return Alternatives(tuple(branches), binds)
+
+    def _to_person(self, scope: Scope, start: str, end: str) -> Clause:
+        what = Var("node", ("Person",))
+        scope.bind(end, what)
+        if self.rng.random() < 0.2:
+            return Bind(end, what, self._inline(what))
+        ways = (Way("Knows", "Person", "Person", against=False),)
+        ends = (start, end) if self.rng.random() < 0.5 else (end, start)
+        return Step(*ends, ways, self.rng.random() < 0.3, introduces=(end,))
 
     def _interleaved(self, plain: list[Clause], blocks: list[Clause], late: list[Clause]) -> tuple[Clause, ...]:
         """Blocks may stand anywhere, since they are checked last; a filter on what one binds stands below it."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from diff_steps import Steps
 from diff_tree import (
     Aggregate,
+    Alternatives,
     Apply,
     Bind,
     Block,
@@ -19,6 +20,7 @@ from diff_tree import (
     Compare,
     Condition,
     Either,
+    Exists,
     In,
     IsNull,
     Key,
@@ -28,6 +30,7 @@ from diff_tree import (
     Query,
     Same,
     Step,
+    Union,
     Value,
     Var,
     Where,
@@ -47,8 +50,34 @@ class Translator:
 
     # --- the whole query --------------------------------------------------------------------------
 
-    def query(self, query: Query) -> str:
+    def query(self, query: Query | Union) -> str:
         """One row per result row, in order; a whole node is its type and id."""
+        if isinstance(query, Union):
+            return self._union(query)
+        limit = "" if query.limit is None else f" LIMIT {query.limit}"
+        return self._read(query) + limit + ("" if query.offset is None else f" OFFSET {query.offset}")
+
+    def _union(self, union: Union) -> str:
+        """The rows of each part with their place, since a part has an order of its own."""
+        names = [f"c{at}" for at in range(len(union.columns))]
+        parts = [
+            f"SELECT {', '.join(names)}, {at} AS part, rn FROM ({self._read(part, place=True)})"
+            for at, part in enumerate(union.parts)
+        ]
+        rows = " UNION ALL ".join(parts)
+        if not union.every:
+            keys = ", ".join(names)
+            rows = f"SELECT {keys}, min((part, rn)) AS part, 0 AS rn FROM ({rows}) GROUP BY {keys}"
+        order = [
+            each
+            for key in union.order
+            for each in _directed([f"c{_place(union, str(key.expr))}"], descending=key.descending)
+        ]
+        limit = "" if union.limit is None else f" LIMIT {union.limit}"
+        offset = "" if union.offset is None else f" OFFSET {union.offset}"
+        return f"SELECT {', '.join(names)} FROM ({rows}) ORDER BY {', '.join([*order, 'part', 'rn'])}{limit}{offset}"
+
+    def _read(self, query: Query, *, place: bool = False) -> str:
         ranked = [key.expr for key in query.order if isinstance(key.expr, Nearest | Bm25)]
         source, tests = self._solve(query.clauses, query.variables)
         if ranked:
@@ -57,17 +86,15 @@ class Translator:
         rn = f"row_number() OVER (ORDER BY {', '.join(self._row_order(query)) or '1'}) AS rn"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         matched = f"SELECT {', '.join([rn, *(f'{sql} AS {name}' for name, sql in parts.items())])} FROM {source}{where}"
-        shaped = self._grouped(query, matched) if query.grouped else self._plain(query, matched)
-        limit = "" if query.limit is None else f" LIMIT {query.limit}"
-        return shaped + limit + ("" if query.offset is None else f" OFFSET {query.offset}")
+        return self._grouped(query, matched) if query.grouped else self._plain(query, matched, place=place)
 
-    def _plain(self, query: Query, matched: str) -> str:
+    def _plain(self, query: Query, matched: str, *, place: bool) -> str:
         names = [f"c{at}" for at in range(len(query.columns))]
         having = self._having(query, names)
         if not query.distinct:
-            return f"SELECT {', '.join(names)} FROM ({matched}){having} ORDER BY rn"
-        keys = ", ".join(names)
-        return f"SELECT {keys} FROM (SELECT * FROM ({matched}){having}) GROUP BY {keys} ORDER BY min(rn)"
+            return f"SELECT {', '.join(names)}{', rn' * place} FROM ({matched}){having} ORDER BY rn"
+        keys, shown = ", ".join(names), ", min(rn) AS rn" * place
+        return f"SELECT {keys}{shown} FROM (SELECT * FROM ({matched}){having}) GROUP BY {keys} ORDER BY min(rn)"
 
     def _grouped(self, query: Query, matched: str) -> str:
         keys, outputs = [], []
@@ -164,6 +191,7 @@ class Translator:
         tests: list[str] = []
         optionals: list[Block] = []
         known: set[str] = set()
+        laterals: list[str] = []
         for clause in clauses:
             match clause:
                 case Bind(var, what, inline, new):
@@ -182,11 +210,18 @@ class Translator:
                     tests.append(self.steps.test(clause))
                 case Where(condition):
                     tests.append(self.condition(condition))
+                case Alternatives(branches, binds) if not binds:
+                    found = " OR ".join(self._exists(each.clauses, {**bound, **each.binds}) for each in branches)
+                    tests.append(f"({found})")
+                case Alternatives():
+                    laterals.append(self._alternatives(clause, bound))
+                    known |= set(clause.binds)
                 case Block("not", inner, binds):
                     tests.append(f"NOT {self._exists(inner, {**bound, **binds})}")
                 case Block():
                     optionals.append(clause)
         source = " CROSS JOIN ".join(tables) or "(SELECT 1) AS nothing"
+        source += "".join(f" CROSS JOIN {each}" for each in laterals)
         for number, block in enumerate(optionals):
             inner, conditions = self._solve(block.clauses, {**bound, **block.binds})
             shown = ", ".join(f'"{var}"' for var in sorted(block.binds))
@@ -194,6 +229,15 @@ class Translator:
             alias = f"o{number}_{'_'.join(sorted(block.binds))}"
             source += f" LEFT JOIN LATERAL (SELECT {shown} FROM {inner}{where}) AS {alias} ON TRUE"
         return source, tests
+
+    def _alternatives(self, either: Alternatives, bound: dict[str, Var]) -> str:
+        """What any branch finds, each thing once, as a table that the rows so far are joined with."""
+        shown = ", ".join(f'"{var}"' for var in sorted(either.binds))
+        parts = []
+        for branch in either.branches:
+            source, tests = self._solve(branch.clauses, {**bound, **branch.binds})
+            parts.append(f"SELECT {shown} FROM {source}{' WHERE ' + ' AND '.join(tests) if tests else ''}")
+        return f"LATERAL ({' UNION '.join(parts)}) AS e_{'_'.join(sorted(either.binds))}"
 
     def _exists(self, clauses: Iterable[Clause], bound: dict[str, Var]) -> str:
         source, tests = self._solve(clauses, bound)
@@ -227,6 +271,8 @@ class Translator:
                 return "(" + f" {word.upper()} ".join(f"({self.condition(part)})" for part in parts) + ")"
             case Apply():
                 return f"({self.value(condition)})"
+            case Exists(clauses, binds):
+                return self._exists(clauses, binds)
 
     def value(self, value: Value) -> str:
         """An expression with the type that its family is stored as."""
@@ -291,6 +337,10 @@ def _identity(var: str) -> list[str]:
 
 def _node(var: str) -> str:
     return f"""CASE WHEN "{var}"."id" IS NULL THEN NULL ELSE {{'_t': "{var}"."_t", 'id': "{var}"."id"}} END"""
+
+
+def _place(union: Union, name: str) -> int:
+    return next(at for at, column in enumerate(union.columns) if column.name == name)
 
 
 def _ranks(query: Query) -> bool:

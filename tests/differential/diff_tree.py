@@ -80,7 +80,15 @@ class Either:
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Compare | In | IsNull | Same | Either | Apply
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`exists { … }`; `binds` are the variables of the pattern itself."""
+
+    clauses: tuple[Clause, ...]
+    binds: dict[str, Var] = field(hash=False, default_factory=dict)
+
+
+Condition: TypeAlias = Compare | In | IsNull | Same | Either | Apply | Exists
 
 
 # --- clauses ------------------------------------------------------------------------------------------
@@ -150,7 +158,15 @@ class Block:
     binds: dict[str, Var] = field(hash=False, default_factory=dict)
 
 
-Clause: TypeAlias = Bind | Step | Where | Block
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """`either { … } or { … }`; each with its own variables, `binds` are those that all of them bind."""
+
+    branches: tuple[Block, ...]
+    binds: dict[str, Var] = field(hash=False, default_factory=dict)
+
+
+Clause: TypeAlias = Bind | Step | Where | Block | Alternatives
 
 
 # --- results ------------------------------------------------------------------------------------------
@@ -225,23 +241,50 @@ class Query:
         return any(isinstance(column.expr, Aggregate) for column in self.columns)
 
 
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Reads with the same columns, and what holds for all of their rows."""
+
+    parts: tuple[Query, ...]
+    every: bool
+    order: tuple[Key, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.parts[0].columns
+
+    @property
+    def variables(self) -> dict[str, Var]:
+        return self.parts[0].variables
+
+
 # --- text ---------------------------------------------------------------------------------------------
 
 
-def to_text(query: Query) -> tuple[str, dict[str, object]]:
+def to_text(query: Query | Union) -> tuple[str, dict[str, object]]:
     """The query in the language, and its parameters."""
     params: dict[str, Lit] = {}
-    body = " ".join(_clause(clause, params) for clause in query.clauses)
-    items = ", ".join(f"{_column(column.expr, params)} as {column.name}" for column in query.columns)
-    text = f"match {{ {body} }} return {'distinct ' if query.distinct else ''}{{ {items} }}"
-    if query.having:
-        text += f" having {{ {' '.join(f'{each.column} {each.text}' for each in query.having)} }}"
+    if isinstance(query, Union):
+        text = (" union all " if query.every else " union ").join(_part(part, params) for part in query.parts)
+    else:
+        text = _part(query, params)
     if query.order:
         text += f" order {{ {', '.join(_key(key, params) for key in query.order)} }}"
     text += "" if query.limit is None else f" limit {query.limit}"
     text += "" if query.offset is None else f" offset {query.offset}"
     declared = ", ".join(f"${name}: {lit.declared}" for name, lit in params.items())
     return f"query q({declared}) {{ {text} }}", {name: lit.value for name, lit in params.items()}
+
+
+def _part(query: Query, params: dict[str, Lit]) -> str:
+    body = " ".join(_clause(clause, params) for clause in query.clauses)
+    items = ", ".join(f"{_column(column.expr, params)} as {column.name}" for column in query.columns)
+    text = f"match {{ {body} }} return {'distinct ' if query.distinct else ''}{{ {items} }}"
+    if query.having:
+        text += f" having {{ {' '.join(f'{each.column} {each.text}' for each in query.having)} }}"
+    return text
 
 
 def _clause(clause: Clause, params: dict[str, Lit]) -> str:
@@ -256,6 +299,8 @@ def _clause(clause: Clause, params: dict[str, Lit]) -> str:
             return f"({text})" if text.startswith("-") else text  # a minus would go on with the clause before it
         case Block(word, clauses):
             return f"{word} {{ {' '.join(_clause(each, params) for each in clauses)} }}"
+        case Alternatives(branches):
+            return "either" + " or".join(_clause(each, params) for each in branches)
 
 
 def _step(step: Step) -> str:
@@ -289,6 +334,8 @@ def _condition(condition: Condition, params: dict[str, Lit]) -> str:
             return "(" + f" {word} ".join(_condition(part, params) for part in parts) + ")"
         case Apply():
             return _value(condition, params)
+        case Exists(clauses):
+            return f"exists {{ {' '.join(_clause(each, params) for each in clauses)} }}"
 
 
 def _value(value: Value, params: dict[str, Lit]) -> str:

@@ -35,7 +35,8 @@ def _node_columns(text: str, catalog: Catalog, name: str | None) -> dict[str, st
     """Column name → node type, for the columns that hold whole nodes."""
     body = compile_query(text, catalog, name, mutation=False).checked.body
     assert isinstance(body, CheckedRead)
-    found = {each.name: each.expr.type_name for each in body.columns if isinstance(each.expr, ir.Node)}
+    kinds = {each.name: each.expr.type for each in body.columns}
+    found = {name: kind.type_name for name, kind in kinds.items() if isinstance(kind, ir.NodeObject)}
     if not found:
         raise BadRequest(
             "the query returns no whole node to draw; return a variable, as in: return { $person, $friend }"

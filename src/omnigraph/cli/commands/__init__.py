@@ -55,7 +55,6 @@ ELSEWHERE_COMMANDS = {
     "create": "init",
     "delete": "mutate",
     "explain": "query --explain",
-    "format": "fmt",
     "help": "--help",
     "history": "log",
     "insert": "mutate",

@@ -7,12 +7,12 @@ again only when one of them arrives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, MatchOp, NodeScan, ShortestPath
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Mark, MatchOp, NodeScan, ShortestPath
 from omnigraph.compiler.ir.pattern import Pattern
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import variables
@@ -43,6 +43,8 @@ class _Composer:
         self._hops: list[tuple[tuple[Any, ...], int, Link, str]] = []
         self._starts: list[tuple[bool, tuple[Any, ...], str]] = []
         self._joined = 0
+        self._alternatives = list(pattern.alternatives)
+        self._last_marks: list[Mark] = []
 
     def run(self) -> tuple[MatchOp, ...]:
         pattern = self._pattern
@@ -58,11 +60,23 @@ class _Composer:
         for at, block in enumerate(pattern.negations):
             if block not in failing:
                 self._wait(_Part(4, at, block), block.outer)
+        for at, mark in enumerate(pattern.marks):
+            if can_fail(mark):
+                self._last_marks.append(mark)
+            else:
+                self._wait(_Part(5, at, mark), mark.outer)
         for var in pattern.nodes:
             heappush(self._starts, (True, self._start_cost(var), var))
         for var in sorted(pattern.bound):
             self._enter(var)
-        while self._settle() or self._hop() or self._scan() or self._join_optional():
+        while (
+            self._settle()
+            or self._alternate()
+            or self._hop()
+            or self._scan()
+            or self._join_optional()
+            or self._mark_last()
+        ):
             pass
         # What may fail comes last: a row that something else drops must not get there.
         return (*self._ops, *failing, *(Filter(condition, late=True) for condition in pattern.late))
@@ -83,6 +97,9 @@ class _Composer:
                 self._enter(path.var)
             case AntiJoin() as block:
                 self._ops.append(block)
+            case Mark() as mark:
+                self._ops.append(mark)
+                self._enter(mark.var)
             case condition:
                 self._ops.append(Filter(condition))
         return True
@@ -91,17 +108,58 @@ class _Composer:
         """Bind the far end of the cheapest link that starts in the frame."""
         while self._hops:
             _, at, link, source = heappop(self._hops)
-            if at not in self._used:
+            target = link.other(source)
+            if at not in self._used and target not in self._promised():
                 self._used.add(at)
-                target = link.other(source)
                 self._ops.append(Expand(link, source, self._pattern.of(target), self._pattern.of(link.edge_var)))
                 self._enter(target)
                 self._enter(link.edge_var)
                 return True
         return False
 
+    def _alternate(self) -> bool:
+        """Extend by the first `either` block whose variables are there."""
+        for block in self._alternatives:
+            if self._frame.issuperset(block.outer):
+                self._alternatives.remove(block)
+                self._ops.append(block)
+                for var in block.binds:
+                    self._enter(var)
+                return True
+        return False
+
+    def _promised(self) -> set[str]:
+        """The variables that an `either` block is going to bind."""
+        return {var for block in self._alternatives for var in block.binds}
+
+    def _behind_alternatives(self) -> set[str]:
+        """The variables that links tie to what an `either` block is going to bind, rather than to what it needs."""
+        ends = {var for block in self._alternatives for var in block.outer}
+        found, pending = set[str](), [*self._promised()]
+        while pending:
+            var = pending.pop()
+            for _, link in self._links_at.get(var, ()):
+                other = link.other(var)
+                if other not in found and other not in ends:
+                    found.add(other)
+                    pending.append(other)
+        return found
+
     def _scan(self) -> bool:
         """Start another part of the pattern, first of all one that an equality ties to the rows so far."""
+        behind = self._behind_alternatives() if self._alternatives else set[str]()
+        later = [start for start in self._starts if start[2] in behind]
+        if later and any(start[2] not in behind | self._frame for start in self._starts):
+            self._starts = [start for start in self._starts if start[2] not in behind]
+            heapify(self._starts)
+        else:
+            later = []
+        found = self._start()
+        for start in later:
+            heappush(self._starts, start)
+        return found
+
+    def _start(self) -> bool:
         while self._starts:
             _, _, var = heappop(self._starts)
             if var not in self._frame:
@@ -119,6 +177,15 @@ class _Composer:
         self._ops.append(block)
         for var in block.binds:
             self._enter(var)
+        return True
+
+    def _mark_last(self) -> bool:
+        """Find out a truth value that may fail, for the rows that everything else has left."""
+        if not self._last_marks:
+            return False
+        mark = self._last_marks.pop(0)
+        self._ops.append(mark)
+        self._enter(mark.var)
         return True
 
     def _wait(self, part: _Part, reads: Iterable[str]) -> None:
@@ -152,7 +219,7 @@ class _Part:
 
     __slots__ = ("at", "item", "missing", "rank")
 
-    def __init__(self, rank: int, at: int, item: Link | ShortestPath | AntiJoin | ir.Condition) -> None:
+    def __init__(self, rank: int, at: int, item: Link | ShortestPath | AntiJoin | Mark | ir.Condition) -> None:
         self.rank = rank
         self.at = at
         self.item = item

@@ -16,9 +16,19 @@ def format_plan(plan: ops.Plan) -> str:
     """The operators of a plan, one a line, blocks indented."""
     if isinstance(plan, ops.MutationPlan):
         return "\n".join(line for op in plan.ops for line in _mutation(op))
-    lines = [*_pipeline(plan.match, 0), *(_result(op) for op in plan.result)]
+    lines = list(_read(plan, 0))
     lines.append("columns " + ", ".join(_column(column) for column in plan.columns))
     return "\n".join(lines)
+
+
+def _read(plan: ops.ReadPlan, depth: int) -> Iterator[str]:
+    yield from _pipeline(plan.match, depth)
+    for op in plan.result:
+        yield "  " * depth + _result(op)
+        if isinstance(op, ops.Union):
+            for part in plan.parts:
+                yield "  " * (depth + 1) + "part"
+                yield from _read(part, depth + 2)
 
 
 def format_operator(op: ops.MatchOp | ops.ResultOp) -> str:
@@ -27,6 +37,10 @@ def format_operator(op: ops.MatchOp | ops.ResultOp) -> str:
         return f"anti-join on {_variables(op.outer)}"
     if isinstance(op, ops.LeftJoin):
         return "left join" + (f" on {_variables(op.outer)}" if op.outer else "")
+    if isinstance(op, ops.Mark):
+        return f"mark ${op.var}" + (f" on {_variables(op.outer)}" if op.outer else "")
+    if isinstance(op, ops.Either):
+        return "either" + (f" on {_variables(op.outer)}" if op.outer else "")
     if isinstance(op, ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.ShortestPath):
         return _match(op)
     return _result(op)
@@ -113,7 +127,12 @@ def _aggregate(call: ir.AggregateCall) -> str:
 def _pipeline(pipeline: Iterable[ops.MatchOp], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for op in pipeline:
-        if isinstance(op, ops.AntiJoin | ops.LeftJoin):
+        if isinstance(op, ops.Either):
+            yield indent + format_operator(op)
+            for branch in op.branches:
+                yield indent + "  alternative"
+                yield from _pipeline(branch.ops, depth + 2)
+        elif isinstance(op, ops.AntiJoin | ops.LeftJoin | ops.Mark):
             yield indent + format_operator(op)
             yield from _pipeline(op.ops, depth + 1)
         else:
@@ -165,6 +184,8 @@ def _keeping(var: str | None, columns: tuple[str, ...]) -> str:
 
 def _result(op: ops.ResultOp) -> str:
     match op:
+        case ops.Union(distinct):
+            return "union" if distinct else "union all"
         case ops.Rank(call, arm, fetch):
             return f"rank {format_expr(call)}" + (f" arm {_fetch(arm)}" if arm is not None else "") + _top(fetch)
         case ops.Sort(keys, ties, fetch):

@@ -9,7 +9,9 @@ from omnigraph.compiler.ir.groups import Groups
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     AntiJoin,
+    Branch,
     Distinct,
+    Either,
     Expand,
     ExpandTest,
     Fetch,
@@ -18,6 +20,7 @@ from omnigraph.compiler.ir.ops import (
     Having,
     LeftJoin,
     Limit,
+    Mark,
     MatchOp,
     MutationOp,
     MutationPlan,
@@ -33,6 +36,7 @@ from omnigraph.compiler.ir.ops import (
     ShortestPath,
     Sort,
     SortKey,
+    Union,
 )
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import rebuild
@@ -44,6 +48,8 @@ from omnigraph.compiler.query.checked import (
     CheckedRead,
     Column,
     Driven,
+    EitherMatch,
+    ExistsMatch,
     NotMatch,
     OptionalMatch,
     PathVar,
@@ -56,9 +62,23 @@ def lower(checked: Checked) -> Plan:
     """The plan of a checked query, operators in clause order."""
     if isinstance(checked.body, CheckedMutation):
         return MutationPlan(tuple(_write(each) for each in checked.body.statements))
-    read = checked.body
+    return _read(checked.body)
+
+
+def _read(read: CheckedRead) -> ReadPlan:
     columns = tuple(ResultColumn(column.name, column.expr.type, column.nullable) for column in read.columns)
+    if read.parts:
+        return ReadPlan((), tuple(_united(read)), columns, tuple(map(_read, read.parts)))
     return ReadPlan(_match(read.clauses, frozenset()), _result(read), columns)
+
+
+def _united(read: CheckedRead) -> list[ResultOp]:
+    ops: list[ResultOp] = [Union(read.distinct)]
+    if read.keys:
+        ops.append(Sort(read.keys))
+    if read.limit is not None or read.offset is not None:
+        ops.append(Limit(read.limit, read.offset))
+    return ops
 
 
 def _write(statement: PlainWrite | Driven) -> MutationOp:
@@ -94,6 +114,12 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
                 ops.append(AntiJoin(_match(inner, frozenset(bound)), reads))
             case OptionalMatch(inner, reads, binds):
                 ops.append(LeftJoin(_match(inner, frozenset(bound)), reads, binds))
+                bound |= set(binds)
+            case ExistsMatch(inner, reads, var):
+                ops.append(Mark(_match(inner, frozenset(bound)), reads, var))
+            case EitherMatch(alternatives, reads, binds):
+                branches = tuple(Branch(_match(each.clauses, frozenset(bound))) for each in alternatives)
+                ops.append(Either(branches, reads, binds))
                 bound |= set(binds)
     return tuple(ops)
 

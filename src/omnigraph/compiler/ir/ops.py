@@ -1,8 +1,8 @@
 """The operators of a plan: a read is a pipeline over frames of bindings, a mutation a list of writes.
 
 A pipeline starts from one empty row. Each match operator adds bindings or drops rows; the result is a set of
-assignments, so nothing here ever yields the same assignment twice. AntiJoin and LeftJoin run a pipeline of their own
-on the outer row. A type name may stand for a union of types, `Hut|Lake`.
+assignments, so nothing here ever yields the same assignment twice. AntiJoin, LeftJoin, Mark and Either run pipelines of
+their own on the outer row. A type name may stand for a union of types, `Hut|Lake`.
 """
 
 from __future__ import annotations
@@ -116,6 +116,38 @@ class LeftJoin:
     binds: tuple[str, ...]
 
 
+# What a Mark answers is read as this property of its variable.
+FOUND = "found"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Bind a truth value to `var`: whether the inner pipeline, started on the row, finds anything."""
+
+    ops: tuple[MatchOp, ...]
+    outer: tuple[str, ...]
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One of the pipelines of an Either."""
+
+    ops: tuple[MatchOp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Extend each row by what any of the branches finds for it; `binds` are the variables that all of them bind.
+
+    What two branches find is found once.
+    """
+
+    branches: tuple[Branch, ...]
+    outer: tuple[str, ...]
+    binds: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ShortestPath:
     """Bind the shortest path of a link whose two ends are bound and known to be linked; `columns` are what is read."""
@@ -125,7 +157,14 @@ class ShortestPath:
     columns: tuple[str, ...] = ()
 
 
-MatchOp: TypeAlias = NodeScan | Expand | ExpandTest | Filter | AntiJoin | LeftJoin | ShortestPath
+MatchOp: TypeAlias = NodeScan | Expand | ExpandTest | Filter | AntiJoin | LeftJoin | Mark | Either | ShortestPath
+
+
+def pipelines(op: MatchOp) -> tuple[tuple[MatchOp, ...], ...]:
+    """The pipelines that an operator runs inside."""
+    if isinstance(op, AntiJoin | LeftJoin | Mark):
+        return (op.ops,)
+    return tuple(branch.ops for branch in op.branches) if isinstance(op, Either) else ()
 
 
 # --- results ---------------------------------------------------------------------------------
@@ -224,7 +263,15 @@ class Limit:
     offset: Const | Param | None = None
 
 
-ResultOp: TypeAlias = Rank | Sort | Project | Aggregate | Having | Distinct | Limit
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The result rows of several plans, one after the other; of equal rows the first if `distinct`."""
+
+    distinct: bool
+
+
+ShapingOp: TypeAlias = Rank | Sort | Project | Aggregate | Having | Distinct | Limit
+ResultOp: TypeAlias = Union | ShapingOp
 
 
 # --- mutations -------------------------------------------------------------------------------
@@ -356,11 +403,12 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Match, then shape the result."""
+    """Match, then shape the result; a union takes the rows of its `parts` instead, by the first result operator."""
 
     match: tuple[MatchOp, ...]
     result: tuple[ResultOp, ...]
     columns: tuple[ResultColumn, ...]
+    parts: tuple[ReadPlan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,12 @@ def optimize(plan: Plan, context: Context = _NEUTRAL) -> Plan:
     """The plan after every pass; it yields the same rows. A plan may be optimised again once more is known."""
     if isinstance(plan, MutationPlan):
         return MutationPlan(tuple(_driven(op, context) if isinstance(op, ForEach) else op for op in plan.ops))
+    return _optimized(plan, context)
+
+
+def _optimized(plan: ReadPlan, context: Context) -> ReadPlan:
+    if plan.parts:
+        plan = replace(plan, parts=tuple(_optimized(part, context) for part in plan.parts))
     for run in PASSES:
         plan = run(plan, context)
     return plan

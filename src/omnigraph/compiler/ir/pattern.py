@@ -9,10 +9,13 @@ from omnigraph.compiler.ir.expr import Condition
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     AntiJoin,
+    Branch,
+    Either,
     Expand,
     ExpandTest,
     Filter,
     LeftJoin,
+    Mark,
     MatchOp,
     NodeScan,
     ReadPlan,
@@ -33,6 +36,8 @@ class Pattern:
     paths: list[ShortestPath] = field(default_factory=list)
     optionals: list[LeftJoin] = field(default_factory=list)
     negations: list[AntiJoin] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    alternatives: list[Either] = field(default_factory=list)
 
     def of(self, var: str | None) -> tuple[Condition, ...]:
         """The conditions on one variable alone."""
@@ -64,6 +69,10 @@ def decompose(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> Pattern:
                 pattern.optionals.append(op)
             case AntiJoin():
                 pattern.negations.append(op)
+            case Mark():
+                pattern.marks.append(op)
+            case Either():
+                pattern.alternatives.append(op)
     return pattern
 
 
@@ -71,10 +80,15 @@ def map_match(plan: ReadPlan, change: Callable[[tuple[MatchOp, ...], frozenset[s
     """The plan with every pipeline of match operators changed, those of blocks before the ones around them."""
 
     def inside_out(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> tuple[MatchOp, ...]:
-        return change(tuple(block(op) if isinstance(op, AntiJoin | LeftJoin) else op for op in ops), bound)
+        return change(tuple(map(block, ops)), bound)
 
-    def block(op: AntiJoin | LeftJoin) -> AntiJoin | LeftJoin:
-        return replace(op, ops=inside_out(op.ops, frozenset(op.outer)))
+    def block(op: MatchOp) -> MatchOp:
+        if isinstance(op, AntiJoin | LeftJoin | Mark):
+            return replace(op, ops=inside_out(op.ops, frozenset(op.outer)))
+        if isinstance(op, Either):
+            outer = frozenset(op.outer)
+            return replace(op, branches=tuple(Branch(inside_out(each.ops, outer)) for each in op.branches))
+        return op
 
     return replace(plan, match=inside_out(plan.match, frozenset()))
 

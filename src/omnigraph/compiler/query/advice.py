@@ -17,6 +17,8 @@ from omnigraph.compiler.query.checked import (
     CheckedClause,
     CheckedMutation,
     CheckedRead,
+    EitherMatch,
+    ExistsMatch,
     NodeVar,
     NotMatch,
     OptionalMatch,
@@ -39,10 +41,11 @@ def advise(checked: Checked, catalog: Catalog, large_types: Collection[str]) -> 
     """Everything worth a remark."""
     yield from _unused_parameters(checked)
     if not isinstance(checked.body, CheckedMutation):
-        yield from _counted_pairs(checked.body, catalog)
-        yield from _cross_product(checked.body)
-        yield from _order_without_limit(checked.body, large_types)
-        yield from _unnamed_aggregates(checked.body)
+        for read in checked.body.reads:
+            yield from _counted_pairs(read, catalog)
+            yield from _cross_product(read)
+            yield from _order_without_limit(read, large_types)
+            yield from _unnamed_aggregates(read)
 
 
 def _unused_parameters(checked: Checked) -> Iterator[Advice]:
@@ -55,7 +58,7 @@ def _unused_parameters(checked: Checked) -> Iterator[Advice]:
 def _cross_product(read: CheckedRead) -> Iterator[Advice]:
     groups: list[set[str]] = []
     for clause in read.clauses:
-        if isinstance(clause, NotMatch):
+        if isinstance(clause, NotMatch | ExistsMatch):
             continue
         joined = set(used_variables(clause))
         if isinstance(clause, Step):
@@ -109,5 +112,8 @@ def _links(clauses: tuple[CheckedClause, ...]) -> Iterator[Link]:
                 yield link
             case OptionalMatch(inner):
                 yield from _links(inner)
+            case EitherMatch(alternatives):
+                for each in alternatives:
+                    yield from _links(each.clauses)
             case _:
                 pass

@@ -16,6 +16,7 @@ from omnigraph.compiler.query.ast_expression import (
     Call,
     Case,
     Compare,
+    Exists,
     Expr,
     In,
     IsNull,
@@ -38,6 +39,7 @@ from omnigraph.compiler.types import PropType
 __all__ = [
     "Agg",
     "Alias",
+    "Alternative",
     "And",
     "Assign",
     "Binary",
@@ -48,6 +50,8 @@ __all__ = [
     "Compare",
     "Delete",
     "DeleteVar",
+    "EitherBlock",
+    "Exists",
     "Expr",
     "Filter",
     "ForEach",
@@ -149,7 +153,22 @@ class OptionalBlock:
     span: Span = field(default_factory=no_span, compare=False)
 
 
-Clause: TypeAlias = Binding | Traversal | Filter | NotBlock | OptionalBlock
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of the patterns of `either`."""
+
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EitherBlock:
+    """`either { … } or { … }`, two alternatives or more."""
+
+    alternatives: tuple[Alternative, ...]
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+Clause: TypeAlias = Binding | Traversal | Filter | NotBlock | OptionalBlock | EitherBlock
 
 
 # --- reads -----------------------------------------------------------------------------------
@@ -175,7 +194,10 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """`match … return … having … order … limit …`; limit and offset are a Literal int or a Var."""
+    """`match … return … having … order … limit …`; limit and offset are a Literal int or a Var.
+
+    `more` are the reads after `union`, or `union all`; then order, limit and offset belong to the whole.
+    """
 
     clauses: tuple[Clause, ...]
     items: tuple[Item, ...]
@@ -184,6 +206,8 @@ class Read:
     offset: Literal | Var | None = None
     distinct: bool = False
     having: tuple[Expr, ...] = ()
+    more: tuple[Read, ...] = ()
+    union_all: bool = False
 
 
 # --- mutations -------------------------------------------------------------------------------

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from omnigraph.compiler.source import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from omnigraph.compiler.query.ast import Clause
 
 
 def no_span() -> Span:
@@ -191,5 +194,13 @@ class Or:
     span: Span = field(default_factory=no_span, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`exists { … }`: whether the pattern has a solution that goes with the row."""
+
+    clauses: tuple[Clause, ...]
+    span: Span = field(default_factory=no_span, compare=False)
+
+
 Test: TypeAlias = Compare | Range | In | IsNull | Not | And | Or
-Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Test
+Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Exists | Test

@@ -96,7 +96,32 @@ class OptionalMatch:
     binds: tuple[str, ...]
 
 
-CheckedClause: TypeAlias = Bind | Step | Where | NotMatch | OptionalMatch
+@dataclass(frozen=True, slots=True)
+class ExistsMatch:
+    """A pattern of `exists`: `var` is what conditions read its answer from."""
+
+    clauses: tuple[CheckedClause, ...]
+    outer: tuple[str, ...]
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAlternative:
+    """One of the patterns of `either`."""
+
+    clauses: tuple[CheckedClause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EitherMatch:
+    """An `either` block: `binds` are the variables that every alternative binds, the others stay inside."""
+
+    alternatives: tuple[CheckedAlternative, ...]
+    outer: tuple[str, ...]
+    binds: tuple[str, ...]
+
+
+CheckedClause: TypeAlias = Bind | Step | Where | NotMatch | OptionalMatch | ExistsMatch | EitherMatch
 
 
 # --- bodies ----------------------------------------------------------------------------------
@@ -124,7 +149,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRead:
-    """A read: blocks stand last in their list, `not` after `optional`; order keys are resolved, a rank key is apart."""
+    """A read: blocks stand last in their list, `not` after `optional`; order keys are resolved, a rank key is apart.
+
+    A union has `parts` instead of clauses; its columns, keys and limits speak about their rows, and `distinct` tells
+    `union` from `union all`.
+    """
 
     clauses: tuple[CheckedClause, ...]
     variables: Mapping[str, Variable]
@@ -135,6 +164,17 @@ class CheckedRead:
     offset: ir.Const | ir.Param | None
     distinct: bool
     having: tuple[ir.Condition, ...] = ()
+    parts: tuple[CheckedRead, ...] = ()
+
+    @property
+    def reads(self) -> tuple[CheckedRead, ...]:
+        """The read itself, or the parts of a union."""
+        return self.parts or (self,)
+
+    @property
+    def every_clause(self) -> tuple[CheckedClause, ...]:
+        """The clauses of all reads."""
+        return tuple(clause for read in self.reads for clause in read.clauses)
 
     @property
     def grouped(self) -> bool:

@@ -47,7 +47,7 @@ class Operation:
 def describe(checked: Checked) -> Operation:
     """The descriptor of a checked query."""
     if not isinstance(checked.body, CheckedMutation):
-        return Operation(checked.body.columns, _ordered(reads_of(checked.body.clauses)), ())
+        return Operation(checked.body.columns, _ordered(reads_of(checked.body.every_clause)), ())
     writes = [touched for op in checked.body.ops for touched in writes_of(op)]
     endpoints = [
         Touched("node", type_name)

@@ -21,6 +21,11 @@ def format_queries(file: ast.QueryFile) -> str:
     return "\n".join(_query(query) for query in file.queries)
 
 
+def format_pattern(clauses: Sequence[ast.Clause]) -> str:
+    """Clauses on one line, as they stand inside an expression."""
+    return " ".join(line.strip() for clause in clauses for line in _clause(clause, "").split("\n"))
+
+
 def _query(query: ast.Query) -> str:
     lines = [_header(query)]
     for name, text in (("description", query.description), ("instruction", query.instruction)):
@@ -54,17 +59,24 @@ def _param(param: ast.Param) -> str:
 
 
 def _read(read: ast.Read) -> list[str]:
-    lines = [_block("match", read.clauses, _STEP)]
-    head = "return distinct" if read.distinct else "return"
-    lines.append(_braced(_STEP, head, [_item(item) for item in read.items], last_comma=True))
-    if read.having:
-        lines.append(_conditions("having", read.having))
+    lines = _part(read)
+    for part in read.more:
+        lines += [_STEP + ("union all" if read.union_all else "union"), *_part(part)]
     if read.order:
         lines.append(_braced(_STEP, "order", [_sort(key) for key in read.order], last_comma=False))
     counts = (("limit", read.limit), ("offset", read.offset))
     paging = [f"{word} {format_expr(count)}" for word, count in counts if count is not None]
     if paging:
         lines.append(_STEP + " ".join(paging))
+    return lines
+
+
+def _part(read: ast.Read) -> list[str]:
+    lines = [_block("match", read.clauses, _STEP)]
+    head = "return distinct" if read.distinct else "return"
+    lines.append(_braced(_STEP, head, [_item(item) for item in read.items], last_comma=True))
+    if read.having:
+        lines.append(_conditions("having", read.having))
     return lines
 
 
@@ -91,6 +103,9 @@ def _clause(clause: ast.Clause, indent: str) -> str:
             return _block("not", clauses, indent)[len(indent) :]
         case ast.OptionalBlock(clauses):
             return _block("optional", clauses, indent)[len(indent) :]
+        case ast.EitherBlock(alternatives):
+            blocks = [_block("", each.clauses, indent)[len(indent) + 1 :] for each in alternatives]
+            return "either " + " or ".join(blocks)
         case ast.Filter(condition):
             return format_clause_condition(condition, indent + _STEP, _WIDTH - len(indent))
         case ast.Traversal():

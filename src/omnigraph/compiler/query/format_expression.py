@@ -72,6 +72,10 @@ def _operand(expr: ast.Expr) -> str:
             return f"case {' '.join(whens)}{rest} end"
         case ast.Agg():
             return f"{expr.name}({_aggregated(expr)})"
+        case ast.Exists(clauses):
+            from omnigraph.compiler.query.format import format_pattern  # a pattern has conditions, and one of them this
+
+            return f"exists {{ {format_pattern(clauses)} }}"
         case _:
             raise AssertionError(f"{type(expr).__name__} is written by its operator")
 

@@ -1,4 +1,4 @@
-"""Parsing of match clauses: bindings, traversals, shortest paths, filters, `not` and `optional` blocks."""
+"""Parsing of match clauses: bindings, traversals, shortest paths, filters, `not`, `optional` and `either` blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,19 @@ _HINTS = {
     "return": "close 'match' with } first",
 }
 # What stands alone as a filter: anything that can be a truth value.
-_TRUTHS = (ast.Compare, ast.Range, ast.In, ast.IsNull, ast.Not, ast.And, ast.Or, ast.Case, ast.Call, ast.Prop)
+_TRUTHS = (
+    ast.Compare,
+    ast.Range,
+    ast.In,
+    ast.IsNull,
+    ast.Not,
+    ast.And,
+    ast.Or,
+    ast.Case,
+    ast.Call,
+    ast.Prop,
+    ast.Exists,
+)
 
 
 def parse_clauses(cur: QueryCursor) -> tuple[Clause, ...]:
@@ -39,6 +51,8 @@ def _clause(cur: QueryCursor) -> Clause:
         return _variable_clause(cur)
     if kind == LOWER and text == "optional" and cur.peek()[1] == "{":
         return _optional(cur)
+    if kind == LOWER and text == "either" and cur.peek()[1] == "{":
+        return _either(cur)
     if kind == LOWER and text == "shortest" and cur.peek()[0] == VAR:
         return _shortest(cur)
     if kind == LOWER and text == "not":
@@ -92,6 +106,19 @@ def _optional(cur: QueryCursor) -> OptionalBlock:
     clauses = parse_clauses(cur)
     cur.leave()
     return OptionalBlock(clauses, cur.span_from(start))
+
+
+def _either(cur: QueryCursor) -> ast.EitherBlock:
+    cur.enter()
+    start = cur.advance()
+    found = [ast.Alternative(parse_clauses(cur))]
+    cur.need_word("or")
+    found.append(ast.Alternative(parse_clauses(cur)))
+    while cur.text == "or" and cur.peek()[1] == "{":
+        cur.advance()
+        found.append(ast.Alternative(parse_clauses(cur)))
+    cur.leave()
+    return ast.EitherBlock(tuple(found), cur.span_from(start))
 
 
 def _shortest(cur: QueryCursor) -> Traversal:

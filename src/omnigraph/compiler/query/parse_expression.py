@@ -57,6 +57,7 @@ def is_bare_name(cur: QueryCursor) -> bool:
     """Whether a column or property is named here, not a function or a constant."""
     following = cur.peek()
     called = following[1] == "(" or (cur.text == "case" and following == (LOWER, "when"))
+    called = called or (cur.text == "exists" and following[1] == "{")
     return cur.kind == LOWER and not called and cur.text not in LITERAL_WORDS
 
 
@@ -225,6 +226,8 @@ def _word(cur: QueryCursor) -> Expr:
         return _called(cur, word)
     if word == "case" and cur.peek() == (LOWER, "when"):
         return _case(cur)
+    if word == "exists" and cur.peek()[1] == "{":
+        return _exists(cur)
     return Alias(word, cur.tokens.span(cur.advance()))
 
 
@@ -274,6 +277,19 @@ def _case(cur: QueryCursor) -> ast.Case:
     cur.need_word("end")
     cur.leave()
     return ast.Case(tuple(branches), otherwise, cur.span_from(start))
+
+
+def _exists(cur: QueryCursor) -> ast.Exists:
+    from omnigraph.compiler.query.parse_clause import parse_clauses  # a pattern has conditions, and one of them this
+
+    if cur.in_where:
+        span = cur.tokens.span(cur.index)
+        cur.fail_at(span, "exists { … } cannot stand in 'where'", help="match what to write: match { … } update $x …")
+    cur.enter()
+    start = cur.advance()
+    clauses = parse_clauses(cur)
+    cur.leave()
+    return ast.Exists(clauses, cur.span_from(start))
 
 
 def _temporal(cur: QueryCursor) -> Expr:

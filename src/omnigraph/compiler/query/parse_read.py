@@ -1,15 +1,46 @@
-"""Parsing of reads, after their `match`: `return`, `having`, `order`, `limit` and `offset`, in this order."""
+"""Parsing of reads, after their `match`: `return`, `having`, `order`, `limit`, `offset`, and what a `union` adds."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omnigraph.compiler.lexer import LOWER, VAR
 from omnigraph.compiler.query.ast import Alias, Call, Clause, Expr, Item, Literal, Read, Sort, Var
+from omnigraph.compiler.query.parse_clause import parse_clauses
 from omnigraph.compiler.query.parse_expression import parse_expr
 from omnigraph.compiler.query.parse_literal import QueryCursor
 
 
 def parse_read(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
-    """The body of a read whose match has been parsed."""
+    """The body of a read whose match has been parsed; what follows `union` belongs to it."""
+    first = _part(cur, clauses)
+    if not _at_union(cur):
+        return first
+    parts, every = [first], cur.peek() == (LOWER, "all")
+    while _at_union(cur):
+        _refuse_own_order(cur, parts[-1])
+        if every != (cur.peek() == (LOWER, "all")):
+            message = "'union' and 'union all' cannot be mixed"
+            cur.fail_at(cur.tokens.span(cur.index), message, help="one word holds for all parts")
+        cur.index += 1 + every
+        cur.need_word("match")
+        parts.append(_part(cur, parse_clauses(cur)))
+    last = parts[-1]
+    more = (*parts[1:-1], replace(last, order=(), limit=None, offset=None))
+    return replace(first, order=last.order, limit=last.limit, offset=last.offset, more=more, union_all=every)
+
+
+def _at_union(cur: QueryCursor) -> bool:
+    return cur.kind == LOWER and cur.text == "union"
+
+
+def _refuse_own_order(cur: QueryCursor, part: Read) -> None:
+    if part.order or part.limit is not None or part.offset is not None:
+        message = "order and limit of a union stand behind its last part"
+        cur.fail_at(cur.tokens.span(cur.index), message, help="they hold for all rows of the union")
+
+
+def _part(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
     cur.need_word("return")
     distinct = cur.take_word("distinct") is not None
     items = _items(cur)

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph.compiler.ir import ops
-from omnigraph.compiler.query.checked import Bind, CheckedClause, NotMatch, OptionalMatch, Step
+from omnigraph.compiler.query.checked import (
+    Bind,
+    CheckedClause,
+    EitherMatch,
+    ExistsMatch,
+    NotMatch,
+    OptionalMatch,
+    Step,
+)
 from omnigraph.compiler.types import union_members
 
 
@@ -35,8 +43,11 @@ def reads_of(clauses: tuple[CheckedClause, ...]) -> Iterator[Touched]:
                 for way in link.ways:
                     yield Touched("node", way.from_type)
                     yield Touched("node", way.to_type)
-            case NotMatch(inner) | OptionalMatch(inner):
+            case NotMatch(inner) | OptionalMatch(inner) | ExistsMatch(inner):
                 yield from reads_of(inner)
+            case EitherMatch(alternatives):
+                for each in alternatives:
+                    yield from reads_of(each.clauses)
             case _:
                 pass
 

@@ -13,45 +13,61 @@ from omnigraph.compiler.ir.ops import (
     Aggregate,
     AntiJoin,
     Distinct,
+    Either,
     Expand,
     ExpandTest,
     Filter,
     Having,
     LeftJoin,
     Limit,
+    Mark,
     MatchOp,
     NodeScan,
     Project,
     Rank,
     ReadPlan,
-    ResultOp,
+    ShapingOp,
     ShortestPath,
     Sort,
+    Union,
 )
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.either import either
 from omnigraph.engine.read.match.expand import expand, expand_test
-from omnigraph.engine.read.match.negation import anti_join
+from omnigraph.engine.read.match.negation import anti_join, mark
 from omnigraph.engine.read.match.optional import left_join, present
 from omnigraph.engine.read.match.scan import scan
 from omnigraph.engine.read.plan.outline import Outline, Stage, binds, outline, stages
 from omnigraph.engine.read.shape.aggregate import aggregate
 from omnigraph.engine.read.shape.numbering import number
 from omnigraph.engine.read.shape.order import order
-from omnigraph.engine.read.shape.project import project, result_table
+from omnigraph.engine.read.shape.project import project, result_table, united_columns
 
 
 def execute(run: Run, plan: ReadPlan, known: Outline | None = None) -> pa.Table:
     """The result rows of a plan, with the promised columns even when there are none."""
-    known = outline(plan) if known is None else known
-    frame = _matched(run, START, known.stages, exists=known.exists)
+    frame = _read(run, plan, outline(plan) if known is None else known)
+    run.budget.admit_result(frame.length)
+    return result_table(run, frame, plan.columns)
+
+
+def _read(run: Run, plan: ReadPlan, known: Outline) -> Frame:
+    frame = START if plan.parts else _matched(run, START, known.stages, exists=known.exists)
     for op in plan.result:
         run.budget.check()
         with run.profile.measure(op) as step:
-            frame = _shape(run, frame, op)
+            frame = _united(run, plan, known, op) if isinstance(op, Union) else _shape(run, frame, op)
             step.rows = frame.length
-    run.budget.admit_result(frame.length)
-    return result_table(run, frame, plan.columns)
+    return frame
+
+
+def _united(run: Run, plan: ReadPlan, known: Outline, op: Union) -> Frame:
+    """The rows of every part, in columns of the types that they share."""
+    frames = [_read(run, part, each) for part, each in zip(plan.parts, known.parts, strict=True)]
+    run.budget.admit(sum(frame.length for frame in frames), row_bytes=8 * len(plan.columns))
+    united = Frame(sum(frame.length for frame in frames), outputs=united_columns(run, frames, plan.columns))
+    return _distinct(united) if op.distinct else united
 
 
 def match(run: Run, frame: Frame, ops: tuple[MatchOp, ...], keep: frozenset[str], *, exists: bool = False) -> Frame:
@@ -87,6 +103,10 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
             return expand_test(run, present(frame, (link.tail, link.head)), op)
         case Filter(condition):
             return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
+        case Mark():
+            return mark(run, frame, op, partial(match, exists=True))
+        case Either():
+            return either(run, frame, op, partial(match, exists=True))
         case AntiJoin():
             return anti_join(run, frame, op, partial(match, exists=True))
         case LeftJoin():
@@ -97,7 +117,7 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
             return shortest_paths(run, present(frame, (link.tail, link.head)), op)
 
 
-def _shape(run: Run, frame: Frame, op: ResultOp) -> Frame:
+def _shape(run: Run, frame: Frame, op: ShapingOp) -> Frame:
     match op:
         case Rank():
             from omnigraph.engine.read.search.ranking import rank  # a traversal is answered without the search code

@@ -1,14 +1,27 @@
-"""Matching on Spark: scans and hops as joins, `not` as an anti-join, `optional` as a left join."""
+"""Matching on Spark: scans and hops as joins, and blocks as joins with what their pipelines find."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, LeftJoin, MatchOp, NodeScan, ShortestPath
+from omnigraph.compiler.ir.ops import (
+    FOUND,
+    AntiJoin,
+    Either,
+    Expand,
+    ExpandTest,
+    Filter,
+    LeftJoin,
+    Mark,
+    MatchOp,
+    NodeScan,
+    ShortestPath,
+)
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.frames.run import Run
@@ -47,6 +60,10 @@ class Matcher:
                 return self._expand_test(rows, op)
             case Filter(condition):
                 return self.low.keep(rows, (condition,))
+            case Mark():
+                return self._mark(rows, op)
+            case Either():
+                return self._either(rows, op)
             case AntiJoin():
                 return self._anti_join(rows, op)
             case LeftJoin():
@@ -103,7 +120,7 @@ class Matcher:
     def _left_join(self, rows: Rows, op: LeftJoin) -> Rows:
         """Extend each row by what the inner pipeline finds for it, or by null."""
         if rows.frame is None:
-            rows = Rows(self.low.spark.range(1).select(as_("id", self.low.names.fresh())))
+            rows = self._one_row()
         inner = self.match(self._distinct(rows, op.outer) if op.outer else Rows(None), op.ops)
         aliases = {rows.key(var): self.low.names.fresh() for var in op.outer}
         bound = {key: column for key, column in inner.columns.items() if key[0] in op.binds}
@@ -111,6 +128,52 @@ class Matcher:
         frame = rows.frame.join(found, _all_same(aliases), "left").drop(*aliases.values())
         kinds = {**rows.kinds, **{column: inner.kinds[column] for column in bound.values()}}
         return replace(rows, frame=frame, columns={**rows.columns, **bound}, kinds=kinds)
+
+    def _mark(self, rows: Rows, op: Mark) -> Rows:
+        """Add a column that tells whether the inner pipeline finds anything."""
+        if rows.frame is None:
+            rows = self._one_row()
+        column = self.low.names.fresh()
+        columns, kinds = {**rows.columns, (op.var, FOUND): column}, {**rows.kinds, column: ir.BOOL}
+        if not op.outer:
+            there = not self.match(self._one_row(), op.ops).frame.isEmpty()
+            return replace(rows, frame=rows.frame.withColumn(column, F.lit(there)), columns=columns, kinds=kinds)
+        inner = self.match(self._distinct(rows, op.outer), op.ops)
+        aliases = {rows.key(var): self.low.names.fresh() for var in op.outer}
+        found = inner.frame.select(*(as_(name, alias) for name, alias in aliases.items())).distinct()
+        found = found.withColumn(column, F.lit(True))
+        frame = rows.frame.join(found, _all_same(aliases), "left").drop(*aliases.values())
+        return replace(
+            rows, frame=frame.withColumn(column, F.coalesce(F.col(column), F.lit(False))), columns=columns, kinds=kinds
+        )
+
+    def _either(self, rows: Rows, op: Either) -> Rows:
+        """Extend each row by what any of the inner pipelines finds for it."""
+        if rows.frame is None:
+            rows = self._one_row()
+        parts = [
+            self.match(self._distinct(rows, op.outer) if op.outer else self._one_row(), branch.ops)
+            for branch in op.branches
+        ]
+        aliases = {rows.key(var): self.low.names.fresh() for var in op.outer}
+        first = {key: column for key, column in parts[0].columns.items() if key[0] in op.binds}
+        fresh = {key: self.low.names.fresh() for key in first}
+        frames = [
+            part.frame.select(
+                *(as_(name, alias) for name, alias in aliases.items()),
+                *(as_(part.columns[key], column) for key, column in fresh.items()),
+            )
+            for part in parts
+        ]
+        found = reduce(lambda one, other: one.unionByName(other), frames)
+        bound = replace(parts[0], frame=found, columns=fresh)
+        found = found.dropDuplicates([*aliases.values(), *(bound.key(var) for var in op.binds)])
+        frame = rows.frame.join(found, _all_same(aliases), "inner").drop(*aliases.values())
+        kinds = {**rows.kinds, **{column: parts[0].kinds[first[key]] for key, column in fresh.items()}}
+        return replace(rows, frame=frame, columns={**rows.columns, **fresh}, kinds=kinds)
+
+    def _one_row(self) -> Rows:
+        return Rows(self.low.spark.range(1).select(as_("id", self.low.names.fresh())))
 
     def _distinct(self, rows: Rows, variables: Iterable[str]) -> Rows:
         """Each assignment of some variables once."""

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.compile import compile_query
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, LeftJoin, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import Distinct, Expand, MatchOp, NodeScan, ReadPlan, Union, pipelines
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.read.frames.budget import Budget, limits_from
@@ -29,6 +29,7 @@ from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Output, Rows
 from omnigraph.pipeline.gq.match import Matcher
 from omnigraph.pipeline.gq.rank import prepare
 from omnigraph.pipeline.gq.shape import Shaper
+from omnigraph.pipeline.gq.union import united
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
 
 
@@ -48,12 +49,7 @@ def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
     low = Lowering(spark, run.bindings)
     try:
         with without_warnings(), unpacked("query"):
-            prepare(low, run, plan, _types(plan.match))
-            rows = Matcher(low, run, _needed(plan)).match(Rows(None), plan.match)
-            shaper = Shaper(low, run)
-            for op in plan.result:
-                run.budget.check()
-                rows = shaper.shape(rows, op)
+            rows = _read(low, run, plan, _needed(plan))
             found = _collected(rows)
     finally:
         low.release()
@@ -61,6 +57,23 @@ def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
     kinds = {column.name: value_type(run, column.type) for column in plan.columns}
     outputs = {name: _output(output, kinds[name], rows, found) for name, output in rows.outputs.items()}
     return result_table(run, EngineFrame(found.num_rows, outputs=outputs), plan.columns)
+
+
+def _read(low: Lowering, run: Run, plan: ReadPlan, needed: Mapping[str, frozenset[str]]) -> Rows:
+    """The rows of a plan, those of its parts before."""
+    rows = Rows(None)
+    if not plan.parts:
+        prepare(low, run, plan, _types(plan.match))
+        rows = Matcher(low, run, needed).match(rows, plan.match)
+    shaper = Shaper(low, run)
+    for op in plan.result:
+        run.budget.check()
+        if isinstance(op, Union):
+            rows = united(low, [_read(low, run, part, needed) for part in plan.parts], plan.columns)
+            rows = shaper.shape(rows, Distinct()) if op.distinct else rows
+        else:
+            rows = shaper.shape(rows, op)
+    return rows
 
 
 def _collected(rows: Rows) -> pa.Table:
@@ -104,6 +117,7 @@ def _types(ops: Iterable[MatchOp]) -> dict[str, str]:
                 found[var] = type_name
             case Expand():
                 found[op.target] = op.target_type
-            case AntiJoin(inner) | LeftJoin(inner):
-                found |= _types(inner)
+            case _:
+                for inner in pipelines(op):
+                    found |= _types(inner)
     return found

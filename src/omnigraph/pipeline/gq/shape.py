@@ -13,7 +13,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Aggregate, Distinct, Having, Limit, Project, Rank, ResultOp, Sort
+from omnigraph.compiler.ir.ops import Aggregate, Distinct, Having, Limit, Project, Rank, ShapingOp, Sort
 from omnigraph.compiler.ir.ops import Output as OutputColumn
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import INTEGER, PropType
@@ -31,7 +31,7 @@ class Shaper:
         self.low = low
         self.run = run
 
-    def shape(self, rows: Rows, op: ResultOp) -> Rows:
+    def shape(self, rows: Rows, op: ShapingOp) -> Rows:
         """The rows after one operator."""
         match op:
             case Rank():

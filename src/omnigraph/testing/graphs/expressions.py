@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
+from omnigraph.testing.graphs.patterns import PATTERN_CASES
 
 _H1 = '$h: Hut { code: "h1" }'
 
@@ -181,4 +182,5 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         _read("$h: Hut", "$h.code as c, to_int(first($h.code)) as x", 'having { c = "zz" }'),
         [],
     ),
+    **PATTERN_CASES,
 }

@@ -17,13 +17,15 @@ from omnigraph.compiler.functions import Failure
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import SortKey
-from omnigraph.compiler.ir.walk import rebuild
+from omnigraph.compiler.ir.walk import expressions, rebuild
 from omnigraph.compiler.query.checked import (
     Bind,
     Checked,
     CheckedClause,
     CheckedRead,
     Column,
+    EitherMatch,
+    ExistsMatch,
     NotMatch,
     OptionalMatch,
     PathVar,
@@ -32,7 +34,7 @@ from omnigraph.compiler.query.checked import (
 )
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
-from omnigraph.compiler.types import union_members
+from omnigraph.compiler.types import PropType, union_members
 from omnigraph.ids import now_micros
 from omnigraph.testing.naive.constraints import Image
 from omnigraph.testing.naive.evaluator_paths import edge_tables, hops_between, pairs_of, shortest_path, who
@@ -72,10 +74,43 @@ class _Evaluation:
     ) -> None:
         self.read = read
         self.catalog = catalog
+        self.image, self.params, self.now = image, params, now
         self.tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
         self.values = Values(self.tables, params, now)
+        self.values.answer = self.has_solution
+        self.marks = {mark.var: mark for mark in expressions(read) if isinstance(mark, ExistsMatch)}
+
+    def has_solution(self, var: str, assignment: Assignment) -> bool:
+        """What `exists { … }` says about an assignment."""
+        return bool(self.solutions(self.marks[var].clauses, assignment))
 
     def rows(self) -> list[OutputRow]:
+        return [{name: _json(value) for name, value in row.items()} for row in self.found()]
+
+    def united(self) -> list[OutputRow]:
+        """The rows of all parts, then what the union says about all of them."""
+        read = self.read
+        parts = [_Evaluation(part, self.catalog, self.image, self.params, self.now).found() for part in read.parts]
+        out = [{name: self.widened(name, value) for name, value in row.items()} for rows in parts for row in rows]
+        if read.distinct:
+            out = [row for place, row in enumerate(out) if row not in out[:place]]
+
+        def before(a: OutputRow, b: OutputRow) -> int:
+            return next((found for key in read.keys if (found := self.compare_key(key, {"": a}, {"": b}, []))), 0)
+
+        out.sort(key=cmp_to_key(before))
+        limit, offset = _count(self.values, read.limit), _count(self.values, read.offset) or 0
+        return out[offset:] if limit is None else out[offset : offset + limit]
+
+    def widened(self, name: str, value: Any) -> Any:
+        kind = next(column.expr.type for column in self.read.columns if column.name == name)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return float(value) if whole and isinstance(kind, PropType) and kind.scalar == "F64" else value
+
+    def found(self) -> list[OutputRow]:
+        """The rows, with values as they are computed."""
+        if self.read.parts:
+            return self.united()
         read, values = self.read, self.values
         limit = _count(values, read.limit)
         offset = _count(values, read.offset) or 0
@@ -100,8 +135,7 @@ class _Evaluation:
                     raise value
         if read.distinct:
             out = [row for place, row in enumerate(out) if row not in out[:place]]
-        out = out[offset:] if limit is None else out[offset : offset + limit]
-        return [{name: _json(value) for name, value in row.items()} for row in out]
+        return out[offset:] if limit is None else out[offset : offset + limit]
 
     def kept(self, row: OutputRow) -> bool:
         shown: Assignment = {"": row}
@@ -130,11 +164,13 @@ class _Evaluation:
             var: [entity for key in keys for entity in self.tables[key]]
             for var, keys in _variables(clauses).items()
             if var not in outer
+            and not any(var in clause.binds for clause in clauses if isinstance(clause, EitherMatch))
         }
+        blocks = [clause for clause in clauses if isinstance(clause, EitherMatch)]
         paths = [clause for clause in clauses if isinstance(clause, Step) and clause.path_var is not None]
         found = []
-        for choice in product(*domains.values()):
-            assignment = {**outer, **dict(zip(domains, choice, strict=True))}
+        chosen = ({**outer, **dict(zip(domains, choice, strict=True))} for choice in product(*domains.values()))
+        for assignment in (extended for each in chosen for extended in self.alternatives(blocks, each)):
             if all(self.satisfies(step, assignment) for step in paths):
                 assignment |= {str(step.path_var): shortest_path(self.tables, step.link, assignment) for step in paths}
                 try:
@@ -146,6 +182,21 @@ class _Evaluation:
                 if kept:
                     found.append(assignment)
         return found
+
+    def alternatives(self, blocks: list[EitherMatch], row: Assignment) -> list[Assignment]:
+        """The row with every combination of what the blocks find, each once."""
+        rows = [row]
+        for block in blocks:
+            wider: list[Assignment] = []
+            for one in rows:
+                found = [
+                    {**one, **{var: solution[var] for var in block.binds}}
+                    for each in block.alternatives
+                    for solution in self.solutions(each.clauses, one)
+                ]
+                wider += [each for place, each in enumerate(found) if each not in found[:place]]
+            rows = wider
+        return rows
 
     def satisfies_all(self, clauses: Iterable[CheckedClause], assignment: Assignment) -> bool:
         return all_true(lambda clause=clause: self.satisfies(clause, assignment) for clause in clauses) is True  # type: ignore[misc]
@@ -165,7 +216,7 @@ class _Evaluation:
                 return self.values.truth(condition, assignment) is True
             case NotMatch(clauses):
                 return not self.solutions(clauses, assignment)
-            case OptionalMatch():
+            case OptionalMatch() | ExistsMatch() | EitherMatch():
                 return True
 
     def linked(self, link: Link, assignment: Assignment) -> bool:

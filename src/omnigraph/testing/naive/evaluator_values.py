@@ -53,6 +53,7 @@ class Values:
         self.tables = tables
         self.params = params
         self.now = now
+        self.answer: Callable[[str, Assignment], bool] = _unknown
 
     def value(self, expr: ir.Expr, row: Assignment, rows: list[Assignment]) -> Any:
         match expr:
@@ -62,6 +63,8 @@ class Values:
                 return self.params[name]
             case ir.Now():
                 return self.now
+            case ir.Property(var, name) if var.startswith("exists#"):
+                return self.answer(var, row)
             case ir.Property(var, name):
                 entity = row[var]
                 if name == "@type" and entity is not None:
@@ -360,6 +363,10 @@ def _single(value: Any) -> Any:
 
 def _sortable(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
+
+
+def _unknown(var: str, row: Assignment) -> bool:
+    raise AssertionError(f"there is no pattern ${var}")
 
 
 def _place(rows: list[Assignment], row: Assignment) -> int:

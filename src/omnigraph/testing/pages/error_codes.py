@@ -98,6 +98,7 @@ CODES: dict[str, tuple[str, str]] = {
         "A function is called with the wrong number of arguments, or without an entity.",
         "See its signature in the reference.",
     ),
+    "T39": ("The parts of a union have different columns.", "Return the same names and types, in the same order."),
     # Parameters and running.
     "P001": ("Parameters are not an object of names and values.", "Send an object."),
     "P002": ("A parameter is null and must not be.", "Give it a value or declare it nullable."),

@@ -35,6 +35,7 @@ it can be returned, compared, counted and grouped by.
 | `+` `-` | on numbers; `+` also joins texts, and `duration("P1Y2M3DT4H5M6S")` moves a date or an instant |
 | `*` `/` `%` | on numbers; `/` always gives a fraction |
 | `-a` | the negative |
+| `exists { … }` | whether a pattern has a solution that goes with the row; true or false |
 
 `case when a then x when b then y else z end` is the value beside the first condition that is true; without `else`
 it is null

@@ -20,7 +20,24 @@ _WORDS = (
     *("query", "match", "return", "order", "limit", "offset", "distinct", "as", "asc", "desc", "where", "set"),
     *("not", "and", "or", "in", "is", "contains", "starts_with", "insert", "update", "delete", "description"),
     *("count", "sum", "avg", "min", "max", "now", "nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
-    *("optional", "shortest", "having", "collect", "case", "when", "then", "else", "end", "matches", "icontains", "if"),
+    *(
+        "optional",
+        "shortest",
+        "having",
+        "collect",
+        "exists",
+        "either",
+        "union",
+        "all",
+        "case",
+        "when",
+        "then",
+        "else",
+        "end",
+        "matches",
+        "icontains",
+        "if",
+    ),
     *("date", "datetime", "enum", "id", "from", "to", "a", "b", "name", "_", "_x", "truex", "nullable", "camelCase9"),
 )
 _INT64_MAX = 2**63 - 1
@@ -58,22 +75,20 @@ def reads() -> SearchStrategy[ast.Read]:
     """`match … return …` with any of the trailing sections."""
     count = st.none() | st.builds(ast.Literal, _integers(minimum=0), st.just("int")) | st.builds(ast.Var, names())
     sort = st.builds(ast.Sort, expressions(), st.sampled_from([None, "asc", "desc"])).map(_undirected_nearest)
-    return st.builds(
-        ast.Read,
-        _tuples(clauses(), min_size=1),
-        _tuples(st.builds(ast.Item, expressions(), st.none() | names()), min_size=1),
-        _tuples(sort),
-        count,
-        count,
-        st.booleans(),
-        _tuples(conditions()),
+    pattern = _tuples(clauses(), min_size=1)
+    items = _tuples(st.builds(ast.Item, expressions(), st.none() | names()), min_size=1)
+    part = st.builds(ast.Read, pattern, items, distinct=st.booleans(), having=_tuples(conditions()))
+    tail = (_tuples(sort), count, count, st.booleans(), _tuples(conditions()))
+    united = st.builds(
+        ast.Read, pattern, items, *tail, more=_tuples(part, min_size=1, max_size=2), union_all=st.booleans()
     )
+    return st.builds(ast.Read, pattern, items, *tail) | united
 
 
 @st.composite
 def clauses(draw: st.DrawFn, depth: int = 2) -> ast.Clause:
     """Bindings, traversals, filters and nested blocks."""
-    kinds = ["binding", "traversal", "filter", "not", "optional"]
+    kinds = ["binding", "traversal", "filter", "not", "optional", "either"]
     kind = draw(st.sampled_from(kinds if depth else ["binding", "filter"]))
     if kind == "binding":
         return draw(_bindings())
@@ -81,6 +96,9 @@ def clauses(draw: st.DrawFn, depth: int = 2) -> ast.Clause:
         return draw(_traversals())
     if kind == "filter":
         return ast.Filter(draw(conditions()))
+    if kind == "either":
+        inside = st.builds(ast.Alternative, _tuples(clauses(depth - 1), min_size=1))
+        return ast.EitherBlock(draw(_tuples(inside, min_size=2, max_size=3)))
     block = ast.NotBlock if kind == "not" else ast.OptionalBlock
     return block(draw(_tuples(clauses(depth - 1), min_size=1)))
 
@@ -114,6 +132,8 @@ def conditions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.Ex
         return ast.And(parts) if draw(st.booleans()) else ast.Or(parts)
     operand = expressions(bare=bare)
     left = operand.map(_word_is_property) if bare else operand
+    if depth == 2 and not bare and draw(st.integers(0, 9)) == 0:
+        return ast.Exists(draw(_tuples(clauses(0), min_size=1, max_size=2)))
     kinds = ["compare", "in", "null", "range"]
     kind = draw(st.sampled_from(kinds if bare else [*kinds, "text", "value"]))
     if kind == "range":

@@ -121,6 +121,8 @@ def _catalog() -> Catalog:
 
 @st.composite
 def _texts(draw: DrawFn, *, searching: bool = False) -> str:
+    if not searching and draw(st.integers(0, 9)) == 0:
+        return _union(draw)
     scope = Scope()
     clauses = [_first(draw, scope)]
     clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 3)))]
@@ -139,6 +141,32 @@ def _texts(draw: DrawFn, *, searching: bool = False) -> str:
     return f"query q() {{ match {{ {' '.join(clauses)} }} return {returned} {order} {tail} }}"
 
 
+def _union(draw: DrawFn) -> str:
+    """Two or three reads with the same columns."""
+    kinds = draw(st.lists(st.sampled_from(["number", "text", "number"]), min_size=1, max_size=2))
+    parts = []
+    for _ in range(draw(st.integers(2, 3))):
+        scope = Scope()
+        clauses = [_first(draw, scope), *(_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 1))))]
+        items = [f"{_of_family(draw, scope, kind)} as c{at}" for at, kind in enumerate(kinds)]
+        word = draw(st.sampled_from(["", "distinct "]))
+        parts.append(f"match {{ {' '.join(clauses)} }} return {word}{{ {', '.join(items)} }}")
+    text = draw(st.sampled_from([" union ", " union all "])).join(parts)
+    if draw(st.booleans()):
+        text += f" order {{ c0 {draw(st.sampled_from(['', 'desc']))} }}"
+    if draw(st.booleans()):
+        text += f" limit {draw(st.integers(0, 6))}"
+    return f"query q() {{ {text} }}"
+
+
+def _of_family(draw: DrawFn, scope: Scope, family: str) -> str:
+    for _ in range(4):
+        found, kind = operand(draw, scope)
+        if kind == family:
+            return found
+    return draw(st.sampled_from(LITERALS[family]))
+
+
 def _first(draw: DrawFn, scope: Scope) -> str:
     if draw(st.integers(0, 4)) == 0:
         return _traversal(draw, scope, anchored=False)
@@ -147,13 +175,17 @@ def _first(draw: DrawFn, scope: Scope) -> str:
 
 def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
     kinds = ["traversal", "traversal", "mixed", "filter", "filter", "rebind", "text"]
-    kinds += ["not", "not", "optional", "optional"] if depth > 0 else []
+    kinds += ["not", "not", "optional", "optional", "exists", "either"] if depth > 0 else []
     kinds += ["binding"] if scope.cost < 2 else []
     match draw(st.sampled_from(kinds)):
         case "mixed" if scope.cost < 3:
             return _mixed_traversal(draw, scope)
         case "optional":
             return _optional(draw, scope, depth)
+        case "exists":
+            return _exists(draw, scope, depth)
+        case "either":
+            return _either(draw, scope, depth)
         case "traversal" if scope.cost < 4:
             return _traversal(draw, scope, anchored=True)
         case "binding":
@@ -288,6 +320,36 @@ def _optional(draw: DrawFn, scope: Scope, depth: int) -> str:
         return _condition(draw, scope, depth=1)
     scope.maybe |= new
     return f"optional {{ {' '.join(clauses)} }}"
+
+
+def _exists(draw: DrawFn, scope: Scope, depth: int) -> str:
+    """A condition with a pattern of its own, alone or among others."""
+    found = f"exists {{ {_inside(draw, scope.block(), depth)} }}"
+    other = _condition(draw, scope, depth=0)
+    return draw(st.sampled_from(["{0}", "not {0}", "({0} or {1})", "({1} and not {0})"])).format(found, other)
+
+
+def _either(draw: DrawFn, scope: Scope, depth: int) -> str:
+    """Alternatives that bind one further node, or none; what else they bind is theirs."""
+    known = sorted(var for var, kind in scope.nodes.items() if kind == "Ant")
+    if known and scope.cost < 3 and draw(st.booleans()):
+        start, end = draw(st.sampled_from(known)), fresh(scope)
+        steps = [f"${start} walks ${end}", f"${end} walks ${start}", f"${start} meets $_ ${end}: Ant", f"${end}: Ant"]
+        chosen = draw(st.lists(st.sampled_from(steps), min_size=2, max_size=3))
+        inner = Scope({**scope.block().nodes, end: "Ant"}, scope.block().edges, 3, scope.names)
+        branches = [f"{step} {_condition(draw, inner, depth=0)}" for step in chosen]
+        scope.nodes[end] = "Ant"
+        scope.cost += 1
+    else:
+        branches = [_inside(draw, scope.block(), depth) for _ in range(draw(st.integers(2, 3)))]
+    return "either " + " or ".join(f"{{ {branch} }}" for branch in branches)
+
+
+def _inside(draw: DrawFn, inner: Scope, depth: int) -> str:
+    step = draw(st.booleans())
+    clauses = [_traversal(draw, inner, anchored=True) if step else _condition(draw, inner, depth=1)]
+    clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 1)))]
+    return " ".join(clauses)
 
 
 def _negation(draw: DrawFn, scope: Scope, depth: int) -> str:

@@ -8,14 +8,18 @@ from itertools import chain
 
 from omnigraph.compiler.ir.ops import (
     AntiJoin,
+    Branch,
+    Either,
     Expand,
     ExpandTest,
     Filter,
     LeftJoin,
+    Mark,
     MatchOp,
     NodeScan,
     ReadPlan,
     ShortestPath,
+    pipelines,
 )
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.walk import properties
@@ -43,10 +47,9 @@ def _match_reads(ops: tuple[MatchOp, ...]) -> Iterator[tuple[str, str]]:
             case NodeScan(joins=joins):
                 for condition in joins:
                     yield from properties(condition)
-            case AntiJoin(inner) | LeftJoin(inner):
-                yield from _match_reads(inner)
             case _:
-                pass
+                for inner in pipelines(op):
+                    yield from _match_reads(inner)
 
 
 def _with_columns(op: MatchOp, needed: dict[str, set[str]]) -> MatchOp:
@@ -59,11 +62,14 @@ def _with_columns(op: MatchOp, needed: dict[str, set[str]]) -> MatchOp:
             return replace(op, edge_columns=_sorted(needed, link.edge_var))
         case ShortestPath(var=var):
             return replace(op, columns=_sorted(needed, var))
-        case AntiJoin(inner):
+        case AntiJoin(inner) | Mark(inner):
             return replace(op, ops=_pruned(inner, ()))
+        case Either(branches, _, binds):
+            later = [(var, name) for var in binds for name in needed.get(var, ())]
+            return replace(op, branches=tuple(Branch(_pruned(each.ops, later)) for each in branches))
         case LeftJoin(inner, _, binds):
             # What a block binds is read around it as well.
-            later = ((var, name) for var in binds for name in needed.get(var, ()))
+            later = [(var, name) for var in binds for name in needed.get(var, ())]
             return replace(op, ops=_pruned(inner, later))
         case _:
             return op

@@ -86,10 +86,11 @@ def common_type(values: Sequence[tuple[ir.Expr, ast.Expr]], what: str, scope: Sc
     if not kinds:
         raise scope.error("T7", f"{what} are all null", values[0][1].span)
     nullable = any(isinstance(found.type, PropType) and found.type.nullable for found, _ in values)
-    return _meet(kinds).with_nullable(nullable)
+    return meet(kinds).with_nullable(nullable)
 
 
-def _meet(kinds: Sequence[PropType]) -> PropType:
+def meet(kinds: Sequence[PropType]) -> PropType:
+    """The type that values of several compatible types share."""
     first = kinds[0]
     if all(kind.with_nullable(False) == first.with_nullable(False) for kind in kinds):
         return first

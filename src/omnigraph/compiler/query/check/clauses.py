@@ -1,4 +1,4 @@
-"""Checking of match clauses: bindings, filters, `not` and `optional` blocks; traversals have a module of their own."""
+"""Checking of match clauses: bindings, filters and blocks; traversals have a module of their own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ from dataclasses import replace
 from omnigraph.compiler.catalog.model import TypeInfo
 from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import FOUND
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import IN_FILTER, check_condition, whole_node
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.traversals import check_traversal
 from omnigraph.compiler.query.check.values import check_member, constant, needed_parameter, now_for, temporal_help
-from omnigraph.compiler.query.checked import Bind, CheckedClause, NodeVar, NotMatch, OptionalMatch, Step, Where
+from omnigraph.compiler.query.checked import (
+    Bind,
+    CheckedAlternative,
+    CheckedClause,
+    EitherMatch,
+    ExistsMatch,
+    NodeVar,
+    NotMatch,
+    OptionalMatch,
+    PathVar,
+    Step,
+    Where,
+)
 from omnigraph.compiler.source import Span
 from omnigraph.compiler.types import UNION, PropType, compatible, union_name
 
@@ -23,7 +36,7 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
     """A clause list, top to bottom; blocks come last, so they may use everything their siblings bind.
 
     `optional` blocks come before `not` blocks, and between them the filters that read what an `optional` block above
-    them may have left null.
+    them may have left null, and those with a pattern of their own. An `either` block binds like any other clause.
     """
     checked: list[CheckedClause] = []
     optionals: list[ast.OptionalBlock] = []
@@ -37,7 +50,7 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
             case ast.Traversal():
                 checked.append(check_traversal(clause, scope))
             case ast.Filter(condition):
-                if _reads_a_promise(condition, promised, scope):
+                if has_pattern(condition) or _reads_a_promise(condition, promised, scope):
                     late.append(condition)
                 else:
                     checked.append(Where(check_condition(condition, scope, IN_FILTER)))
@@ -46,10 +59,21 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
                 promised.update(_named_by(inner))
             case ast.NotBlock():
                 negations.append(clause)
+            case ast.EitherBlock():
+                checked.append(_either(clause, scope))
     checked.extend(_optional(block, scope) for block in optionals)
     checked.extend(Where(check_condition(condition, scope, IN_FILTER)) for condition in late)
     checked.extend(_negation(block, scope) for block in negations)
-    return tuple(checked)
+    for name, span in scope.partial.items():
+        if scope.find(name) is not None:
+            message = f"${name} is bound in some of the alternatives, and outside of them as well"
+            raise scope.error("T30", message, span, "bind it before 'either', in every alternative, or rename it")
+    return (*checked, *scope.marks)
+
+
+def has_pattern(expr: ast.Expr) -> bool:
+    """Whether an `exists { … }` is part of an expression."""
+    return any(isinstance(part, ast.Exists) for part in expressions(expr))
 
 
 def used_variables(clause: CheckedClause) -> frozenset[str]:
@@ -63,8 +87,10 @@ def used_variables(clause: CheckedClause) -> frozenset[str]:
             return variables(condition)
         case NotMatch(_, outer):
             return frozenset(outer)
-        case OptionalMatch(_, outer, binds):
+        case OptionalMatch(_, outer, binds) | EitherMatch(_, outer, binds):
             return frozenset({*outer, *binds})
+        case ExistsMatch(_, outer):
+            return frozenset(outer)
 
 
 # --- bindings --------------------------------------------------------------------------------
@@ -186,6 +212,36 @@ def _optional(block: ast.OptionalBlock, scope: Scope) -> OptionalMatch:
     return OptionalMatch(clauses, tuple(sorted(_outer_variables(clauses, inner))), tuple(sorted(inner.local)))
 
 
+def _either(block: ast.EitherBlock, scope: Scope) -> EitherMatch:
+    scopes = [scope.inner() for _ in block.alternatives]
+    alternatives = tuple(
+        CheckedAlternative(check_clauses(each.clauses, inner))
+        for each, inner in zip(block.alternatives, scopes, strict=True)
+    )
+    named = dict.fromkeys(name for inner in scopes for name in inner.local if not ir.is_hidden(name))
+    shared = [name for name in named if all(name in inner.local for inner in scopes)]
+    shared = [name for name in shared if not isinstance(scopes[0].local[name], PathVar)]
+    for name in shared:
+        kinds = [replace(inner.local[name], optional=False) for inner in scopes]
+        if any(kind != kinds[0] for kind in kinds):
+            names = " and ".join(dict.fromkeys(kind.type_name for kind in kinds))
+            message = f"${name} is {names} in different alternatives"
+            raise scope.error("T30", message, block.span, "bind it to the same types everywhere, or rename it")
+        scope.bind(name, replace(kinds[0], optional=any(inner.local[name].optional for inner in scopes)))
+    scope.partial |= {name: block.span for name in named if name not in shared}
+    outer: set[str] = set()
+    for each, inner in zip(alternatives, scopes, strict=True):
+        outer |= _outer_variables(each.clauses, inner)
+    return EitherMatch(alternatives, tuple(sorted(outer)), tuple(sorted(shared)))
+
+
+def check_exists(exists: ast.Exists, scope: Scope) -> ir.Property:
+    """The answer of `exists { … }`: a truth value that the match finds out."""
+    inner = scope.inner()
+    clauses = check_clauses(exists.clauses, inner)
+    return ir.Property(scope.mark(clauses, tuple(sorted(_outer_variables(clauses, inner)))), FOUND, ir.BOOL)
+
+
 def _reads_a_promise(condition: ast.Expr, promised: set[str], scope: Scope) -> bool:
     """Whether a filter needs a variable that only an optional block above it will bind."""
     if not promised:
@@ -205,6 +261,8 @@ def _named_by(clauses: tuple[ast.Clause, ...]) -> Iterator[str]:
                 yield from filter(None, (clause.edge_var, clause.path_var))
             case ast.OptionalBlock(inner):
                 yield from _named_by(inner)
+            case ast.EitherBlock(alternatives):
+                yield from set.intersection(*(set(_named_by(each.clauses)) for each in alternatives))
             case _:
                 pass
 

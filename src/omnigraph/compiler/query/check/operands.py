@@ -73,6 +73,8 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
             return _name(expr, scope, place)
         case ast.Call():
             return _call(expr, scope, place)
+        case ast.Exists():
+            return _exists(expr, scope, place)
         case ast.Agg() if place.aggregates is not None:
             inside = place.aggregates
             return check_aggregate(expr, scope, lambda part: operand(part, scope, inside))
@@ -97,6 +99,8 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
         if prop.var in scope.params:
             raise scope.error("T6", f"${prop.var} is a parameter and has no properties", prop.span)
         help_text = scope.suggest(prop.var, scope.visible())
+        if prop.var in scope.partial:
+            help_text = "only some of the alternatives bind it; bind it in every one"
         raise scope.error(
             "T6", f"${prop.var} is not bound here", prop.span, help_text or "bind it in an earlier clause"
         )
@@ -146,6 +150,16 @@ def _variable(var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
         help_text = scope.suggest(var.name, [*scope.visible(), *scope.params])
         raise scope.error("T30", f"${var.name} is neither bound here nor a parameter", var.span, help_text)
     return _blob_checked(param, var, scope, place)
+
+
+def _exists(expr: ast.Exists, scope: Scope, place: Place) -> ir.Expr:
+    from omnigraph.compiler.query.check.clauses import check_exists  # clauses have conditions, and one of them this
+
+    if place.columns_only:
+        raise scope.error("T27", f"{place.what} speaks about columns", expr.span, _NAME_IT)
+    if place.target is not None:
+        raise scope.error("T27", "exists { … } cannot stand in a mutation", expr.span, "put it into the match")
+    return check_exists(expr, scope)
 
 
 def _blob_checked(param: ir.Param, var: ast.Var, scope: Scope, place: Place) -> ir.Param:

@@ -30,7 +30,7 @@ def check_order(
             raise scope.error("T27", "a ranked query with groups takes no further keys", sort.span)
         else:
             shown = _group_column(sort, expr, columns, scope) if grouped else expr
-            _check_orderable(sort, shown, scope)
+            check_orderable(sort, shown, scope)
             keys.append(SortKey(shown, sort.direction == "desc"))
     if rank is not None:
         _check_ranked_order(rank, order, scope, limited=limited)
@@ -84,7 +84,8 @@ def _group_column(sort: ast.Sort, expr: ir.Expr, columns: tuple[Column, ...], sc
     return expr
 
 
-def _check_orderable(sort: ast.Sort, expr: ir.Expr, scope: Scope) -> None:
+def check_orderable(sort: ast.Sort, expr: ir.Expr, scope: Scope) -> None:
+    """A key of order must be of a type that has one."""
     kind = expr.type
     if isinstance(kind, PropType) and (kind.list or kind.is_vector):
         raise scope.error("T27", f"{kind} has no order", sort.span)

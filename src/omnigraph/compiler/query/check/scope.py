@@ -7,7 +7,7 @@ from itertools import count
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType, TypeInfo
 from omnigraph.compiler.diagnostics import Diagnostic, TypeCheckError, did_you_mean
-from omnigraph.compiler.query.checked import EdgeVar, NodeVar, Parameter, PathVar, Variable
+from omnigraph.compiler.query.checked import CheckedClause, EdgeVar, ExistsMatch, NodeVar, Parameter, PathVar, Variable
 from omnigraph.compiler.source import Source, Span
 from omnigraph.compiler.types import PropType, union_members
 
@@ -30,12 +30,20 @@ class Scope:
         self.source = source
         self.params = params
         self.local: dict[str, Variable] = {}
+        self.marks: list[ExistsMatch] = []
+        self.partial: dict[str, Span] = {}  # bound in some alternatives of an `either` block only
         self._outer: Mapping[str, Variable] = {} if parent is None else parent.visible()
         self._serial: Iterator[int] = count(1) if parent is None else parent._serial
 
     def inner(self) -> Scope:
         """The scope of a block."""
         return Scope(self.catalog, self.source, self.params, self)
+
+    def beside(self) -> Scope:
+        """A scope that knows the same parameters and nothing else; hidden names stay different."""
+        scope = Scope(self.catalog, self.source, self.params)
+        scope._serial = self._serial
+        return scope
 
     def visible(self) -> dict[str, Variable]:
         """Every variable that a clause here may read."""
@@ -56,6 +64,14 @@ class Scope:
     def resolve(self, name: str) -> str:
         """The internal name: each `$_` is a fresh hidden variable."""
         return f"_#{next(self._serial)}" if name == ANONYMOUS else name
+
+    def mark(self, clauses: tuple[CheckedClause, ...], outer: tuple[str, ...]) -> str:
+        """The hidden variable that tells whether a pattern has a solution; equal patterns share one."""
+        for known in self.marks:
+            if (known.clauses, known.outer) == (clauses, outer):
+                return known.var
+        self.marks.append(ExistsMatch(clauses, outer, f"exists#{next(self._serial)}"))
+        return self.marks[-1].var
 
     def info(self, variable: Variable) -> TypeInfo:
         """What can be read of a variable: its declared type, its interface, or what a union has in common."""

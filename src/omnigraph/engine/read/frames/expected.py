@@ -12,12 +12,14 @@ from omnigraph.compiler.ir.ops import (
     Aggregate,
     AntiJoin,
     Distinct,
+    Either,
     Expand,
     ExpandTest,
     Fetch,
     Filter,
     LeftJoin,
     Limit,
+    Mark,
     MatchOp,
     NodeScan,
     Rank,
@@ -38,11 +40,18 @@ Expected = Mapping[int, float]
 def expected_rows(plan: ReadPlan, estimates: Estimates) -> Expected:
     """The estimate of every operator, those inside `not` and `optional` included."""
     found: dict[int, float] = {}
-    rows = _match(plan.match, 1.0, estimates, found)
+    _read(plan, estimates, found)
+    return found
+
+
+def _read(plan: ReadPlan, estimates: Estimates, found: dict[int, float]) -> float:
+    rows = sum(_read(part, estimates, found) for part in plan.parts)
+    if not plan.parts:
+        rows = _match(plan.match, 1.0, estimates, found)
     for op in plan.result:
         rows = _result(op, rows)
         found[id(op)] = rows
-    return found
+    return rows
 
 
 def _match(ops: Iterable[MatchOp], rows: float, estimates: Estimates, found: dict[int, float]) -> float:
@@ -60,6 +69,10 @@ def _match(ops: Iterable[MatchOp], rows: float, estimates: Estimates, found: dic
             case AntiJoin(inner):
                 _match(inner, rows, estimates, found)
                 rows *= _KEPT
+            case Mark(inner):
+                _match(inner, rows, estimates, found)
+            case Either(branches):
+                rows = sum(_match(branch.ops, rows, estimates, found) for branch in branches)
             case LeftJoin(inner):
                 rows = max(rows, _match(inner, rows, estimates, found))
             case _:

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 from omnigraph.compiler.ir.format import format_operator
-from omnigraph.compiler.ir.ops import AntiJoin, LeftJoin, MatchOp, ReadPlan, ResultOp
+from omnigraph.compiler.ir.ops import MatchOp, ReadPlan, ResultOp, Union, pipelines
 from omnigraph.engine.read.frames.expected import Expected
 
 # An operator inside `not` runs many times; what it did the first times tells enough.
@@ -156,13 +156,20 @@ class Explanation:
 
 
 def _operators(plan: ReadPlan) -> Iterator[tuple[int, MatchOp | ResultOp]]:
-    yield from _pipeline(plan.match, 0)
+    yield from _read(plan, 0)
+
+
+def _read(plan: ReadPlan, depth: int) -> Iterator[tuple[int, MatchOp | ResultOp]]:
+    yield from _pipeline(plan.match, depth)
     for op in plan.result:
-        yield 0, op
+        yield depth, op
+        if isinstance(op, Union):
+            for part in plan.parts:
+                yield from _read(part, depth + 1)
 
 
 def _pipeline(ops: tuple[MatchOp, ...], depth: int) -> Iterator[tuple[int, MatchOp]]:
     for op in ops:
         yield depth, op
-        if isinstance(op, AntiJoin | LeftJoin):
-            yield from _pipeline(op.ops, depth + 1)
+        for inner in pipelines(op):
+            yield from _pipeline(inner, depth + 1)

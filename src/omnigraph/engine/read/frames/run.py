@@ -19,9 +19,11 @@ from omnigraph.engine.read.frames.explain import Profile, TableReads
 from omnigraph.engine.read.frames.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.frames.paths import PathColumns
 from omnigraph.engine.read.frames.unions import (
+    MARKED,
     OPTIONAL,
     PATH,
     Columns,
+    MarkColumns,
     Numbering,
     OptionalColumns,
     UnionColumns,
@@ -78,6 +80,8 @@ class Run:
         """The values of a variable, whatever it ranges over."""
         if table_key.startswith(OPTIONAL):
             return OptionalColumns(self, table_key.removeprefix(OPTIONAL))
+        if table_key == MARKED:
+            return MarkColumns()
         if table_key.startswith(PATH):
             return self.paths[table_key.removeprefix(PATH)]
         return UnionColumns(self, table_key) if is_union(table_key) else self.entities(table_key)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 TYPE = "@type"
 OPTIONAL = "?"
 PATH = "path:"
+MARKED = "mark:found"  # the row id itself is the answer, 1 for true
 _ROW_BITS = 40
 _ROW_MASK = (1 << _ROW_BITS) - 1
 
@@ -103,6 +104,17 @@ def of_member(condition: ir.Condition, name: str) -> ir.Condition:
         return rebuild(node, named)
 
     return cast("ir.Condition", named(condition))
+
+
+class MarkColumns:
+    """The answers of marks, which are their row ids."""
+
+    def values(self, name: str, rows: Rows) -> pa.Array:
+        """True for 1."""
+        return pa.array(rows == 1)
+
+    def load(self, names: Iterable[str], rows: Rows) -> None:
+        """There is nothing to read."""
 
 
 class UnionColumns:

@@ -7,9 +7,11 @@ from omnigraph.compiler.ir.ops import (
     Aggregate,
     AntiJoin,
     Distinct,
+    Either,
     Expand,
     ExpandTest,
     Filter,
+    Mark,
     NodeScan,
     Project,
     ReadPlan,
@@ -21,7 +23,7 @@ _SETWISE = ("min", "max")
 
 def ignores_repeats(plan: ReadPlan) -> bool:
     """True only for shapes known to be safe: distinct rows, or aggregates that look at the set of values."""
-    if not all(isinstance(op, NodeScan | Expand | ExpandTest | Filter | AntiJoin) for op in plan.match):
+    if not all(isinstance(op, NodeScan | Expand | ExpandTest | Filter | AntiJoin | Mark | Either) for op in plan.match):
         return False
     for op in plan.result:
         match op:

@@ -12,10 +12,12 @@ from itertools import chain
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     AntiJoin,
+    Either,
     Expand,
     ExpandTest,
     Filter,
     LeftJoin,
+    Mark,
     MatchOp,
     NodeScan,
     ReadPlan,
@@ -23,7 +25,8 @@ from omnigraph.compiler.ir.ops import (
     Sort,
 )
 from omnigraph.compiler.ir.walk import variables
-from omnigraph.engine.read.frames.unions import PATH
+from omnigraph.engine.read.frames.unions import MARKED, PATH
+from omnigraph.engine.read.match.either import shared_key
 from omnigraph.engine.read.match.optional import optional_key
 from omnigraph.engine.read.plan.multiplicity import ignores_repeats
 
@@ -43,11 +46,12 @@ class Outline:
 
     stages: tuple[Stage, ...]
     exists: bool
+    parts: tuple[Outline, ...] = ()
 
 
 def outline(plan: ReadPlan) -> Outline:
     """The outline of a plan."""
-    return Outline(stages(plan.match, _shown(plan)), ignores_repeats(plan))
+    return Outline(stages(plan.match, _shown(plan)), ignores_repeats(plan), tuple(map(outline, plan.parts)))
 
 
 def stages(ops: tuple[MatchOp, ...], keep: frozenset[str]) -> tuple[Stage, ...]:
@@ -72,6 +76,11 @@ def binds(op: MatchOp) -> dict[str, str]:
         case LeftJoin(ops, _, bound):
             inner = {var: key for each in ops for var, key in binds(each).items()}
             return {var: optional_key(inner[var]) for var in bound}
+        case Either(branches, _, bound):
+            keys = [{var: key for each in branch.ops for var, key in binds(each).items()} for branch in branches]
+            return {var: shared_key([key[var] for key in keys]) for var in bound}
+        case Mark(var=var):
+            return {var: MARKED}
         case ShortestPath(var=var):
             return {var: f"{PATH}{var}"}
         case _:
@@ -99,7 +108,7 @@ def _reads(op: MatchOp) -> frozenset[str]:
             return frozenset({link.tail, link.head})
         case Filter(condition):
             return variables(condition)
-        case AntiJoin(outer=outer) | LeftJoin(outer=outer):
+        case AntiJoin(outer=outer) | LeftJoin(outer=outer) | Mark(outer=outer) | Either(outer=outer):
             return frozenset(outer)
         case ShortestPath(link):
             return frozenset({link.tail, link.head})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -42,6 +42,16 @@ def result_table(run: Run, frame: Frame, columns: tuple[ResultColumn, ...]) -> p
     """The finished rows with exactly the promised names and types, as they are shown."""
     arrays = [shown(_as_promised(frame.outputs[column.name], value_type(run, column.type))) for column in columns]
     return pa.Table.from_arrays(arrays, [column.name for column in columns])
+
+
+def united_columns(run: Run, frames: Sequence[Frame], columns: Sequence[ResultColumn]) -> dict[str, pa.Array]:
+    """The result columns of several frames, one after the other, in the types that they share."""
+    return {
+        column.name: pa.concat_arrays(
+            [_alike(frame.outputs[column.name], value_type(run, column.type)) for frame in frames]
+        )
+        for column in columns
+    }
 
 
 def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:
@@ -103,6 +113,10 @@ def _type_names(columns: Columns, bound: Bound) -> pa.Array:
 
 
 _NAMED = pa.struct([("id", pa.utf8()), (TYPE, pa.utf8())])
+
+
+def _alike(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if pa.types.is_struct(column.type) else _as_promised(column, kind)
 
 
 def _as_promised(column: pa.Array, kind: pa.DataType) -> pa.Array:
