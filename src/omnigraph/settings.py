@@ -19,6 +19,8 @@ class Settings:
     # What this machine's disk may hold of graphs on object stores, so that it is fetched once; 0 keeps nothing.
     # None: OMNIGRAPH_CACHE_BYTES, else 16 GiB.
     cache: int | str | None = None
+    # What one task of a bulk load may hold of the rows it stages or checks; a machine runs a task per core.
+    task_memory: int | str = 1 << 30
     topology: Topology = "multi_process"
     lease_ttl_ms: int = 30_000
     lease_skew_ms: int = 10_000
@@ -50,6 +52,12 @@ class Settings:
             parse_bytes(self.memory, name="memory")
         if self.cache is not None:
             parse_bytes(self.cache, name="cache")
+        parse_bytes(self.task_memory, name="task_memory")
+
+    @property
+    def task_bytes(self) -> int:
+        """`task_memory` in bytes."""
+        return parse_bytes(self.task_memory, name="task_memory")
 
     @property
     def cache_bytes(self) -> int | None:

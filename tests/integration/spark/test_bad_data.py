@@ -19,7 +19,7 @@ from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.testing.strategies.corrupt import SCHEMA, Line, corrupt_lines
 
 TOTAL = 20_000
-TUNING = Tuning(split_bytes=300_000, bucket_rows=5_000, task_rows=9_000)
+TUNING = Tuning(split_bytes=300_000, bucket_rows=5_000)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.testing.graphs.loads import export_text
 from omnigraph.testing.one_commit.proof import stray_files
 
-TINY = Tuning(split_bytes=700, split_rows=9, bucket_rows=7, task_rows=11)
+TINY = Tuning(split_bytes=700, split_rows=9, bucket_rows=7, keyed_rows=0)
 run = partial(load, tasks=LocalTasks(), tuning=TINY)
 
 

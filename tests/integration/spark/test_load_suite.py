@@ -17,8 +17,8 @@ from omnigraph.pipeline.tasks.stage_driver import Tuning
 CASES = [pytest.param(case, id=case.name) for case in (*good(), *bad())]
 REFUSED = {case.name for case in bad()}
 # So small that every input has many splits and every check many buckets.
-TINY = Tuning(split_bytes=700, bucket_rows=7, task_rows=11)
-FEW = Tuning(split_bytes=3_000, bucket_rows=50, task_rows=50)
+TINY = Tuning(split_bytes=700, bucket_rows=7, keyed_rows=0)
+FEW = Tuning(split_bytes=3_000, bucket_rows=50)
 ON_SPARK = {
     "everything-twice-merged", "everything-overwritten", "many", "limits", "merge-keeps-the-last-of-an-id",
     "empty", "not-utf8", "first-of-several", "repeated-key", "unique-against-committed", "missing-target",

@@ -55,6 +55,7 @@ ELSEWHERE_COMMANDS = {
     "create": "init",
     "delete": "mutate",
     "explain": "query --explain",
+    "format": "fmt",
     "help": "--help",
     "history": "log",
     "insert": "mutate",

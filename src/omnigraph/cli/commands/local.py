@@ -48,6 +48,25 @@ LOCAL = (
         ),
     ),
     Command(
+        ("fmt",),
+        Capability.LOCAL,
+        "Format query and schema files",
+        "data.fmt.fmt",
+        arguments=(
+            Argument("PATH", "a .gq or .pg file, or a directory of them; - or nothing is standard input", repeats=True),
+        ),
+        options=(
+            Option("--check", "write nothing; fail if a file is not formatted"),
+            Option("--diff", "write nothing; print what would change"),
+            Option(
+                "--language",
+                "the language of standard input or of files with another ending",
+                "LANGUAGE",
+                choices=("gq", "pg"),
+            ),
+        ),
+    ),
+    Command(
         ("login",),
         Capability.LOCAL,
         "Store a bearer token for a server",

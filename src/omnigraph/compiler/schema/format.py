@@ -18,23 +18,25 @@ from omnigraph.compiler.schema.ast import (
 )
 
 
-def format_schema(schema: Schema) -> str:
-    """One declaration per paragraph, one property per line, constraints last."""
-    return "\n\n".join(_declaration(each) for each in schema.declarations) + ("\n" if schema.declarations else "")
+def format_schema(schema: Schema, *, as_written: bool = False) -> str:
+    """One declaration per paragraph, one property per line; constraints last, or where they were written."""
+    paragraphs = [_declaration(each, as_written=as_written) for each in schema.declarations]
+    return "\n\n".join(paragraphs) + ("\n" if paragraphs else "")
 
 
-def _declaration(declaration: Interface | Node | Edge) -> str:
+def _declaration(declaration: Interface | Node | Edge, *, as_written: bool) -> str:
     match declaration:
         case Interface(name, properties):
-            return f"interface {name} {_body(properties, ())}"
+            return f"interface {name} {_body(properties, (), as_written=as_written)}"
         case Node(name, annotations, implements, properties, constraints):
             parents = f" implements {', '.join(each.name for each in implements)}" if implements else ""
-            return f"node {name}{_annotations(annotations)}{parents} {_body(properties, constraints)}"
+            body = _body(properties, constraints, as_written=as_written)
+            return f"node {name}{_annotations(annotations)}{parents} {body}"
         case Edge():
-            return _edge(declaration)
+            return _edge(declaration, as_written=as_written)
 
 
-def _edge(edge: Edge) -> str:
+def _edge(edge: Edge, *, as_written: bool) -> str:
     card = ""
     if edge.cardinality is not None:
         high = "" if edge.cardinality.max is None else edge.cardinality.max
@@ -42,13 +44,21 @@ def _edge(edge: Edge) -> str:
     header = f"edge {edge.name}: {edge.from_type.name} -> {edge.to_type.name}{card}{_annotations(edge.annotations)}"
     if not edge.properties and not edge.constraints:
         return header
-    return f"{header} {_body(edge.properties, edge.constraints)}"
+    return f"{header} {_body(edge.properties, edge.constraints, as_written=as_written)}"
 
 
-def _body(properties: Iterable[Property], constraints: Iterable[Constraint]) -> str:
-    lines = [f"  {each.name}: {each.type}{_annotations(each.annotations)}" for each in properties]
-    lines += [f"  @{each.name}({', '.join(_argument(arg) for arg in each.args)})" for each in constraints]
+def _body(properties: Iterable[Property], constraints: Iterable[Constraint], *, as_written: bool) -> str:
+    entries: list[Property | Constraint] = [*properties, *constraints]
+    if as_written:
+        entries.sort(key=lambda each: each.span.start)
+    lines = [f"  {_entry(each)}" for each in entries]
     return "\n".join(["{", *lines, "}"]) if lines else "{}"
+
+
+def _entry(entry: Property | Constraint) -> str:
+    if isinstance(entry, Property):
+        return f"{entry.name}: {entry.type}{_annotations(entry.annotations)}"
+    return f"@{entry.name}({', '.join(_argument(arg) for arg in entry.args)})"
 
 
 def _annotations(annotations: Iterable[Annotation]) -> str:

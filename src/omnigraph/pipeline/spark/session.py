@@ -160,8 +160,8 @@ def _settings(home: Path, *, local: bool) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.python.filterPushdown.enabled": "true",
-        # Deltas of large merges come back through the driver, which has to hold them anyway.
-        "spark.driver.maxResultSize": "0",
+        # Answers of tasks are small, and what is large they leave in files.
+        "spark.driver.maxResultSize": "1g",
     }
     if local:
         found |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -106,7 +107,7 @@ class Target:
         request = self.request(graph, SpilledFrame(tuple(numbered(spilled))))
         if epoch is not None:
             request = replace(request, epoch=epoch, message=self.message or batch_message(epoch))
-        load(found, request, LocalTasks(), done=done)
+        load(found, request, LocalTasks(os.cpu_count() or 1), done=done)
 
     def request(self, graph: Graph, data: Any) -> LoadRequest:
         """The load that these options describe."""

@@ -1,4 +1,4 @@
-"""Spreading texts over buckets, so that a check of a large set runs as several checks of small ones."""
+"""Spreading rows over numbered partitions by a hash of some columns, so that equal values always meet in one."""
 
 from __future__ import annotations
 
@@ -10,24 +10,33 @@ import pyarrow as pa
 from omnigraph.engine.intake.identity import canonical_text
 
 _CHUNK = 1 << 18
-_PLACES = 64
-# Fixed, so that every worker puts a text into the same bucket.
-_WEIGHTS = np.random.default_rng(20_240_229).integers(0, 2**63, _PLACES, np.uint64) | np.uint64(1)
+_WORD = 8
+_FACTOR, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
-def bucket_mask(columns: Sequence[pa.Array], bucket: int, buckets: int) -> np.ndarray:
-    """Which rows belong to a bucket; rows with a null in any column belong to none."""
-    keep = np.ones(len(columns[0]), bool)
-    mixed = np.zeros(len(keep), np.uint64)
+def partition_numbers(columns: Sequence[pa.Array], partitions: int) -> np.ndarray:
+    """The partition of each row; -1 where any of the columns is null."""
+    present = np.ones(len(columns[0]), bool)
+    mixed = np.zeros(len(present), np.uint64)
     for column in columns:
-        keep &= column.is_valid().to_numpy(zero_copy_only=False)
+        present &= column.is_valid().to_numpy(zero_copy_only=False)
         mixed = _mixed(mixed * np.uint64(31) + text_hashes(canonical_text(column)))
-    keep &= (mixed % np.uint64(buckets)).astype(np.int64) == bucket
-    return keep
+    numbers = (mixed % np.uint64(partitions)).astype(np.int64)
+    numbers[~present] = -1
+    return numbers
+
+
+def partitions_for(rows: int, most: int, limit: int = 1 << 10) -> int:
+    """How many partitions leave about `most` rows in each: a power of two, so that different estimates agree often.
+
+    >>> partitions_for(100, 100), partitions_for(101, 100), partitions_for(900, 100)
+    (1, 2, 16)
+    """
+    return int(min(limit, 1 << max(0, -(-rows // max(most, 1)) - 1).bit_length()))
 
 
 def text_hashes(texts: pa.Array) -> np.ndarray:
-    """A 64-bit number per text, equal for equal texts; 0 for null."""
+    """A 64-bit number per text, equal for equal texts; of a null no particular one."""
     found = np.zeros(len(texts), np.uint64)
     for start in range(0, len(texts), _CHUNK):
         part = texts.slice(start, _CHUNK)
@@ -36,20 +45,34 @@ def text_hashes(texts: pa.Array) -> np.ndarray:
 
 
 def _chunk_hashes(texts: pa.Array) -> np.ndarray:
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    """Eight bytes of every text at a time."""
+    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    _, places, content = texts.buffers()
+    offsets = np.frombuffer(places, kind)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
     lengths = np.diff(offsets)
-    sums = np.zeros(len(texts), np.uint64)
-    filled = np.flatnonzero(lengths)
-    if len(filled):
-        data = np.frombuffer(texts.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].astype(np.uint64)
-        inside = np.arange(len(data)) - np.repeat(offsets[:-1] - offsets[0], lengths)
-        weighted = (data + np.uint64(1)) * _WEIGHTS[inside % _PLACES] * (inside // _PLACES + 1).astype(np.uint64)
-        sums[filled] = np.add.reduceat(weighted, offsets[:-1][filled] - offsets[0])
-    return _mixed(sums + lengths.astype(np.uint64))
+    hashes = lengths.astype(np.uint64) * _FACTOR
+    longest = int(lengths.max(initial=0))
+    if not longest:
+        return _mixed(hashes)
+    used = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
+    words = np.ndarray((len(used) + 1,), "<u8", used.tobytes() + bytes(_WORD), strides=(1,))
+    starts = offsets[:-1] - offsets[0]
+    rows = np.flatnonzero(lengths)
+    for at in range(0, longest, _WORD):
+        if at:
+            rows = rows[lengths[rows] > at]
+        left = np.minimum(lengths[rows] - at, _WORD)
+        kept = words[starts[rows] + at] & _MASKS[left]
+        mixed = (hashes[rows] ^ kept) * _FIRST
+        hashes[rows] = mixed ^ (mixed >> np.uint64(29))
+    return _mixed(hashes)
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    values = (values ^ (values >> np.uint64(30))) * _FIRST
+    values = (values ^ (values >> np.uint64(27))) * _SECOND
     mixed: np.ndarray = values ^ (values >> np.uint64(31))
     return mixed
+
+
+_MASKS = np.array([(1 << (_WORD * count)) - 1 for count in range(_WORD + 1)], np.uint64)

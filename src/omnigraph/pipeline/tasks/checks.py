@@ -1,13 +1,13 @@
-"""Checks that need many rows at once, as Spark tasks: repeated ids and tuples, endpoints, edges per source.
+"""Checks that need many rows at once, as tasks: repeated ids and tuples, endpoints, edges per source.
 
-Workers read key columns straight from the scratch parts and from the pinned tables, so neither the JVM nor the driver
-touches them. A set that is too large for one task is cut into buckets by a hash of its values; inside a bucket the
-engine's own validator compares real values, which keeps every check exact whatever the hash does.
+Key columns are partitioned once by a hash of their values, so that everything a check has to compare is in one
+partition, and a task reads its partitions and nothing else (decision 0041). Inside a partition the engine's own
+validator compares real values, which keeps every check exact whatever the hash does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -16,13 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.compiler.catalog.model import Card, Catalog, EdgeType, NodeType
+from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.engine.intake.records import FILE, LINE
 from omnigraph.engine.intake.violations import Violation
-from omnigraph.engine.values.arrow import TableType, empty_rows, table_types
-from omnigraph.engine.values.result import LoadMode
+from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.values.rowset import last_positions, one_array
-from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.engine.write.change_set import EdgeColumn, TableChange
 from omnigraph.engine.write.edge_checks import (
     broken_sources,
@@ -33,49 +31,24 @@ from omnigraph.engine.write.edge_checks import (
     most_edges,
 )
 from omnigraph.engine.write.unique_checks import unique_violations
-from omnigraph.pipeline.tasks.buckets import bucket_mask
-from omnigraph.pipeline.tasks.committed import BucketRows
-from omnigraph.pipeline.tasks.stage import Part
-from omnigraph.storage.base.layout import Root
-from omnigraph.storage.lance import parts as scratch
-from omnigraph.storage.manifest.snapshot import Snapshot
+from omnigraph.ids import new_ulid
+from omnigraph.pipeline.tasks.committed import PartitionRows
+from omnigraph.pipeline.tasks.key_files import key_path, write_key_file
+from omnigraph.pipeline.tasks.key_rows import CheckJob, Coded, KeyRows, code_of, explicit
+from omnigraph.pipeline.tasks.key_sets import Part, has_bounds, unique_groups
 
 Phase: TypeAlias = Literal["ids", "unique", "endpoints", "dangling", "cardinality"]
-
-# A row's place in the input as one number, while a check runs: split, then position among its table's rows.
-_SPLIT_SHIFT = 40
-
-
-@dataclass(frozen=True, slots=True)
-class CheckJob:
-    """What every check knows: the parts by table, the pinned tables, and how many findings to name."""
-
-    root: Root
-    catalog: Catalog
-    snapshot: Snapshot
-    mode: LoadMode
-    parts: Mapping[str, tuple[Part, ...]]
-    limit: int | None
-
-    @property
-    def view(self) -> View:
-        return View(self.snapshot, self.catalog, None, OpenTables(self.root))
-
-    @property
-    def replaces(self) -> bool:
-        return self.mode == "overwrite"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One task: a phase on one table, on one bucket of its values, for edges on some of the parts."""
+    """One task: a phase on one table, for the partitions from `low` to before `high`."""
 
     phase: Phase
     table_key: str
     group: tuple[str, ...] = ()
-    bucket: int = 0
-    buckets: int = 1
-    parts: tuple[Part, ...] = ()
+    low: int = 0
+    high: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +57,7 @@ class Found:
 
     `violations` are as many as the job wants to name, `refused` the codes of all rows that have to go, by what is wrong
     with them; `superseded` are codes of rows that a later row of the same id replaces, `matched_parts` the parts with
-    existing ids.
+    existing ids, `moved` where the existing edges are listed that get another source.
     """
 
     check: Check
@@ -92,11 +65,17 @@ class Found:
     refused: tuple[tuple[str, np.ndarray], ...] = ()
     superseded: tuple[int, ...] = ()
     matched_parts: frozenset[str] = field(default_factory=frozenset)
+    moved: tuple[str, ...] = ()
 
-
-def place_of_code(code: int) -> tuple[int, int]:
-    """(split, position) of a row."""
-    return code >> _SPLIT_SHIFT, code & ((1 << _SPLIT_SHIFT) - 1)
+    def __add__(self, other: Found) -> Found:
+        return Found(
+            self.check,
+            self.violations + other.violations,
+            self.refused + other.refused,
+            self.superseded + other.superseded,
+            self.matched_parts | other.matched_parts,
+            self.moved + other.moved,
+        )
 
 
 class _Known(TableChange):
@@ -114,92 +93,89 @@ class _Known(TableChange):
 # --- planning ------------------------------------------------------------------------------------------
 
 
-def plan_checks(job: CheckJob, phases: Sequence[Phase], *, bucket_rows: int, task_rows: int) -> list[Check]:
-    """The tasks that prove a load sound, in the order in which the validator would look."""
+def plan_checks(job: CheckJob, phases: Sequence[Phase], *, task_rows: int) -> list[Check]:
+    """The tasks that prove a load sound, in the order in which the validator would look; each of about so many rows."""
     found: list[Check] = []
     for phase in phases:
         match phase:
             case "ids":
                 for key, mine in sorted(job.parts.items()):
-                    found += _bucketed(Check("ids", key), _explicit(mine), bucket_rows)
+                    found += _ranges(job, Check("ids", key), task_rows) if explicit(mine) else ()
             case "unique":
-                for key, mine in sorted(job.parts.items()):
-                    for group in _groups(table_types(job.catalog)[key]):
-                        found += _bucketed(Check("unique", key, group), mine, bucket_rows)
+                for key in sorted(job.parts):
+                    for group in unique_groups(table_types(job.catalog)[key]):
+                        found += _ranges(job, Check("unique", key, group), task_rows)
             case "endpoints" | "dangling" | "cardinality":
-                found += _edge_checks(job, phase, bucket_rows, task_rows)
+                found += _edge_checks(job, phase, task_rows)
     return found
 
 
-def _explicit(mine: Sequence[Part]) -> list[Part]:
-    """The parts whose ids may clash: generated ones are new by construction."""
-    return [part for part in mine if not part.fresh]
-
-
-def _groups(info: TableType) -> list[tuple[str, ...]]:
-    key = set(info.key or ()) if isinstance(info, NodeType) else set()
-    return [group for group in info.unique if set(group) != key]
-
-
-def _bucketed(check: Check, mine: Sequence[Part], bucket_rows: int) -> Iterator[Check]:
-    rows = sum(part.rows for part in mine)
-    buckets = -(-rows // bucket_rows)
-    for bucket in range(buckets):
-        yield replace(check, bucket=bucket, buckets=buckets, parts=tuple(mine))
-
-
-def _edge_checks(job: CheckJob, phase: Phase, bucket_rows: int, task_rows: int) -> Iterator[Check]:
-    touched = {key: TableChange(table_types(job.catalog)[key], replaced=job.replaces) for key in job.parts}
-    for edge in edges_to_check(job.catalog, touched):
+def _edge_checks(job: CheckJob, phase: Phase, task_rows: int) -> Iterator[Check]:
+    for edge in touched_edges(job):
         mine = job.parts.get(edge.table_key, ())
+        check, nodes = Check(phase, edge.table_key), [f"node:{name}" for name in (edge.from_type, edge.to_type)]
         match phase:
             case "endpoints":
-                for group in _task_groups(mine, task_rows):
-                    yield from _endpoint_checks(job, edge, group, bucket_rows)
+                yield from _ranges(job, check, task_rows, nodes) if mine else ()
             case "dangling" if job.replaces and not mine:
-                yield Check("dangling", edge.table_key)
-            case "cardinality" if mine and edge.card != Card():
-                yield from _bucketed(Check("cardinality", edge.table_key), mine, bucket_rows)
+                yield from _ranges(job, check, task_rows, nodes)
+            case "cardinality" if mine and has_bounds(edge):
+                yield from _ranges(job, check, task_rows)
 
 
-def _endpoint_checks(job: CheckJob, edge: EdgeType, group: tuple[Part, ...], bucket_rows: int) -> Iterator[Check]:
-    nodes = max(sum(part.rows for part in job.parts.get(f"node:{name}", ())) for name in (edge.from_type, edge.to_type))
-    buckets = max(1, -(-nodes // bucket_rows))
-    for bucket in range(buckets):
-        yield Check("endpoints", edge.table_key, bucket=bucket, buckets=buckets, parts=group)
+def touched_edges(job: CheckJob) -> list[EdgeType]:
+    """The edge types that have to be looked at."""
+    touched = {key: TableChange(table_types(job.catalog)[key], replaced=job.replaces) for key in job.parts}
+    return list(edges_to_check(job.catalog, touched))
 
 
-def _task_groups(mine: Sequence[Part], task_rows: int) -> Iterator[tuple[Part, ...]]:
-    group: list[Part] = []
-    for part in mine:
-        if group and sum(each.rows for each in group) + part.rows > task_rows:
-            yield tuple(group)
-            group = []
-        group.append(part)
-    if group:
-        yield tuple(group)
+def _ranges(job: CheckJob, check: Check, task_rows: int, others: Sequence[str] = ()) -> Iterator[Check]:
+    """The same check on ranges of partitions of about so many rows of its table, or of another that it reads."""
+    rows = max(largest(job, key) for key in (check.table_key, *others))
+    tasks = max(1, min(job.partitions, -(-rows // task_rows)))
+    for at in range(tasks):
+        low, high = at * job.partitions // tasks, (at + 1) * job.partitions // tasks
+        yield replace(check, low=low, high=high)
+
+
+def largest(job: CheckJob, table_key: str) -> int:
+    """How many rows of a table a check may meet: those of the load, or the committed ones."""
+    entry = job.view.find(table_types(job.catalog)[table_key])
+    staged = sum(part.rows for part in job.parts.get(table_key, ()))
+    return max(staged, 0 if entry is None else entry.row_count)
 
 
 # --- inside a worker -----------------------------------------------------------------------------------
 
 
 def run_check(job: CheckJob, check: Check) -> Found:
-    """Run one check."""
+    """Run one check, partition by partition."""
     info = table_types(job.catalog)[check.table_key]
+    rows = KeyRows(job, check.low, check.high)
+    if check.phase == "endpoints":
+        assert isinstance(info, EdgeType)
+        return _found(job, check, _check_endpoints(rows, info))
+    found = Found(check)
+    for number in range(check.low, check.high):
+        found += _check_partition(rows, check, info, number)
+    return found
+
+
+def _check_partition(rows: KeyRows, check: Check, info: TableType, number: int) -> Found:
     match check.phase:
         case "ids":
-            return _check_ids(job, check, info)
+            return _check_ids(rows, check, info, number)
         case "unique":
-            return _check_unique(job, check, info)
-        case "endpoints":
-            assert isinstance(info, EdgeType)
-            return _found(job, check, _check_endpoints(job, check, info))
+            return _check_unique(rows, check, info, number)
         case "dangling":
             assert isinstance(info, EdgeType)
-            return _found(job, check, dangling_edges(info, _nodes(job, info), BucketRows(job.view), job.limit))
+            view = PartitionRows(rows, number)
+            return _found(rows.job, check, dangling_edges(info, _nodes(rows, info, number), view, rows.job.limit))
         case "cardinality":
             assert isinstance(info, EdgeType)
-            return _check_cardinality(job, check, info)
+            return _check_cardinality(rows, check, info, number)
+        case "endpoints":
+            raise AssertionError("endpoints are checked in chunks")
 
 
 def _found(job: CheckJob, check: Check, violations: Sequence[Violation]) -> Found:
@@ -212,54 +188,80 @@ def _found(job: CheckJob, check: Check, violations: Sequence[Violation]) -> Foun
     return Found(check, tuple(violations[: job.limit]), refused)
 
 
-def _check_ids(job: CheckJob, check: Check, info: TableType) -> Found:
+def _check_ids(rows: KeyRows, check: Check, info: TableType, number: int) -> Found:
+    job = rows.job
     key = info.key if isinstance(info, NodeType) else None
-    rows, codes = _rows(job, check, ["id", *(key or ())], ["id"])
-    view = BucketRows(job.view)
-    change = _change(replace(info, unique=()), rows, codes, job)
-    found = _found(job, check, unique_violations(change, view, None))
+    along = job.key_set(info.table_key, ["id"]).along
+    held, codes = rows.staged(info.table_key, ["id", *along], ["id"], number)
+    if not held.num_rows:
+        return Found(check)
+    if key is not None and not along:
+        held = held.append_column(key[0], held["id"])  # a key of one text is the id
+    view = PartitionRows(rows, number)
+    found = _found(job, check, unique_violations(_change(replace(info, unique=()), held, codes, job), view, None))
     if job.mode != "merge":
         return found
-    ids = one_array(rows["id"])
+    ids = one_array(held["id"])
     last = last_positions(ids)
     superseded = np.delete(codes, last) if key is None else np.zeros(0, np.int64)
     present = view.present(info.table_key, ids.take(pa.array(last)))
     hit = codes[pc.is_in(ids, value_set=present).to_numpy(zero_copy_only=False)] if len(present) else codes[:0]
-    return replace(found, superseded=tuple(superseded.tolist()), matched_parts=_locations(check.parts, hit))
+    return replace(
+        found,
+        superseded=tuple(superseded.tolist()),
+        matched_parts=_locations(job.parts[info.table_key], hit),
+        moved=_moved(rows, info, held, number) if len(present) else (),
+    )
 
 
 def _locations(mine: Sequence[Part], codes: np.ndarray) -> frozenset[str]:
-    ranges = ((part, (part.split << _SPLIT_SHIFT) + part.start) for part in mine)
+    ranges = ((part, code_of(part)) for part in mine)
     return frozenset(p.location for p, low in ranges if ((codes >= low) & (codes < low + p.rows)).any())
 
 
-def _check_unique(job: CheckJob, check: Check, info: TableType) -> Found:
-    rows, codes = _rows(job, check, ["id", *check.group], check.group)
+def _moved(rows: KeyRows, info: TableType, held: pa.Table, number: int) -> tuple[str, ...]:
+    """Write down the committed edges that the load gives another source, by the source they have."""
+    if rows.is_whole or "src" not in held.column_names or not isinstance(info, EdgeType) or not has_bounds(info):
+        return ()
+    committed = pa.concat_tables(rows.committed(info.table_key, ["id"], number)).select(["id", "src"])
+    committed = committed.filter(pc.is_in(committed["id"], value_set=one_array(held["id"])))
+    at = pc.index_in(one_array(committed["id"]), value_set=one_array(held["id"]))
+    elsewhere = committed.filter(pc.not_equal(one_array(held["src"]).take(at), one_array(committed["src"])))
+    if not elsewhere.num_rows:
+        return ()
+    place = f"{next(iter(rows.job.parts[info.table_key])).location}-moved-{new_ulid()}"
+    write_key_file(key_path(rows.job.root, place, 0), elsewhere, ["src"], rows.job.partitions)
+    return (place,)
+
+
+def _check_unique(rows: KeyRows, check: Check, info: TableType, number: int) -> Found:
+    job = rows.job
+    held, codes = rows.staged(info.table_key, ["id", *check.group], check.group, number)
     alone = replace(info, unique=(check.group,))
     if isinstance(alone, NodeType):
         alone = replace(alone, key=None)
-    view = BucketRows(job.view)
-    change = replace(_change(alone, rows, codes, job), new=False, distinct=False)
+    view = PartitionRows(rows, number)
+    change = replace(_change(alone, held, codes, job), new=False, distinct=False)
     found = unique_violations(change, view, None)
-    if check.buckets > 1 and found:
-        found = _confirmed(job, check, change, view, found)
+    if found and not rows.is_whole:
+        found = _confirmed(rows, change, view, found)
     return _found(job, check, found)
 
 
-def _confirmed(
-    job: CheckJob, check: Check, change: TableChange, view: BucketRows, found: Sequence[Violation]
-) -> list[Violation]:
-    """Findings of one bucket that hold when the other buckets are known.
+def _confirmed(rows: KeyRows, change: TableChange, view: PartitionRows, found: Sequence[Violation]) -> list[Violation]:
+    """Findings of one partition that hold when the others are known.
 
     A committed holder that the load rewrites does not count, and neither does a row whose id comes again further down;
     rows that repeat a tuple inside the input break the rule in any case.
     """
-    every, codes = _rows(job, replace(check, buckets=1), ["id"], ["id"])
-    ids = one_array(every["id"])
-    holders = pa.array(sorted({violation.ids[1] for violation in found}), pa.utf8())
-    last = codes[last_positions(ids)]
+    concerned = pa.array(sorted({entity for violation in found for entity in violation.ids}), pa.utf8())
+    staged, codes = rows.with_ids(change.info.table_key, concerned)
+    order = np.argsort(codes)
+    ids, codes = one_array(staged["id"]).take(pa.array(order)), codes[order]
+    superseded = np.delete(codes, last_positions(ids))
+    holders = pc.unique(pa.array([violation.ids[1] for violation in found], pa.utf8()))
     assert change.places is not None
-    mask = pa.array(np.isin(change.places[LINE].to_numpy(), last))
+    mask = pa.array(~np.isin(change.places[LINE].to_numpy(), superseded))
     remaining = replace(
         change,
         batches=(change.rows.filter(mask),),
@@ -271,34 +273,50 @@ def _confirmed(
     return sorted([*repeated, *held], key=lambda violation: (violation.ids[0], violation.property_name or ""))
 
 
-def _among_input(job: CheckJob, check: Check, ids: pa.Array) -> pa.Array:
-    every, _ = _rows(job, replace(check, buckets=1), ["id"], ["id"])
-    return ids.filter(pc.is_in(ids, value_set=one_array(every["id"])))
-
-
-def _check_endpoints(job: CheckJob, check: Check, edge: EdgeType) -> list[Violation]:
-    nodes = _nodes(job, edge, check.bucket, check.buckets)
-    view = BucketRows(job.view)
+def _check_endpoints(rows: KeyRows, edge: EdgeType) -> list[Violation]:
+    """Ends are tested by value alone; the edges are read only when something is missing."""
+    nodes = {number: _nodes(rows, edge, number) for number in range(rows.low, rows.high)}
     found: list[Violation] = []
     ends: tuple[EdgeColumn, ...] = ("src", "dst")
     for column in ends:
-        rows, codes = _rows(job, check, ["id", column], [column])
-        changes = {**nodes, edge.table_key: _distinct(edge, rows, codes, job)}
-        found += missing_ends(edge, column, changes, view, None)
-    return found
+        for chunk in rows.chunks(edge.table_key, [column]):
+            for number, coded in chunk.items():
+                found += _missing_ends(PartitionRows(rows, number), edge, column, nodes[number], coded)
+    return sorted(found, key=lambda violation: (violation.ids[0], violation.property_name != "src"))
 
 
-def _check_cardinality(job: CheckJob, check: Check, edge: EdgeType) -> Found:
-    rows, codes = _rows(job, check, ["id", "src"], ["src"])
-    change = _distinct(edge, rows, codes, job)
-    view = BucketRows(job.view, check.bucket, check.buckets)
-    if job.mode == "merge" and check.buckets > 1:
-        change = replace(change, deleted=_rewritten_elsewhere(job, check, change, view))
-    changes = {**(_nodes(job, edge, check.bucket, check.buckets) if job.replaces else {}), edge.table_key: change}
+def _missing_ends(
+    view: PartitionRows, edge: EdgeType, column: EdgeColumn, nodes: dict[str, TableChange], coded: Coded
+) -> list[Violation]:
+    values, codes = one_array(coded[0][column]), coded[1]
+    node_key = f"node:{edge.from_type if column == 'src' else edge.to_type}"
+    loaded = nodes.get(node_key)
+    if loaded is not None:
+        unknown = pc.invert(pc.is_in(values, value_set=loaded.ids))
+        values, codes = values.filter(unknown), codes[unknown.to_numpy(zero_copy_only=False)]
+    if len(values) and not (loaded is not None and loaded.replaced):
+        present = view.present(node_key, pc.unique(values))
+        codes = codes[pc.invert(pc.is_in(values, value_set=present)).to_numpy(zero_copy_only=False)]
+    if not len(codes):
+        return []
+    job = view.rows.job
+    bad, codes = view.rows.rows_at(edge.table_key, ["id", column], codes)
+    changes = {**nodes, edge.table_key: _distinct(edge, bad, codes, job)}
+    return missing_ends(edge, column, changes, view, None)
+
+
+def _check_cardinality(rows: KeyRows, check: Check, edge: EdgeType, number: int) -> Found:
+    job = rows.job
+    held, codes = rows.staged(edge.table_key, ["id", "src"], ["src"], number)
+    change = _distinct(edge, held, codes, job)
+    view = PartitionRows(rows, number)
+    if job.mode == "merge":
+        change = replace(change, deleted=rows.moved(edge.table_key, number))
+    changes = {**(_nodes(rows, edge, number) if job.replaces else {}), edge.table_key: change}
     sources, counts = broken_sources(edge, changes, view)
     if not len(sources):
         return Found(check)
-    of = pc.index_in(one_array(rows["src"]), value_set=sources).fill_null(-1).to_numpy(zero_copy_only=False)
+    of = pc.index_in(one_array(held["src"]), value_set=sources).fill_null(-1).to_numpy(zero_copy_only=False)
     gone = np.flatnonzero(_surplus(of, counts, most_edges(edge)))
     named = list(zip(of[gone].tolist(), codes[gone].tolist(), strict=True))
     # A source that only loses edges has no row here that could go.
@@ -329,24 +347,15 @@ def _surplus(of: np.ndarray, counts: np.ndarray, most: int) -> np.ndarray:
     return surplus
 
 
-def _rewritten_elsewhere(job: CheckJob, check: Check, change: TableChange, view: BucketRows) -> pa.Array:
-    """Committed edges of this bucket that the load gives a source in another bucket."""
-    committed = one_array(view.all_edges(check.table_key)["id"])
-    touched = _among_input(job, check, committed)
-    return touched.filter(pc.invert(pc.is_in(touched, value_set=change.ids)))
-
-
-def _nodes(job: CheckJob, edge: EdgeType, bucket: int = 0, buckets: int = 1) -> dict[str, TableChange]:
+def _nodes(rows: KeyRows, edge: EdgeType, number: int) -> dict[str, TableChange]:
     """The loaded nodes at both ends of an edge type, ids only."""
     found: dict[str, TableChange] = {}
     for name in {edge.from_type, edge.to_type}:
-        info = job.catalog.nodes[name]
-        mine = job.parts.get(info.table_key)
-        if mine is not None:
+        info = rows.job.catalog.nodes[name]
+        if info.table_key in rows.job.parts:
             # No edge of the input can name an id that was generated.
-            check = Check("ids", info.table_key, bucket=bucket, buckets=buckets, parts=tuple(_explicit(mine)))
-            rows, codes = _rows(job, check, ["id"], ["id"])
-            found[info.table_key] = _distinct(info, rows, codes, job)
+            held, codes = rows.staged(info.table_key, ["id"], ["id"], number)
+            found[info.table_key] = _distinct(info, held, codes, rows.job)
     return found
 
 
@@ -365,21 +374,3 @@ def _change(info: TableType, rows: pa.Table, codes: np.ndarray, job: CheckJob) -
 def _distinct(info: TableType, rows: pa.Table, codes: np.ndarray, job: CheckJob) -> TableChange:
     places = pa.table({LINE: pa.array(codes), FILE: pa.nulls(len(codes), pa.utf8())})
     return _Known(info, (rows,), replaced=job.replaces, places=places)
-
-
-def _rows(job: CheckJob, check: Check, columns: Sequence[str], spread: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
-    """Some columns of the rows of a bucket, with the code of each row."""
-    tables: list[pa.Table] = []
-    codes: list[np.ndarray] = []
-    for part in check.parts:
-        rows = scratch.open_part(job.root, part.location).scan(list(dict.fromkeys(columns)))
-        places = (part.split << _SPLIT_SHIFT) + part.start + np.arange(part.rows, dtype=np.int64)
-        if check.buckets > 1:
-            mask = bucket_mask([one_array(rows[name]) for name in spread], check.bucket, check.buckets)
-            rows, places = rows.filter(pa.array(mask)), places[mask]
-        tables.append(rows)
-        codes.append(places)
-    if not tables:
-        info = table_types(job.catalog)[check.table_key]
-        return empty_rows(info).select(list(dict.fromkeys(columns))), np.zeros(0, np.int64)
-    return pa.concat_tables(tables), np.concatenate(codes)

@@ -1,4 +1,4 @@
-"""Committed rows for a check inside a worker: read in long chunks, and only those that belong to the check's bucket."""
+"""Committed rows for a check inside a worker: those of one partition, or of whole tables read in long chunks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.values.arrow import table_types
-from omnigraph.engine.values.rowset import one_array, tuple_codes
-from omnigraph.engine.views.view import View
+from omnigraph.engine.values.rowset import tuple_codes
 from omnigraph.engine.write.change_set import EdgeColumn
 from omnigraph.engine.write.committed import PinnedRows
-from omnigraph.pipeline.tasks.buckets import bucket_mask
+from omnigraph.pipeline.tasks.key_rows import KeyRows
 
 # A membership test builds a table of the wanted values once per chunk, so chunks are long.
 _CHUNK_ROWS = 4 << 20
@@ -21,39 +20,38 @@ _LOOKUPS = 16_384
 _EDGE_COLUMNS = ("id", "src", "dst")
 
 
-class BucketRows:
-    """The committed rows of one view that concern one bucket; implements CommittedView.
+class PartitionRows:
+    """The committed rows of one partition; implements CommittedView.
 
-    Lookups answer for the values asked, whatever their bucket. What lists everything, and the source of an edge found
-    by its id, is limited to the bucket.
+    Values asked for belong to the partition, and so do the edges that are listed or found by id; of edges that were
+    found by an end only the id and that end are known.
     """
 
-    def __init__(self, view: View, bucket: int = 0, buckets: int = 1) -> None:
-        self._view = view
-        self._bucket = bucket
-        self._buckets = buckets
-        self._pinned = PinnedRows(view)
-        self._types = table_types(view.catalog)
+    def __init__(self, rows: KeyRows, number: int) -> None:
+        self.rows = rows
+        self._number = number
+        self._view = rows.view
+        self._pinned = PinnedRows(self._view)
+        self._types = table_types(rows.job.catalog)
 
     def present(self, table_key: str, ids: pa.Array) -> pa.Array:
         """Those of the ids that exist."""
-        if len(ids) <= _LOOKUPS:
+        if self.rows.is_whole and len(ids) <= _LOOKUPS:
             return self._pinned.present(table_key, ids)
-        found = [chunk.filter(pc.is_in(chunk["id"], value_set=ids)) for chunk in self._chunks(table_key, ["id"])]
-        return _joined(found, ["id"])["id"].combine_chunks()
+        chunks = self._chunks(table_key, ["id"], ["id"])
+        return _joined([_among(chunk, "id", ids) for chunk in chunks], ["id"])["id"].combine_chunks()
 
     def ids(self, table_key: str) -> pa.Array:
-        """Every id of the bucket."""
-        found = [self._own(chunk, "id") for chunk in self._chunks(table_key, ["id"])]
-        return _joined(found, ["id"])["id"].combine_chunks()
+        """Every id of the partition."""
+        return _joined(list(self._chunks(table_key, ["id"], ["id"])), ["id"])["id"].combine_chunks()
 
     def holders(self, table_key: str, tuples: pa.Table) -> pa.Table:
         """The rows that hold one of these distinct, null-free tuples."""
-        if tuples.num_rows <= _LOOKUPS:
+        if self.rows.is_whole and tuples.num_rows <= _LOOKUPS:
             return self._pinned.holders(table_key, tuples)
         names = tuples.column_names
         found = []
-        for chunk in self._chunks(table_key, ["id", *names]):
+        for chunk in self._chunks(table_key, names, ["id", *names]):
             pooled = [pa.chunked_array([*tuples[name].chunks, *chunk[name].chunks]) for name in names]
             codes = tuple_codes(pooled)
             wanted, codes = codes[: tuples.num_rows], codes[tuples.num_rows :]
@@ -62,35 +60,39 @@ class BucketRows:
 
     def edges(self, table_key: str, column: EdgeColumn, values: pa.Array) -> pa.Table:
         """The edges whose column is among the values."""
-        if len(values) <= _LOOKUPS:
-            found = self._pinned.edges(table_key, column, values)
-        else:
-            chunks = self._chunks(table_key, _EDGE_COLUMNS)
-            found = _joined([c.filter(pc.is_in(c[column], value_set=values)) for c in chunks], _EDGE_COLUMNS)
-        return self._own(found, "src") if column == "id" else found
+        if self.rows.is_whole and len(values) <= _LOOKUPS:
+            return self._pinned.edges(table_key, column, values)
+        # By id only those of the partition's own sources are wanted.
+        columns = _EDGE_COLUMNS if self.rows.is_whole else ["id", "src" if column == "id" else column]
+        chunks = self._chunks(table_key, ["src"] if column == "id" else [column], columns)
+        return _joined([_among(chunk, column, values) for chunk in chunks], columns)
 
     def all_edges(self, table_key: str) -> pa.Table:
-        """Every edge whose source belongs to the bucket."""
-        return _joined([self._own(chunk, "src") for chunk in self._chunks(table_key, _EDGE_COLUMNS)], _EDGE_COLUMNS)
+        """Every edge whose source belongs to the partition."""
+        return _joined(list(self._chunks(table_key, ["src"], ["id", "src"])), ["id", "src"])
 
-    def _own(self, rows: pa.Table, column: str) -> pa.Table:
-        if self._buckets == 1:
-            return rows
-        return rows.filter(pa.array(bucket_mask([one_array(rows[column])], self._bucket, self._buckets)))
-
-    def _chunks(self, table_key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def _chunks(self, table_key: str, spread: Sequence[str], columns: Sequence[str]) -> Iterator[pa.Table]:
+        if not self.rows.is_whole:
+            held = list(self.rows.committed(table_key, spread, self._number))
+            if held:
+                yield pa.concat_tables(held).select(list(columns))
+            return
         info = self._types[table_key]
         entry = self._view.find(info)
         if entry is None or not entry.row_count:
             return
-        held: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         for batch in self._view.table(info).batches(list(columns)):
-            held.append(batch)
-            if sum(part.num_rows for part in held) >= _CHUNK_ROWS:
-                yield pa.Table.from_batches(held)
-                held = []
-        if held:
-            yield pa.Table.from_batches(held)
+            batches.append(batch)
+            if sum(part.num_rows for part in batches) >= _CHUNK_ROWS:
+                yield pa.Table.from_batches(batches)
+                batches = []
+        if batches:
+            yield pa.Table.from_batches(batches)
+
+
+def _among(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows[column], value_set=values))
 
 
 def _joined(parts: list[pa.Table], columns: Sequence[str]) -> pa.Table:

@@ -9,8 +9,10 @@ import logging
 import pickle
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +28,10 @@ _log = logging.getLogger(__name__)
 _ANSWERS = "answer binary"
 _SCHEMA = pa.schema([pa.field("answer", pa.binary())])
 _POLL_SECONDS = 0.25
+# Beyond this, items are not part of what every task is sent.
+_FEW_BYTES = 1 << 16
+_JOB_GROUP = "spark.jobGroup.id"
+_JOB_DESCRIPTION = "spark.job.description"
 _REASON = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Exceeded|NotFound)): (.*)$", re.MULTILINE)
 
 
@@ -43,36 +49,76 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one run of tasks took: wall time, that of its tasks together and of the longest, bytes of their answers."""
+
+    stage: str
+    tasks: int
+    seconds: float
+    task_seconds: float
+    longest_seconds: float
+    answer_bytes: int
+
+
 class Tasks(Protocol):
     """Where the tasks of a load run."""
 
     name: str
     cores: int
+    measured: list[Measured]
 
     def run(
-        self, work: Callable[[Item], Answer], items: Sequence[Item], *, stage: str, report: Report | None
+        self,
+        work: Callable[[Item], Answer],
+        items: Sequence[Item],
+        *,
+        stage: str,
+        report: Report | None,
+        about: str = "",
     ) -> list[Answer]:
         """The answer for each item, in order; an OmnigraphError of an item is raised here, the first item's first.
 
-        `work` may be shipped elsewhere and may run more than once for an item.
+        `work` may be shipped elsewhere and may run more than once for an item. `about` says what the items concern,
+        for people who watch.
         """
         ...
 
 
 class LocalTasks:
-    """One task after the other in this process: the same work without a JVM, for input that is not worth one."""
+    """Tasks in this process, so many at a time: the same work without a JVM, for input that is not worth one."""
 
     name = "inline"
-    cores = 1
+
+    def __init__(self, cores: int = 1) -> None:
+        self.cores = cores
+        self.measured: list[Measured] = []
 
     def run(
-        self, work: Callable[[Item], Answer], items: Sequence[Item], *, stage: str, report: Report | None
+        self,
+        work: Callable[[Item], Answer],
+        items: Sequence[Item],
+        *,
+        stage: str,
+        report: Report | None,
+        about: str = "",
     ) -> list[Answer]:
         found: list[Answer] = []
-        for item in items:
-            if report is not None:
-                report(Progress(stage, len(found), len(items)))
-            found.append(work(item))
+        spent: list[float] = []
+        begin = time.perf_counter()
+
+        def timed(item: Item) -> tuple[Answer, float]:
+            start = time.perf_counter()
+            return work(item), time.perf_counter() - start
+
+        with ThreadPoolExecutor(self.cores) if self.cores > 1 and len(items) > 1 else nullcontext() as pool:
+            for answer, seconds in (map if pool is None else pool.map)(timed, items):
+                if report is not None:
+                    report(Progress(stage, len(found), len(items)))
+                found.append(answer)
+                spent.append(seconds)
+        took = time.perf_counter() - begin
+        self.measured.append(Measured(stage, len(items), took, sum(spent), max(spent, default=0.0), 0))
         return found
 
 
@@ -84,23 +130,56 @@ class SparkTasks:
     def __init__(self, spark: Any) -> None:
         self.spark = spark
         self.cores = parallelism(spark)
+        self.measured: list[Measured] = []
 
     def run(
-        self, work: Callable[[Item], Answer], items: Sequence[Item], *, stage: str, report: Report | None
+        self,
+        work: Callable[[Item], Answer],
+        items: Sequence[Item],
+        *,
+        stage: str,
+        report: Report | None,
+        about: str = "",
     ) -> list[Answer]:
         if not items:
             return []
+        begin = time.perf_counter()
+        described = _described(self.spark, stage, about, len(items))
+        with without_warnings(), _watched(self.spark, stage, len(items), report), translated(stage), described:
+            rows = self._frame(work, items).collect()
+        found = {at: (answer, seconds) for at, answer, seconds in (pickle.loads(row.answer) for row in rows)}
+        spent = [seconds for _, seconds in found.values()]
+        took, size = time.perf_counter() - begin, sum(len(row.answer) for row in rows)
+        self.measured.append(Measured(stage, len(items), took, sum(spent), max(spent), size))
+        return [_unpacked(found[at][0]) for at in range(len(items))]
 
-        def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _frame(self, work: Callable[[Item], Answer], items: Sequence[Item]) -> Any:
+        """A frame whose partitions are the tasks; many items travel as its rows, each to the task that works on it."""
+        packed = [pickle.dumps(item) for item in items]
+        if sum(map(len, packed)) <= _FEW_BYTES:
+
+            def numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                for batch in batches:
+                    for at in batch.column(0).to_pylist():
+                        yield _answer(work, at, packed[at])
+
+            return self.spark.range(0, len(items), 1, len(items)).mapInArrow(numbered, _ANSWERS)
+
+        def carried(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                for at in batch.column(0).to_pylist():
-                    answer = pickle.dumps((at, _attempt(work, items[at])))
-                    yield pa.RecordBatch.from_pydict({"answer": [answer]}, _SCHEMA)
+                for at, item in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    yield _answer(work, at, item)
 
-        with without_warnings(), _watched(self.spark, stage, len(items), report), translated(stage):
-            frame = self.spark.range(0, len(items), 1, len(items)).mapInArrow(each, _ANSWERS)
-            found = dict(pickle.loads(row.answer) for row in frame.collect())
-        return [_unpacked(found[at]) for at in range(len(items))]
+        rows = pa.table({"at": pa.array(range(len(items)), pa.int64()), "item": pa.array(packed, pa.binary())})
+        frame = self.spark.createDataFrame(rows)
+        return frame.repartitionByRange(len(items), "at").mapInArrow(carried, _ANSWERS)
+
+
+def _answer(work: Callable[[Any], Any], at: int, item: bytes) -> pa.RecordBatch:
+    begin = time.perf_counter()
+    answer = _attempt(work, pickle.loads(item))
+    packed = pickle.dumps((at, answer, time.perf_counter() - begin))
+    return pa.RecordBatch.from_pydict({"answer": [packed]}, _SCHEMA)
 
 
 def _attempt(work: Callable[[Item], Answer], item: Item) -> tuple[str, Any]:
@@ -135,6 +214,29 @@ def translated(stage: str) -> Iterator[None]:
         reasons = _REASON.findall(str(error))
         told = f"{reasons[-1][0]}: {reasons[-1][1]}" if reasons else str(error).strip().partition("\n")[0]
         raise StorageError(f"the Spark job '{stage}' failed: {told}; see {log_file()}", kind="Transient") from error
+
+
+@contextmanager
+def _described(spark: Any, stage: str, about: str, tasks: int) -> Iterator[None]:
+    """Call the jobs of a stage by its name and by what it works on, where Spark shows them; what was set comes back."""
+    told = f"omnigraph {stage}{f' of {about}' if about else ''} ({tasks} tasks)"
+    if is_connect(spark):
+        tag = f"omnigraph-{stage}"
+        spark.addTag(tag)
+        try:
+            yield
+        finally:
+            spark.removeTag(tag)
+        return
+    context = spark.sparkContext
+    before = {name: context.getLocalProperty(name) for name in (_JOB_GROUP, _JOB_DESCRIPTION)}
+    context.setLocalProperty(_JOB_GROUP, f"omnigraph-{stage}")
+    context.setLocalProperty(_JOB_DESCRIPTION, told)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            context.setLocalProperty(name, value)
 
 
 @contextmanager

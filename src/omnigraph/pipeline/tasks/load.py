@@ -15,9 +15,11 @@ from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import spark_session
-from omnigraph.pipeline.tasks.checks import CheckJob, Found, Phase, plan_checks, run_check
+from omnigraph.pipeline.tasks.checks import Found, Phase, plan_checks, run_check
 from omnigraph.pipeline.tasks.epochs import require_next
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks, Tasks
+from omnigraph.pipeline.tasks.key_rows import CheckJob
+from omnigraph.pipeline.tasks.key_stage import KeyStage, check_rows
 from omnigraph.pipeline.tasks.refusal import SetRefusals, about_sources, raise_refusals
 from omnigraph.pipeline.tasks.replace import Arranged, arrange
 from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Staging, Tuning
@@ -55,7 +57,7 @@ def load(
     if request.base is not None and not request.dry_run:
         created = graph.create_missing(request.branch, request.base)
     discard_abandoned(graph.store)
-    work = _Load(graph, request, tasks, tuning or Tuning(), done)
+    work = _Load(graph, request, tasks, tuning or Tuning.within(graph.store.settings.task_bytes), done)
     with claimed(graph.store, work.load_id):
         if request.dry_run:
             result = graph.dry_run(request.branch, request.base, work.prepare, expected_head=request.if_commit)
@@ -101,6 +103,7 @@ class _Load:
         self._staging: Staging | None = None
         self._refused_in_sets: Counter[str] = Counter()
         self._found_in_sets: list[Violation] = []
+        self._keys = KeyStage(self.load_id, tasks, tuning, request.progress)
 
     @property
     def staging(self) -> Staging:
@@ -175,9 +178,11 @@ class _Load:
 
     def _check(self, view: View) -> frozenset[str] | None:
         """The parts that hold rows of existing ids; None when rows had to go and all must be checked again."""
+        job = self._keys.partitioned(self._job(view))
+        self.staging.put_parts([part for mine in job.parts.values() for part in mine])
         if self.request.mode != "merge":
-            return None if self._refuse(self._run_checks(view, _IDENTITY + _EDGES)) else frozenset()
-        found = self._run_checks(view, _IDENTITY)
+            return None if self._refuse(self._run_checks(job, _IDENTITY + _EDGES)) else frozenset()
+        found = self._run_checks(job, _IDENTITY)
         if self._refuse(found):
             return None
         superseded = [(result.check.table_key, code) for result in found for code in result.superseded]
@@ -185,16 +190,15 @@ class _Load:
             # The last row of an id wins; which rows remain decides what the edges are checked against.
             self.staging.drop(superseded)
             return None
-        if self._refuse(self._run_checks(view, _EDGES)):
+        if self._refuse(self._run_checks(replace(job, moved=_moved(found)), _EDGES)):
             return None
         return frozenset(location for result in found for location in result.matched_parts)
 
-    def _run_checks(self, view: View, phases: Sequence[Phase]) -> list[Found]:
-        job = self._job(view)
-        rows = sum(part.rows for mine in job.parts.values() for part in mine)
-        task_rows = min(self.tuning.task_rows, max(1, -(-rows // self.tasks.cores)))
-        checks = plan_checks(job, phases, bucket_rows=self.tuning.bucket_rows, task_rows=task_rows)
-        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=self.request.progress)
+    def _run_checks(self, job: CheckJob, phases: Sequence[Phase]) -> list[Found]:
+        checks = plan_checks(job, phases, task_rows=check_rows(job.parts, self.tasks, self.tuning))
+        about = ", ".join(dict.fromkeys(check.table_key for check in checks))
+        report = self.request.progress
+        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=report, about=about)
 
     def _job(self, view: View) -> CheckJob:
         return CheckJob(
@@ -233,3 +237,12 @@ class _Load:
         if mine.replacing:
             return ReplaceParts(mine.replacing, mine.fresh, rows)
         return AppendParts(mine.fresh, rows)
+
+
+def _moved(found: Sequence[Found]) -> dict[str, tuple[str, ...]]:
+    """Where the edges are listed that get another source, by table."""
+    places: dict[str, tuple[str, ...]] = {}
+    for result in found:
+        if result.moved:
+            places[result.check.table_key] = places.get(result.check.table_key, ()) + result.moved
+    return places

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from omnigraph.engine.values.arrow import TableType, row_schema, table_types, to_stored
 from omnigraph.engine.values.rowset import one_array
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.tasks.checks import CheckJob
-from omnigraph.pipeline.tasks.committed import BucketRows
+from omnigraph.pipeline.tasks.committed import PartitionRows
 from omnigraph.pipeline.tasks.jobs import Report, Tasks
-from omnigraph.pipeline.tasks.stage import Part
+from omnigraph.pipeline.tasks.key_rows import CheckJob, KeyRows
+from omnigraph.pipeline.tasks.key_sets import Part
 from omnigraph.storage.lance import parts as scratch
 
 
@@ -61,7 +61,7 @@ def _taken_apart(job: CheckJob, mine: Sequence[Part]) -> Arranged:
     key = mine[0].table_key
     info = table_types(job.catalog)[key]
     ids = [one_array(scratch.open_part(job.root, part.location).scan(["id"])["id"]) for part in mine]
-    present = BucketRows(job.view).present(key, pa.concat_arrays(ids))
+    present = PartitionRows(KeyRows(job, 0, 1), 0).present(key, pa.concat_arrays(ids))
     done = Arranged(key)
     for part, own in zip(mine, ids, strict=True):
         done += _part_taken_apart(job, info, part, pc.is_in(own, value_set=present))

@@ -23,6 +23,9 @@ SPLIT_ROWS = 1 << 20
 # Below this a task of its own costs more than it saves.
 _FEWEST_BYTES = 8 << 20
 _FEWEST_ROWS = 1 << 17
+# About what a row takes in a file, where nobody has counted them; too many partitions cost less than too few.
+_ROW_BYTES = 48
+_PACKED_ROW_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +40,10 @@ class Source:
     frame: FrameShape | None = None
     first_row: int = 1
 
+    @property
+    def is_csv(self) -> bool:
+        return self.frame is not None and self.frame.form.of(self.file.path) == "csv"
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
@@ -50,6 +57,16 @@ class Split:
     start: int
     stop: int | None
     first: int | None
+    rows: int | None = None
+
+    @property
+    def about_rows(self) -> int:
+        """How many rows there are, counted or guessed from the size."""
+        if self.rows is not None:
+            return self.rows
+        size = (self.source.file.size if self.stop is None else self.stop) - self.start
+        plain = not self.source.file.compressed and (self.source.frame is None or self.source.is_csv)
+        return size // (_ROW_BYTES if plain else _PACKED_ROW_BYTES)
 
 
 def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
@@ -106,6 +123,11 @@ def cut(
     return [replace(split, index=index) for index, split in enumerate(found)]
 
 
+def about_rows(splits: Sequence[Split]) -> int:
+    """How many rows some splits have together, as far as can be told without reading them."""
+    return sum(split.about_rows for split in splits)
+
+
 def _is_parquet(source: Source) -> bool:
     return source.frame is not None and source.frame.form.of(source.file.path) == "parquet"
 
@@ -123,10 +145,10 @@ def _row_groups(source: Source, counts: Sequence[int], split_rows: int) -> Itera
     start, first, rows = 0, source.first_row, 0
     for at, count in enumerate(counts):
         if rows and rows + count > split_rows:
-            yield Split(0, source, start, at, first)
+            yield Split(0, source, start, at, first, rows)
             start, first, rows = at, first + rows, 0
         rows += count
-    yield Split(0, source, start, len(counts), first)
+    yield Split(0, source, start, len(counts), first, rows)
 
 
 def _spilled_frame(table: pa.Table, path: str) -> InputFile:

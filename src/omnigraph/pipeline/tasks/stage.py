@@ -18,12 +18,13 @@ from omnigraph.engine.intake.external_blobs import new_references, require_few
 from omnigraph.engine.intake.records import LINE, Intake, TypeRows, concat_rows
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import to_stored
-from omnigraph.engine.values.result import EmbedCounts
+from omnigraph.engine.values.result import EmbedCounts, LoadMode
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.validate import value_violations
 from omnigraph.engine.write.value_checks import value_findings
 from omnigraph.ids import minting_from, new_ulid
 from omnigraph.pipeline.tasks.decode import decode_split
+from omnigraph.pipeline.tasks.key_sets import Part, sets_of_part, write_keys
 from omnigraph.pipeline.tasks.splits import Split
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
@@ -31,21 +32,8 @@ from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance import parts
 
 PART_ROWS = 1 << 20
-PART_BYTES = 512 << 20
 # Room for the ids one split may generate; splits follow each other, so generated ids ascend through the input.
 _IDS_PER_SPLIT = 1 << 40
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Rows of one table from one split; `start` is how many of that table's rows the split has before them."""
-
-    table_key: str
-    location: str
-    split: int
-    start: int
-    rows: int
-    fresh: bool
 
 
 Reasons: TypeAlias = Mapping[str, Mapping[int, Sequence[Violation]]]
@@ -58,7 +46,8 @@ class StageJob:
 
     `firsts` are the numbers of the first lines of splits, as far as they are known. `dropped` names rows to leave out,
     split → table → ascending positions among the rows that pass their own checks. `failpoints` arms workers that were
-    started before the driver was.
+    started before the driver was. Key columns are partitioned while they are in memory, in parts that have at least
+    `keyed_rows` rows for each of the `partitions`.
     """
 
     root: Root
@@ -66,6 +55,10 @@ class StageJob:
     catalog: Catalog
     first_id: int
     samples: int | None
+    mode: LoadMode = "append"
+    partitions: int = 1
+    keyed_rows: int = 64
+    part_bytes: int = 512 << 20
     skip: bool = False
     write: bool = True
     max_errors: int | None = None
@@ -150,7 +143,7 @@ class _Stager:
                 continue
             held = self._held.setdefault(key, [])
             held.append(rows)
-            if _is_large(held):
+            if self._is_large(held):
                 self._flush(key)
         for key in sorted(self._held):
             self._flush(key)
@@ -247,12 +240,27 @@ class _Stager:
         rows = concat_rows(held)
         count = rows.rows.num_rows
         location = f"{self._place}/{key.replace(':', '-')}-{len(self.staged.parts)}"
-        parts.write_part(self.job.root, location, to_stored(rows.info, rows.rows))
-        self.staged.parts.append(Part(key, location, self.split.index, self._written[key], count, rows.fresh))
+        stored = to_stored(rows.info, rows.rows)
+        parts.write_part(self.job.root, location, stored)
+        part = Part(key, location, self.split.index, self._written[key], count, rows.fresh)
+        self.staged.parts.append(self._keyed(part, stored))
         self._written[key] += count
         self.staged.referred += new_references([rows])
         require_few(self.staged.referred)
         held.clear()
+
+    def _keyed(self, part: Part, stored: pa.Table) -> Part:
+        """The part with its key columns partitioned, where there is enough for every partition."""
+        job = self.job
+        if job.partitions == 1 or part.rows < job.partitions * job.keyed_rows:
+            return part
+        sets = sets_of_part(job.catalog, job.mode, part.table_key, fresh=part.fresh)
+        place = write_keys(job.root, part.location, stored, sets, job.partitions)
+        return replace(part, keys=place, partitions=job.partitions)
+
+    def _is_large(self, held: list[TypeRows]) -> bool:
+        rows = sum(part.rows.num_rows for part in held)
+        return rows >= PART_ROWS or bool(sum(part.rows.nbytes for part in held) >= self.job.part_bytes)
 
 
 def _rows_by_code(found: Sequence[Violation]) -> Counter[str]:
@@ -273,11 +281,6 @@ def first_try() -> bool:
     pyspark: Any = sys.modules.get("pyspark")
     context = None if pyspark is None else pyspark.TaskContext.get()
     return bool(context is None or context.attemptNumber() == 0)
-
-
-def _is_large(held: list[TypeRows]) -> bool:
-    rows = sum(part.rows.num_rows for part in held)
-    return rows >= PART_ROWS or bool(sum(part.rows.nbytes for part in held) >= PART_BYTES)
 
 
 def _filtered(rows: TypeRows, keep: np.ndarray) -> TypeRows:

@@ -17,27 +17,49 @@ from omnigraph.engine.intake.embedding import FillPlan, plan_filling
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.result import EmbedCounts
 from omnigraph.ids import reserve_ulids
-from omnigraph.pipeline.tasks.checks import place_of_code
+from omnigraph.pipeline.tasks.buckets import partitions_for
 from omnigraph.pipeline.tasks.jobs import Progress, Tasks
+from omnigraph.pipeline.tasks.key_rows import place_of_code
+from omnigraph.pipeline.tasks.key_sets import Part
 from omnigraph.pipeline.tasks.refusal import first_lines, row_refusals
 from omnigraph.pipeline.tasks.rejects import join_rejects, reject_split
-from omnigraph.pipeline.tasks.splits import SPLIT_BYTES, SPLIT_ROWS, Split, cut, plan_sources
-from omnigraph.pipeline.tasks.stage import Part, Staged, StageJob, decoded_places, stage_split
+from omnigraph.pipeline.tasks.splits import SPLIT_BYTES, SPLIT_ROWS, Split, about_rows, cut, plan_sources
+from omnigraph.pipeline.tasks.stage import Staged, StageJob, decoded_places, stage_split
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance import parts
 
+# What a row of key columns takes in a check, with the tables that compare it.
+_ROW_BYTES = 128
+# Taken for the number of rows where nobody knows it: enough partitions for a load of any size that is usual.
+MANY_ROWS = 16 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Sizes: how input is cut, and how many rows one check may hold in memory."""
+    """Sizes: how input is cut, how many rows one check may hold in memory, and how finely keys are partitioned.
+
+    A part with fewer than `keyed_rows` rows for each partition is partitioned later, where that turns out to be needed.
+    """
 
     split_bytes: int = SPLIT_BYTES
     split_rows: int = SPLIT_ROWS
     bucket_rows: int = 8 << 20
-    task_rows: int = 8 << 20
+    partition_rows: int = 1 << 18
+    keyed_rows: int = 64
+    part_bytes: int = 512 << 20
     samples: int = 20
+
+    @classmethod
+    def within(cls, memory: int) -> Tuning:
+        """Sizes for tasks that may use about so many bytes each."""
+        return cls(bucket_rows=max(1, memory // _ROW_BYTES), part_bytes=memory // 2)
+
+    @property
+    def smallest(self) -> int:
+        """So many rows are checked in one piece, without partitions."""
+        return min(self.bucket_rows, self.partition_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +81,26 @@ class Prestaged:
 
 
 def stage_job(
-    place: Place, catalog: Catalog, request: LoadRequest, tuning: Tuning, *, cores: int, elsewhere: bool
+    place: Place,
+    catalog: Catalog,
+    request: LoadRequest,
+    tuning: Tuning,
+    *,
+    cores: int,
+    elsewhere: bool,
+    rows: int = MANY_ROWS,
 ) -> StageJob:
-    """What the tasks of a load have to know; those that run elsewhere are armed by it."""
+    """What the tasks of a load of about so many rows have to know; those that run elsewhere are armed by it."""
     return StageJob(
         root=place.root,
         load_id=place.load_id,
         catalog=catalog,
         first_id=reserve_ulids(1),
         samples=tuning.samples,
+        mode=request.mode,
+        partitions=partitions_for(rows, tuning.smallest),
+        keyed_rows=tuning.keyed_rows,
+        part_bytes=tuning.part_bytes,
         skip=request.on_error == "skip",
         max_errors=request.max_errors,
         failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if elsewhere else "",
@@ -93,7 +126,9 @@ class Staging:
         """Cut the input and stage every split of it."""
         sources = plan_sources(request, f"{place.root.uri}/{parts.load_directory(place.load_id)}")
         splits = cut(sources, cores=tasks.cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
-        job = stage_job(place, catalog, request, tuning, cores=tasks.cores, elsewhere=tasks.name == "spark")
+        elsewhere = tasks.name == "spark"
+        rows = about_rows(splits)
+        job = stage_job(place, catalog, request, tuning, cores=tasks.cores, elsewhere=elsewhere, rows=rows)
         made = cls(job, request, tasks, splits)
         made._stage(splits)
         made._report()
@@ -114,6 +149,12 @@ class Staging:
             for part in self._staged[index].parts:
                 found.setdefault(part.table_key, []).append(part)
         return {key: tuple(found[key]) for key in sorted(found)}
+
+    def put_parts(self, changed: Sequence[Part]) -> None:
+        """Take parts of which more is known now than when they were staged."""
+        by_place = {part.location: part for part in changed}
+        for staged in self._staged.values():
+            staged.parts = [by_place.get(part.location, part) for part in staged.parts]
 
     @property
     def refused(self) -> Counter[str]:

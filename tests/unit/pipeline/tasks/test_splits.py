@@ -16,7 +16,7 @@ from omnigraph.engine.intake.files import InputFile
 from omnigraph.engine.intake.tabular import FrameShape
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks import decode
-from omnigraph.pipeline.tasks.buckets import bucket_mask, text_hashes
+from omnigraph.pipeline.tasks.buckets import partition_numbers, text_hashes
 from omnigraph.pipeline.tasks.decode import _record_pieces, decode_split
 from omnigraph.pipeline.tasks.splits import Source, cut
 from omnigraph.pipeline.tasks.stage_driver import original_positions
@@ -84,20 +84,26 @@ def test_row_groups_are_shared_out_with_their_row_numbers(tmp_path: Path) -> Non
         cut([Source(InputFile(str(tmp_path / "bad.parquet"), 1), None, FrameShape(type="A"))])
 
 
-def test_every_value_is_in_one_bucket_and_buckets_are_about_equal() -> None:
+def test_every_value_is_in_one_partition_and_partitions_are_about_equal() -> None:
     texts = pa.array([None, "", "a", "ä", *(f"person-{number}" for number in range(20_000)), "x" * 200])
-    masks = [bucket_mask([texts], bucket, 8) for bucket in range(8)]
-    assert np.sum(masks, axis=0).tolist() == [0] + [1] * (len(texts) - 1)
-    sizes = [int(mask.sum()) for mask in masks]
-    assert max(sizes) < 1.2 * min(sizes)
+    numbers = partition_numbers([texts], 8)
+    assert numbers[0] == -1
+    sizes = np.bincount(numbers[1:], minlength=8)
+    assert sizes.max() < 1.2 * sizes.min()
     assert len(set(text_hashes(texts.drop_null()).tolist())) == len(texts) - 1
     sliced = texts.slice(3, 50)
     assert text_hashes(sliced).tolist() == text_hashes(texts).tolist()[3:53]
+    assert text_hashes(texts.cast(pa.large_utf8())).tolist()[1:] == text_hashes(texts).tolist()[1:]
 
 
-def test_equal_tuples_of_other_spelling_share_a_bucket() -> None:
-    left = bucket_mask([pa.array([0.0, 1.5]), pa.array([1, 2])], 0, 3)
-    right = bucket_mask([pa.array([-0.0, 1.5]), pa.array([1, 2], pa.int32())], 0, 3)
+def test_texts_of_one_beginning_are_told_apart_whatever_their_length() -> None:
+    texts = [("0123456789" * 4)[:length] for length in range(41)] + ["a\0", "a\0\0", "a", "\0"]
+    assert len(set(text_hashes(pa.array(texts)).tolist())) == len(texts)
+
+
+def test_equal_tuples_of_other_spelling_share_a_partition() -> None:
+    left = partition_numbers([pa.array([0.0, 1.5]), pa.array([1, 2])], 64)
+    right = partition_numbers([pa.array([-0.0, 1.5]), pa.array([1, 2], pa.int32())], 64)
     assert left.tolist() == right.tolist()
 
 
