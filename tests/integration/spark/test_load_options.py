@@ -441,6 +441,42 @@ def test_a_repeated_key_in_text_is_named_with_its_lines(
         start(access(graph), request(None, mapping={"sources": {"p": source}, "nodes": {"Person": {"from": "p"}}}))
 
 
+class Elsewhere(LocalTasks):
+    """Tasks whose directory is not that of the driver, as on a cluster."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def run(self, work: Any, items: Any, *, stage: str, report: Any) -> list[Any]:
+        with contextlib.chdir(self.place):
+            return super().run(work, items, stage=stage, report=report)
+
+
+def test_relative_paths_mean_the_directory_of_the_driver(
+    graph: og.Graph, tmp_path: Path, mapping: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "worker").mkdir()
+    (tmp_path / "in.jsonl").write_bytes(MANY)
+    monkeypatch.chdir(tmp_path)
+    tasks = Elsewhere(tmp_path / "worker")
+    assert load(access(graph), request("in.jsonl"), tasks).total_entities == len(MANY.splitlines())
+    done = load(access(graph), LoadRequest(data=None, mapping=Path(mapping.name), mode="append"), tasks)
+    assert dict(done.nodes) == {"Person": 20}
+
+
+def test_a_file_that_only_the_driver_has_is_told_with_the_machine_that_looked(graph: og.Graph, tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_bytes(MANY)
+
+    class Remote(LocalTasks):
+        def run(self, work: Any, items: Any, *, stage: str, report: Any) -> list[Any]:
+            file.unlink(missing_ok=True)
+            return super().run(work, items, stage=stage, report=report)
+
+    with pytest.raises(BadRequest, match=r"is not on .*, where a task looked for .*in\.jsonl: workers of a cluster"):
+        load(access(graph), request(str(file)), Remote())
+
+
 def test_missing_input_is_told(graph: og.Graph, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no file"):
         run(access(graph), request(str(tmp_path / "nothing.jsonl")))

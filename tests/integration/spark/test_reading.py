@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.spark.datasource import OmnigraphSource, plan_table
 from omnigraph.pipeline.spark.filters import lance_predicate
+from omnigraph.pipeline.spark.pushing import understood
 from omnigraph.pipeline.tasks.export import export_files
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
 
@@ -55,13 +57,46 @@ def test_filters_of_spark_and_predicates_of_lance_mean_the_same(graph: og.Graph,
     assert people.count() == 72, "a frame may be used again"
 
 
-def test_filters_are_pushed_down_where_asked(graph: og.Graph, spark: Any) -> None:
-    spark.dataSource.register(OmnigraphSource)
-    source = (
-        spark.read.format("omnigraph").option("graph", graph.uri).option("type", "Person").option("pushdown", "true")
-    )
-    for condition, expected in CONDITIONS.items():
-        assert {row.id for row in source.load().where(condition).collect()} == expected, condition
+def scanned(frame: Any) -> str:
+    """What the plan says about the scan of a frame."""
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    return next(line for line in plan.splitlines() if "BatchScan" in line)
+
+
+def test_a_frame_reads_only_the_columns_and_rows_that_are_asked_for(graph: og.Graph, spark: Any) -> None:
+    people = graph.spark.read("Person")
+    assert re.search(r"BatchScan omnigraph\[id#\d+\]", scanned(people.select("id")))
+    old = people.where("age > 8 and id is not null").select("id")
+    assert re.search(r"where \(`age` > 8\) and \(`id` IS NOT NULL\)\[id#\d+, age#\d+\]", scanned(old))
+    assert {row.id for row in old.collect()} == {"p9", "p10", "p11"}
+    assert {row.id for row in people.where("age > 10").collect()} == {"p11"}
+    assert (people.count(), old.count(), people.select("id").where("id = 'p3'").count()) == (72, 3, 1)
+    assert people.limit(5).count() == len(people.select("id").limit(5).collect()) == 5
+    assert people.where("age > 8").limit(2).where("age > 9").count() <= 2
+    assert people.where("code = true").count() == 0, "a comparison that Spark has to convert is left to Spark"
+    assert "where (age > 8 OR age IS NULL)" in scanned(graph.spark.read("Person", where="age > 8 OR age IS NULL"))
+    assert people.join(old, "id").count() == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["age > 8 or age < 3", "lower(name) = 'a'", "name = 'a\\'", "age > 8 and", "", "name = 'it''s'"]
+)
+def test_conditions_that_are_not_understood_are_left_to_spark(text: str) -> None:
+    assert understood(text) is None
+
+
+def test_a_table_of_sql_reads_the_columns_that_it_names(graph: og.Graph, spark: Any) -> None:
+    graph.spark.session.sql(
+        f"CREATE TABLE g_people USING omnigraph OPTIONS(graph '{graph.uri}', type 'Person')"
+    ).collect()
+    try:
+        assert spark.sql("SELECT count(*) AS n FROM g_people WHERE age > 8").collect()[0].n == 3
+        assert spark.table("g_people").columns == ["id", "age", "code", "email", "name", "role", "score"]
+    finally:
+        spark.sql("DROP TABLE g_people")
+    source = spark.read.format("omnigraph").option("graph", graph.uri).option("type", "Person")
+    few = source.schema("age int, id string").load()
+    assert [row.asDict() for row in few.where("id = 'p3'").collect()] == [{"age": 3, "id": "p3"}]
 
 
 @pytest.mark.parametrize(

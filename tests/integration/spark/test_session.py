@@ -24,8 +24,18 @@ TOOLS = ("sh", "bash", "env", "dirname", "readlink", "ps", "cat", "uname", "nice
 
 def test_a_process_has_one_session(spark: Any) -> None:
     assert session.spark_session() is spark
-    assert session.spark_session("local[7]") is spark
+    assert session.spark_session("local[2,4]") is spark
     assert session.parallelism(spark) == 2
+
+
+def test_another_address_than_that_of_the_active_session_is_refused(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BadRequest, match=r"spark= names spark://host:7077, but the active .* runs on local\[2,4\]"):
+        session.spark_session("spark://host:7077")
+    monkeypatch.setenv(session.MASTER, "local[7]")
+    with pytest.raises(BadRequest, match=r"the environment variable OMNIGRAPH_SPARK_MASTER names local\[7\]"):
+        session.spark_session()
 
 
 def test_the_session_listens_on_loopback_only_and_has_no_pages(spark: Any) -> None:

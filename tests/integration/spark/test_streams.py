@@ -177,7 +177,11 @@ def test_a_frame_is_written_in_one_commit_in_every_mode(graph: og.Graph, spark: 
     assert graph.get("Person", "w49") is not None
     with pytest.raises(PySparkException) as told:
         written(frame, graph, type="Person")
-    assert "w" in str(told.value)
+    assert "node:Person already has this id" in str(told.value)
+    assert "Traceback" not in str(told.value)
+    with pytest.raises(PySparkException, match="BadRequest: writing to omnigraph needs one of the options") as told:
+        written(frame, graph)
+    assert "Traceback" not in str(told.value)
     few = spark.createDataFrame([("x1", 1), ("x2", 2)], "name string, age int").repartition(5)
     written(few, graph, type="Person", load_mode="merge")
     assert [graph.get("Person", name)["age"] for name in ("x1", "x2")] == [1, 2]  # type: ignore[index]

@@ -3,17 +3,17 @@
     spark.read.format("omnigraph").option("graph", uri).option("type", "Person").load()
 
 `branch`, `snapshot` (a commit) or `version` (of the manifest) say which state. Spark does not tell a Python source
-which columns it needs, so `columns` names them, and `where` is a predicate for Lance. A blob is its bytes; with
-`blobs=cells` it is a struct of `data` and `uri`, which can hold references as well. `pushdown=true` lets Spark hand
-down the filters of a query instead, but only for a frame that a single query uses: Spark 4.3 keeps the filters of one
-query for the next one on the same frame, which then misses rows.
+which columns it needs, so `columns` names them, or the schema of the frame or table does; `where` is a predicate for
+Lance, `limit` a bound on the rows of each partition. A blob is its bytes; with `blobs=cells` it is a struct of `data`
+and `uri`, which can hold references as well. Spark's own hook for filters is not used: Spark 4.3 keeps the filters of
+one query for the next one on the same frame, which then misses rows. See `pushing.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,6 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
-    Filter,
     InputPartition,
 )
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -35,13 +34,14 @@ from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.spark import feed_stream
-from omnigraph.pipeline.spark.filters import lance_predicate
+from omnigraph.pipeline.spark.refusals import told_plainly
 from omnigraph.pipeline.spark.writer import GraphStreamWriter, GraphWriter, Target
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, references
 from omnigraph.storage.lance.tables import open_table
 
-_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns", "where", "pushdown", "blobs"}
+_OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns", "where", "limit", "blobs"}
+_NOTED = "omnigraph"
 _CELL = pa.struct([("data", pa.binary()), ("uri", pa.utf8())])
 _PARTITION_ROWS = 1 << 20
 
@@ -53,21 +53,30 @@ class OmnigraphSource(DataSource):
     def name(cls) -> str:
         return "omnigraph"
 
+    @told_plainly
     def schema(self) -> StructType:
         """The columns of a type, or of the change feed where no type is named."""
-        shown = self._plan.arrow_schema if "type" in self._given else feed_stream.SCHEMA
+        shown = plan_table(self._given).arrow_schema if "type" in self._given else feed_stream.SCHEMA
         found: StructType = from_arrow_schema(shown)
+        # Spark 4.3 forgets the options of a table of its catalog, but not the metadata of its columns.
+        found.fields[0].metadata = {_NOTED: json.dumps(self._given)}
         return found
 
+    @told_plainly
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _PushingReader(self._plan) if self._plan.pushdown else _Reader(self._plan)
+        """A reader of the columns that the frame has: a table made with some of them reads no others."""
+        given = self._given if "graph" in self._given else _noted(schema)
+        return _Reader(chosen_columns(plan_table(given), schema.names))
 
+    @told_plainly
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return feed_stream.ChangeReader(self._given)
 
+    @told_plainly
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         return GraphWriter(Target.of(self._given, overwrite=overwrite))
 
+    @told_plainly
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         if "stream" not in self._given:
             raise BadRequest("a stream into omnigraph needs the option 'stream': a name for its batches to be known by")
@@ -77,11 +86,20 @@ class OmnigraphSource(DataSource):
 
     @property
     def _given(self) -> dict[str, str]:
-        return {name.lower(): value for name, value in self.options.items()}
+        """The options; those of a table of the catalog come with a prefix as well."""
+        return {name.lower().removeprefix("option."): value for name, value in self.options.items()}
 
-    @cached_property
-    def _plan(self) -> TablePlan:
-        return plan_table(self._given)
+
+def _noted(schema: StructType) -> dict[str, str]:
+    """The options with which a table of the catalog was made."""
+    for field in schema.fields:
+        if _NOTED in field.metadata:
+            found: dict[str, str] = json.loads(field.metadata[_NOTED])
+            return found
+    raise BadRequest(
+        "the omnigraph source needs the option 'graph'; Spark does not keep the options of a table that is created with"
+        " a list of columns: leave the list out, or create a temporary view"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +113,7 @@ class TablePlan:
     row_schema: pa.Schema
     fragments: tuple[tuple[int, ...], ...]
     where: str | None = None
-    pushdown: bool = False
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +125,7 @@ class FragmentGroup(InputPartition):
 
 def plan_table(options: dict[str, str]) -> TablePlan:
     """The plan for a set of options; unknown or missing ones are told."""
-    unknown = sorted(set(options) - _OPTIONS - {"path"})
+    unknown = sorted(set(options) - _OPTIONS - feed_stream.GIVEN_BY_SPARK)
     if unknown:
         raise BadRequest(f"unknown option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})")
     for needed in ("graph", "type"):
@@ -121,8 +139,21 @@ def plan_table(options: dict[str, str]) -> TablePlan:
         plan = replace(plan, arrow_schema=pa.schema(cells))
     where = options.get("where")
     if where is not None and any(stored != name for name, stored in view.columns(info).items()):
-        raise BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
-    return replace(plan, where=where, pushdown=options.get("pushdown", "false").lower() == "true")
+        raise renamed_columns(info)
+    return replace(plan, where=where, limit=_limit(options.get("limit")))
+
+
+def renamed_columns(info: TableType) -> BadRequest:
+    """Why a predicate cannot be handed down."""
+    return BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise BadRequest(f"the option 'limit' is a number of rows, not '{text}'")
+    return int(text)
 
 
 def _wants_cells(options: dict[str, str]) -> bool:
@@ -179,12 +210,25 @@ def _groups(rows: dict[int, int]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, groups))
 
 
+def chosen_columns(plan: TablePlan, names: Sequence[str]) -> TablePlan:
+    """The plan with only some of its columns."""
+    at = {name: number for number, (name, _) in enumerate(plan.columns)}
+    for name in names:
+        if name not in at:
+            raise BadRequest(f"the type has no column '{name}' (it has {', '.join(at)})")
+    return replace(
+        plan,
+        columns=tuple(plan.columns[at[name]] for name in names),
+        arrow_schema=pa.schema([plan.arrow_schema.field(name) for name in names]),
+        row_schema=pa.schema([plan.row_schema.field(name) for name in names]),
+    )
+
+
 class _Reader(DataSourceReader):
     """Reads fragment groups of one plan."""
 
     def __init__(self, plan: TablePlan) -> None:
         self.plan = plan
-        self.predicate = plan.where
 
     def partitions(self) -> Sequence[InputPartition]:
         return [FragmentGroup(group) for group in self.plan.fragments] or [FragmentGroup(())]
@@ -195,8 +239,12 @@ class _Reader(DataSourceReader):
             return
         table = open_table(self.plan.address, self.plan.version)
         stored = list(dict.fromkeys(name for _, name in self.plan.columns if name is not None)) or ["id"]
-        for batch in table.batches(stored, self.predicate, blobs="cells", fragments=partition.fragments):
-            yield self._shown(batch)
+        left = self.plan.limit
+        for batch in table.batches(stored, self.plan.where, blobs="cells", fragments=partition.fragments):
+            yield self._shown(batch if left is None else batch.slice(0, left))
+            left = None if left is None else left - batch.num_rows
+            if left is not None and left <= 0:
+                return
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         schema = self.plan.arrow_schema
@@ -205,20 +253,6 @@ class _Reader(DataSourceReader):
             for field, (_, stored) in zip(schema, self.plan.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-class _PushingReader(_Reader):
-    """Takes over the filters that Lance evaluates the same way; Spark keeps the rest."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        taken = [f"({self.plan.where})"] if self.plan.where else []
-        for found in filters:
-            predicate = lance_predicate(found, dict(self.plan.columns), self.plan.arrow_schema)
-            if predicate is None:
-                yield found
-            else:
-                taken.append(predicate)
-        self.predicate = " AND ".join(taken) or None
 
 
 def spark_type(kind: pa.DataType) -> pa.DataType:

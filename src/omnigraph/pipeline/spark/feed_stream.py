@@ -19,6 +19,10 @@ from omnigraph.engine.changes.scope import change_scope
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.runners import open_graph
 
+# What Spark adds to the options that its user gives, for a table of its catalog.
+GIVEN_BY_SPARK = {
+    "path", "serialization.format", "owner", "provider", "location", "external", "is_managed_location", "comment",
+}  # fmt: skip
 OPTIONS = {"graph", "branch", "start", "kinds", "types", "ops", "max_commits"}
 SCHEMA = pa.schema(
     [
@@ -50,7 +54,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     _last: str | None = None  # where a stream over what is available now ends
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        unknown = sorted(set(options) - OPTIONS - {"path"})
+        unknown = sorted(set(options) - OPTIONS - GIVEN_BY_SPARK)
         if unknown:
             raise BadRequest(f"unknown option '{unknown[0]}' of a change stream (known: {', '.join(sorted(OPTIONS))})")
         if "graph" not in options:

@@ -16,7 +16,8 @@ from omnigraph.engine.views.lifecycle import Text, read_source
 from omnigraph.engine.views.targets import Names
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.query import query_on_spark
-from omnigraph.pipeline.spark.datasource import OmnigraphSource
+from omnigraph.pipeline.spark.datasource import OmnigraphSource, plan_table, renamed_columns
+from omnigraph.pipeline.spark.pushing import Asked
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
 from omnigraph.pipeline.spark.sink import Sink
 from omnigraph.pipeline.tasks.export import export_files
@@ -49,16 +50,39 @@ class SparkReader(SparkView):
         *,
         blobs: Literal["bytes", "cells"] = "bytes",
     ) -> Any:
-        type_named(self.view, type_name)
-        source = self.session.read.format("omnigraph").option("graph", self.view.tables.root.uri)
-        source = source.option("type", type_name).option("branch", self.view.branch or "main")
-        source = source.option("version", str(self.view.version)).option("blobs", blobs)
-        if columns is not None:
-            source = source.option("columns", ",".join(columns))
-        if where is not None:
-            source = source.option("where", where)
+        info = type_named(self.view, type_name)
+        options = {
+            "graph": self.view.tables.root.uri,
+            "type": type_name,
+            "branch": self.view.branch or "main",
+            "version": str(self.view.version),
+            "blobs": blobs,
+        }
+        plan = plan_table(options | ({} if columns is None else {"columns": ",".join(columns)}))
+
+        def load(names: Sequence[str] | None, pushed: Sequence[str], limit: int | None) -> Any:
+            predicates = [f"({text})" for text in (where, *pushed) if text is not None]
+            given = options | ({} if names is None else {"columns": ",".join(names)})
+            given |= {"where": " AND ".join(predicates)} if predicates else {}
+            given |= {} if limit is None else {"limit": str(limit)}
+            with without_warnings():
+                source = self.session.read.format(self._source_name(info.name, predicates))
+                return source.options(**given).load()
+
+        if where is not None and any(stored != name for name, stored in plan.columns):
+            raise renamed_columns(info)
+        stored = {name: at if at == name else None for name, at in plan.columns}
+        return Asked(load, plan.arrow_schema, stored, tuple(plan.arrow_schema.names)).frame()
+
+    def _source_name(self, type_name: str, predicates: Sequence[str]) -> str:
+        """The name of the source in Spark's plans, which says what Lance is told."""
+        if not predicates:
+            return OmnigraphSource.name()
+        name = f"omnigraph {type_name} where {' and '.join(predicates)}"
+        source = type("NamedSource", (OmnigraphSource,), {"name": classmethod(lambda cls: name)})
         with without_warnings():
-            return source.load()
+            self.session.dataSource.register(source)
+        return name
 
     def query(
         self,

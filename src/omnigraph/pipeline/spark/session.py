@@ -21,6 +21,7 @@ MASTER = "OMNIGRAPH_SPARK_MASTER"
 _LOOPBACK = "127.0.0.1"
 # A failed task is tried again in local mode too; Spark's own default there is one try.
 _LOCAL_TRIES = 4
+_CONNECT_PORT = 15002
 # From this version on the JVM complains on stderr about what Spark and Netty do with memory.
 _WARNS_ABOUT_UNSAFE = 24
 
@@ -54,10 +55,37 @@ def spark_session(master: str | None = None, *, quiet: bool = False) -> Any:
     wanted = master or os.environ.get(MASTER)
     active = SparkSession.getActiveSession()
     if active is not None:
+        _require_same(active, wanted, "spark=" if master else f"the environment variable {MASTER}")
         return active
     if wanted is not None and wanted.startswith("sc://"):
         return _connected(wanted)
     return _started(SparkSession, wanted or default_master(), quiet=quiet)
+
+
+def _require_same(active: Any, wanted: str | None, named_by: str) -> None:
+    """A process has one session: one that runs elsewhere than the caller wants is not the one that was meant."""
+    here = address_of(active)
+    if wanted is not None and here is not None and _plain_address(wanted) != here:
+        raise BadRequest(
+            f"{named_by} names {wanted}, but the active Spark session of this process runs on {here}; stop that session"
+            " first, or pass it as spark=session"
+        )
+
+
+def address_of(spark: Any) -> str | None:
+    """Where a session runs: its master URL, or `sc://host:port`; None when it does not tell."""
+    if not is_connect(spark):
+        return str(spark.sparkContext.master)
+    endpoint = getattr(getattr(spark.client, "_builder", None), "endpoint", None)
+    return None if endpoint is None else f"sc://{endpoint}"
+
+
+def _plain_address(master: str) -> str:
+    """An address without what only the first connection needs."""
+    if not master.startswith("sc://"):
+        return master
+    host = master.removeprefix("sc://").partition("/")[0]
+    return f"sc://{host}" if ":" in host else f"sc://{host}:{_CONNECT_PORT}"
 
 
 def default_master() -> str:

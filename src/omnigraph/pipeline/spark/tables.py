@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from omnigraph.engine.intake.mapping import AnySource, FileSource, SparkInput, S
 from omnigraph.engine.intake.table_files import table_pieces
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
+from omnigraph.pipeline.tasks.splits import absolute
 
 # Formats that Spark reads by itself, and faster than through Python.
 _SPARK_READS = frozenset({"parquet", "orc", "csv", "json"})
@@ -55,9 +57,9 @@ def _frame(spark: Any, source: AnySource) -> Any:
             return spark.table(source.table)
         reader = spark.read if source.format is None else spark.read.format(source.format)
         reader = reader.options(**source.options)
-        return reader.load(source.path) if source.path is not None else reader.load()
+        return reader.load(_absolute(source.path)) if source.path is not None else reader.load()
     assert isinstance(source, FileSource)
-    files = [file.path for file in source.files()]
+    files = [absolute(file).path for file in source.files()]
     form = source.form.of(files[0])
     if form not in _SPARK_READS or any(map(is_remote, files)):
         return _through_python(spark, source, files)
@@ -67,6 +69,11 @@ def _frame(spark: Any, source: AnySource) -> Any:
         reader = reader.option("sep", source.form.separator(files[0]))
     frame = reader.load(files)
     return frame.toDF(*source.form.names) if source.form.names is not None else frame
+
+
+def _absolute(path: str) -> str:
+    """A path by a name that means the same to a server or a worker elsewhere; Spark's own schemes stay."""
+    return path if "://" in path else os.path.abspath(path)
 
 
 def _through_python(spark: Any, source: FileSource, files: list[str]) -> Any:

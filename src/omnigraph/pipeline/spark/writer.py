@@ -22,7 +22,9 @@ from omnigraph.engine.views.targets import branch_named
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.runners import open_graph
+from omnigraph.pipeline.spark.feed_stream import GIVEN_BY_SPARK
 from omnigraph.pipeline.spark.frames import Spilled, SpilledFrame, numbered, spill_partition
+from omnigraph.pipeline.spark.refusals import told_plainly
 from omnigraph.pipeline.spark.sink import Sink, batch_message, checkpoint_in_task
 from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.pipeline.tasks.load import load
@@ -70,7 +72,7 @@ class Target:
     @classmethod
     def of(cls, options: Mapping[str, str], *, overwrite: bool = False) -> Target:
         """The target that options describe; unknown or missing ones are told."""
-        unknown = sorted(set(options) - OPTIONS - {"path"})
+        unknown = sorted(set(options) - OPTIONS - GIVEN_BY_SPARK)
         if unknown:
             raise BadRequest(f"unknown option '{unknown[0]}' for writing (known: {', '.join(sorted(OPTIONS))})")
         if "graph" not in options:
@@ -159,6 +161,7 @@ class GraphWriter(DataSourceArrowWriter):
             claim_for_others(access(graph).store.objects, target.load_id, _DAY_MS)
             self.job = target.stage_job(graph)
 
+    @told_plainly
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         spilled = spill_partition(iterator, self.target.directory)
         number, *_, rows = spilled
@@ -169,6 +172,7 @@ class GraphWriter(DataSourceArrowWriter):
         except OmnigraphError:
             return SpilledRows(spilled)  # told once, by the load that ends the job, and not by Spark after four tries
 
+    @told_plainly
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         with self.target.open() as graph:
             try:
@@ -210,9 +214,11 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
         with target.open() as graph:
             claim_for_others(access(graph).store.objects, target.load_id, _DAY_MS)
 
+    @told_plainly
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return SpilledRows(spill_partition(iterator, self.target.directory), checkpoint=checkpoint_in_task())
 
+    @told_plainly
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         found = _spilled(messages)
         if any(rows for *_, rows in found):

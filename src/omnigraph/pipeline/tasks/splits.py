@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.engine.intake.files import TABLE_SUFFIXES, InputFile, open_output
+from omnigraph.engine.intake.files import TABLE_SUFFIXES, InputFile, is_remote, open_output
 from omnigraph.engine.intake.forms import BY_NAME
 from omnigraph.engine.intake.frames import arrow_table
 from omnigraph.engine.intake.mapping import MappedFile, described
 from omnigraph.engine.intake.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.intake.tabular import FrameShape, group_rows
+from omnigraph.errors import BadRequest
 from omnigraph.pipeline.spark.frames import SpilledFrame, is_spark_frame, spilled_parts
 
 SPLIT_BYTES = 64 << 20
@@ -78,7 +81,7 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
         frame = FrameShape(request.type, request.edge, request.columns)
     if is_paths(request.data):
         files = input_files(request.data, TABLE_SUFFIXES) if frame is not None else input_files(request.data)
-        return [Source(file, file.path, frame) for file in files]
+        return [Source(absolute(file), file.path, frame) for file in files]
     if frame is not None and (isinstance(request.data, SpilledFrame) or is_spark_frame(request.data)):
         parts = request.data.parts if isinstance(request.data, SpilledFrame) else spilled_parts(request.data, scratch)
         return [Source(InputFile(part.path, part.size), None, frame, part.first_row) for part in parts]
@@ -91,12 +94,27 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
     return [Source(InputFile(path, len(data)), None)]
 
 
+def absolute(file: InputFile) -> InputFile:
+    """A file by a name that means the same in the directory of a worker."""
+    return file if is_remote(file.path) else InputFile(os.path.abspath(file.path), file.size)
+
+
+def require_here(split: Split) -> None:
+    """Say where a file was looked for when a task does not find what the driver has seen."""
+    path = split.source.file.path
+    if not is_remote(path) and not os.path.exists(path):
+        raise BadRequest(
+            f"'{split.source.shown or path}' is not on {socket.gethostname()}, where a task looked for {path}: workers"
+            " of a cluster read their input from storage that all of them see, such as s3://"
+        )
+
+
 def mapped_sources(mapping: Any, scratch: str, spark: Any) -> list[Source]:
     """The files of a mapping; what only Spark can read is written to `scratch` first, and called by its source."""
     found: list[Source] = []
     for each in described(mapping).inputs():
         if isinstance(each, MappedFile):
-            found.append(Source(each.file, each.file.path, each.frame))
+            found.append(Source(absolute(each.file), each.file.path, each.frame))
             continue
         from omnigraph.pipeline.spark.tables import spark_table
 
