@@ -146,6 +146,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         "GEMINI_API_KEY": ("none", "the key of the provider `gemini`"),
         "JAVA_HOME": ("a Java that is found or fetched", "the Java that runs Spark"),
         "SPARK_LOCAL_IP": ("`127.0.0.1`", "the address that a Spark of this process listens on"),
+        "SPARK_HIDE_TRACEBACK": ("", "set by the data source in a Python process of Spark that refuses something"),
         "XDG_CACHE_HOME": ("`~/.cache`", "where caches and a fetched Java are kept"),
         "OTEL_EXPORTER_OTLP_ENDPOINT": ("none", "where a server sends its traces; turns them on"),
     },
