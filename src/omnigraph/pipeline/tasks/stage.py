@@ -25,7 +25,7 @@ from omnigraph.engine.write.value_checks import value_findings
 from omnigraph.ids import minting_from, new_ulid
 from omnigraph.pipeline.tasks.decode import decode_split
 from omnigraph.pipeline.tasks.key_sets import Part, sets_of_part, write_keys
-from omnigraph.pipeline.tasks.splits import Split
+from omnigraph.pipeline.tasks.splits import Split, require_here
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
@@ -95,6 +95,7 @@ class Staged:
 
 def stage_split(job: StageJob, split: Split) -> Staged:
     """Decode, check and write one split; the same call gives the same rows and ids again."""
+    require_here(split)
     with ExitStack() as held:
         if job.failpoints:
             held.enter_context(failpoints.armed(job.failpoints))
