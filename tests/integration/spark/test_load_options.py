@@ -445,11 +445,12 @@ class Elsewhere(LocalTasks):
     """Tasks whose directory is not that of the driver, as on a cluster."""
 
     def __init__(self, place: Path) -> None:
+        super().__init__()
         self.place = place
 
-    def run(self, work: Any, items: Any, *, stage: str, report: Any) -> list[Any]:
+    def run(self, work: Any, items: Any, **options: Any) -> list[Any]:
         with contextlib.chdir(self.place):
-            return super().run(work, items, stage=stage, report=report)
+            return super().run(work, items, **options)
 
 
 def test_relative_paths_mean_the_directory_of_the_driver(
@@ -469,9 +470,9 @@ def test_a_file_that_only_the_driver_has_is_told_with_the_machine_that_looked(gr
     file.write_bytes(MANY)
 
     class Remote(LocalTasks):
-        def run(self, work: Any, items: Any, *, stage: str, report: Any) -> list[Any]:
+        def run(self, work: Any, items: Any, **options: Any) -> list[Any]:
             file.unlink(missing_ok=True)
-            return super().run(work, items, stage=stage, report=report)
+            return super().run(work, items, **options)
 
     with pytest.raises(BadRequest, match=r"is not on .*, where a task looked for .*in\.jsonl: workers of a cluster"):
         load(access(graph), request(str(file)), Remote())
