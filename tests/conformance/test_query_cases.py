@@ -348,7 +348,6 @@ ERRORS = [
     pytest.param(read("$h: Hut $h climbs $x", "$x.code"), "T4", id="query-37"),
     pytest.param(read("$w: Warden not { $h: Hut }", "$w.badge"), "T9", id="query-44"),
     pytest.param(read("$h: Hut $h $e:path{1,2} $x", "$x.code"), "T23", id="query-46-hops"),
-    pytest.param(read("$h: Hut $h $e:path $x", "$e"), "T23", id="query-46-bare"),
     pytest.param(read("$h: Hut", "$h.pic"), "T24", id="query-48"),
     pytest.param(read("$h: Hut", "$h.code as c", "order { zz }"), "T25", id="query-52"),
     pytest.param(read("$h: Hut", "sum($h.name) as s"), "T8", id="query-57-sum"),

@@ -168,7 +168,6 @@ ERRORS: list[Any] = [
     pytest.param(q("$h: Hut $h climbs $x", "$x.code"), None, "T4", id="query-37"),
     pytest.param(q("$w: Warden not { $h: Hut }", "$w.badge"), None, "T9", id="query-44"),
     pytest.param(q("$h: Hut $h $e:path{1,2} $x", "$x.code"), None, "T23", id="query-46a"),
-    pytest.param(q("$h: Hut $h $e:path $x", "$e"), None, "T23", id="query-46b"),
     pytest.param(q("$h: Hut", "$h.pic"), None, "T24", id="query-48"),
     pytest.param(q("$h: Hut", "$h.code as c", "order { zz }"), None, "T25", id="query-52"),
     pytest.param(q("$h: Hut", "sum($h.name) as s"), None, "T8", id="query-57a"),

@@ -36,7 +36,8 @@ def _node_columns(text: str, catalog: Catalog, name: str | None) -> dict[str, st
     body = compile_query(text, catalog, name, mutation=False).checked.body
     assert isinstance(body, CheckedRead)
     kinds = {each.name: each.expr.type for each in body.columns}
-    found = {name: kind.type_name for name, kind in kinds.items() if isinstance(kind, ir.NodeObject)}
+    whole = {name: kind for name, kind in kinds.items() if isinstance(kind, ir.NodeObject)}
+    found = {name: kind.type_name for name, kind in whole.items() if kind.kind == "node"}
     if not found:
         raise BadRequest(
             "the query returns no whole node to draw; return a variable, as in: return { $person, $friend }"

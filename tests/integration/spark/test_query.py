@@ -113,6 +113,17 @@ LOWERINGS = {
     "reach regardless of direction": q('$a: Ant { k: "a0" } $a <walks>{2,3} $b', "$b.k"),
     "reach between two bound ends": q("$a: Ant $b: Ant $a walks{2,3} $b", "$a.k, $b.k as other"),
     "an edge between two bound ends": q("$a: Ant $b: Ant $a $e:walks $b $e.w > 1", "$a.k, $e.w"),
+    "the start among what it reaches": q('$a: Ant { k: "a1" } $a walks{0,2} $b', "$b.k"),
+    "there and back between two types": q("$a: Ant $a <meets|feeds>{2} $x", "$a.k, $x.id, type($x) as t"),
+    "one hop regardless of direction between two types": q("$x $e:<meets> $y", "$x.id, $y.id as other, $e.w"),
+    "edges by themselves": q("$e: Walks $e.w >= 2 $a: Ant $a.id = $e.to", "$e, $e.from, $a.k"),
+    "edges of several types": q("$e: Walks|Meets", "$e, type($e) as t"),
+    "edges that are the same": q("$a $e:walks $b $f: Walks $e = $f", "$e.w, $f.from, count($f) as n"),
+    "texts of edges": q('$e: Feeds search($e.s, "x")', "$e.id", 'order { bm25($e.s, "x") } limit 3').replace(
+        "$e.id", "$e.to"
+    ),
+    "a narrowed variable": q("$x: Named $x: Bee", "$x.k, $x.g"),
+    "a type asked for in a block": q("$x: Ant|Bee not { $x: Ant }", "$x.k"),
     "not inside not": q("$a: Ant not { $a walks $b not { $b meets $_ } }", "$a.k"),
     "conditions over several variables": q("$a walks $b $a.n + 1 >= $b.n or $a.s = $b.s", "$a.k, $b.k as other"),
     "lists, nulls, calendars": q('$a: Ant "a" in $a.tags $a.d < date("2021-01-01") $a.at is not null', "$a"),

@@ -31,7 +31,7 @@ MISTAKES: dict[str, str | bytes] = {
     "integer-overflow": in_match("$h.alt = 18446744073709551616"),
     "glued-number": in_match("$h.alt = 12abc"),
     "upper-case-edge": in_match("$h GuardsHut $w"),
-    "one-hop-bound": in_match("$h path{2} $x"),
+    "no-hop-bound": in_match("$h path{} $x"),
     "where-in-a-read": in_match("where $h.alt > 5"),
     "missing-operator": in_match("$h.alt 5"),
     "missing-operand": in_match("$h.alt >"),

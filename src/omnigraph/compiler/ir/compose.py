@@ -163,7 +163,8 @@ class _Composer:
         while self._starts:
             _, _, var = heappop(self._starts)
             if var not in self._frame:
-                self._ops.append(NodeScan(var, self._pattern.nodes[var], self._pattern.of(var)))
+                kind = "edge" if var in self._pattern.edges else "node"
+                self._ops.append(NodeScan(var, self._pattern.nodes[var], self._pattern.of(var), kind=kind))
                 self._enter(var)
                 return True
         return False

@@ -220,7 +220,7 @@ class Compare(_Truth):
 
 @dataclass(frozen=True, slots=True)
 class SameNode(_Truth):
-    """Whether two variables are one node (or, negated, two)."""
+    """Whether two variables are one node, or one edge (or, negated, two)."""
 
     left: Node
     right: Node
@@ -228,7 +228,7 @@ class SameNode(_Truth):
 
     def __post_init__(self) -> None:
         shared = {*union_members(self.left.type_name)} & {*union_members(self.right.type_name)}
-        require(bool(shared), "identity of different node types")
+        require(bool(shared) and self.left.kind == self.right.kind, "identity of different types")
 
 
 @dataclass(frozen=True, slots=True)

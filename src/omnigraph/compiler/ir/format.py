@@ -142,7 +142,8 @@ def _pipeline(pipeline: Iterable[ops.MatchOp], depth: int) -> Iterator[str]:
 def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.ShortestPath) -> str:
     match op:
         case ops.NodeScan(var, type_name, predicates, joins, columns):
-            return f"scan ${var}: {type_name}" + _where(predicates) + _on(joins) + _keeping(var, columns)
+            what = "scan edge" if op.kind == "edge" else "scan"
+            return f"{what} ${var}: {type_name}" + _where(predicates) + _on(joins) + _keeping(var, columns)
         case ops.Expand(link, source, predicates, edge_predicates):
             return (
                 f"expand ${source} {op.direction} {_link(link)} ${op.target}: {op.target_type}"

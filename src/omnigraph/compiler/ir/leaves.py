@@ -36,13 +36,14 @@ class IllTyped(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class NodeObject:
-    """The type of a whole node in a result: its id and every property that is not a Blob.
+    """The type of a whole node in a result: its id and every property that is not a Blob; of an edge, its ends too.
 
     A node of a union has `fields`: what its types share, beside the name of its own.
     """
 
     type_name: str
     fields: tuple[tuple[str, PropType], ...] | None = None
+    kind: str = "node"
 
     def __str__(self) -> str:
         return self.type_name
@@ -94,18 +95,19 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A whole node; `properties` are the columns that make up its object, `optional` says that it may be null."""
+    """A whole node or edge; `properties` are the columns of its object, `optional` says that it may be null."""
 
     var: str
     type_name: str
     properties: tuple[str, ...]
     optional: bool = False
     fields: tuple[tuple[str, PropType], ...] | None = None
+    kind: str = "node"
 
     @property
     def type(self) -> NodeObject:
-        """The object of this node type."""
-        return NodeObject(self.type_name, self.fields)
+        """The object of this type."""
+        return NodeObject(self.type_name, self.fields, self.kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,17 +93,18 @@ def _write(statement: PlainWrite | Driven) -> MutationOp:
 def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[MatchOp, ...]:
     ops: list[MatchOp] = []
     bound = set(outer)
-    for clause in clauses:
+    stepped = {clause.link.edge_var for clause in clauses if isinstance(clause, Step)}
+    for clause in _steps_first(clauses, stepped):
         match clause:
-            case Bind(var, type_name, conditions):
+            case Bind(var, type_name, conditions, kind):
                 # A second binding of a variable only adds its conditions.
                 if var not in bound:
-                    ops.append(NodeScan(var, type_name))
+                    ops.append(NodeScan(var, type_name, kind=kind))
                     bound.add(var)
                 ops.extend(Filter(condition) for condition in conditions)
             case Step(link, never, path_var):
                 ops.extend(_step(link, bound))
-                bound |= {link.tail, link.head}
+                bound |= {link.tail, link.head, *(() if link.edge_var is None else (link.edge_var,))}
                 if never:
                     ops.append(Filter(ir.NEVER))
                 if path_var is not None:
@@ -122,6 +123,16 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
                 ops.append(Either(branches, reads, binds))
                 bound |= set(binds)
     return tuple(ops)
+
+
+def _steps_first(clauses: tuple[CheckedClause, ...], stepped: set[str | None]) -> list[CheckedClause]:
+    """An edge that a traversal binds needs no scan of its own, wherever its binding stands."""
+    scans = [clause for clause in clauses if isinstance(clause, Bind) and clause.var in stepped]
+    if not scans:
+        return list(clauses)
+    rest = [clause for clause in clauses if clause not in scans]
+    at = max(place for place, clause in enumerate(rest) if isinstance(clause, Step)) + 1
+    return [*rest[:at], *scans, *rest[at:]]
 
 
 def _step(link: Link, bound: set[str]) -> list[MatchOp]:

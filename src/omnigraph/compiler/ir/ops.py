@@ -32,16 +32,22 @@ from omnigraph.compiler.types import PropType
 
 @dataclass(frozen=True, slots=True)
 class NodeScan:
-    """Bind a variable to every node of a type; on a frame that has rows it multiplies, or joins where `joins` says."""
+    """Bind a variable to every node, or edge, of a type; it multiplies the rows so far, or joins where `joins` says."""
 
     var: str
     type_name: str
     predicates: tuple[Condition, ...] = ()
     joins: tuple[Condition, ...] = ()
     columns: tuple[str, ...] = ()
+    kind: str = "node"
 
     def __post_init__(self) -> None:
         _require_only(self.predicates, self.var)
+
+    @property
+    def table_key(self) -> str:
+        """The table, or the union of tables, that is scanned."""
+        return f"{self.kind}:{self.type_name}"
 
 
 @dataclass(frozen=True, slots=True)

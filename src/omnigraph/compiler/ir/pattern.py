@@ -29,6 +29,7 @@ class Pattern:
 
     bound: frozenset[str]
     nodes: dict[str, str] = field(default_factory=dict)  # variable → node type, in order of introduction
+    edges: set[str] = field(default_factory=set)  # those of them that range over edges
     links: list[Link] = field(default_factory=list)
     predicates: dict[str, list[Condition]] = field(default_factory=dict)  # by the one variable they read
     filters: list[Condition] = field(default_factory=list)
@@ -51,6 +52,8 @@ def decompose(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> Pattern:
         match op:
             case NodeScan(var, type_name, predicates, joins):
                 pattern.nodes[var] = type_name
+                if op.kind == "edge":
+                    pattern.edges.add(var)
                 pattern.predicates.setdefault(var, []).extend(predicates)
                 pattern.filters.extend(joins)
             case Expand(link, _, predicates, edge_predicates):

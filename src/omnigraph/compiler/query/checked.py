@@ -30,10 +30,11 @@ class NodeVar:
 
 @dataclass(frozen=True, slots=True)
 class EdgeVar:
-    """A variable that ranges over the edges of one type, or of a union."""
+    """A variable that ranges over the edges of one type, or of a union; `scanned` until a traversal gives it ends."""
 
     type_name: str
     optional: bool = False
+    scanned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Bind:
     var: str
     type_name: str
     conditions: tuple[ir.Condition, ...]
+    kind: str = "node"
 
 
 @dataclass(frozen=True, slots=True)

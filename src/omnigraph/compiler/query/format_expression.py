@@ -61,7 +61,7 @@ def _operand(expr: ast.Expr) -> str:
         case ast.Prop(var, name):
             return f"${var}.{name}"
         case ast.Alias(name):
-            return "(not)" if name == "not" else name  # before a word it would negate that
+            return f"({name})" if name in ("not", "case") else name  # before a word it would be an operator
         case ast.Now():
             return "now()"
         case ast.Call(name, args):

@@ -13,7 +13,7 @@ from omnigraph.compiler.source import NOWHERE, Span
 from omnigraph.compiler.types import UNION
 
 # After a bare variable these words are operators, unless what follows makes them edge names.
-_OPERATOR_WORDS = frozenset({*WORD_COMPARISONS, "in", "is"})
+_OPERATOR_WORDS = frozenset({*WORD_COMPARISONS, "in", "is", "not"})
 # Names that are not operands where they were found, but the beginning of something misplaced.
 _HINTS = {
     "where": "a filter stands directly in 'match', without 'where'",
@@ -76,7 +76,7 @@ def _variable_clause(cur: QueryCursor) -> Clause:
         return _binding(cur)
     if kind == VAR:
         return _traversal(cur)
-    if kind == LOWER and text != "not" and (text not in _OPERATOR_WORDS or _names_an_edge(cur)):
+    if kind == LOWER and (text not in _OPERATOR_WORDS or _names_an_edge(cur)):
         return _traversal(cur)
     if text == "<" and cur.peek(2)[0] == LOWER and cur.peek(3)[1] in (">", UNION):
         return _traversal(cur)
@@ -225,9 +225,6 @@ def _edge_names(cur: QueryCursor) -> tuple[str, Span]:
 def _edge_name(cur: QueryCursor) -> tuple[str, Span]:
     if cur.kind == UPPER:
         _refuse_upper_edge(cur)
-    if cur.text == "not":
-        cur.expect("an edge name other than 'not'")
-        cur.fail()
     return cur.need_lower("an edge name (lower-case initial)")
 
 

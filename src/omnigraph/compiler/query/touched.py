@@ -34,8 +34,8 @@ def reads_of(clauses: tuple[CheckedClause, ...]) -> Iterator[Touched]:
     """What clauses read, those of blocks included; a union reads all of its types."""
     for clause in clauses:
         match clause:
-            case Bind(_, type_name):
-                yield from _all("node", type_name)
+            case Bind(_, type_name, _, kind):
+                yield from _all(kind, type_name)
             case Step(link):
                 yield from _all("edge", link.edge)
                 yield from _all("node", link.tail_type)

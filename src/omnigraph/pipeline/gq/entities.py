@@ -49,6 +49,15 @@ class Entities:
             return found[0]
         return self.united([self._typed(rows, var, name) for rows, name in zip(found, members, strict=True)])
 
+    def scanned_edges(self, type_name: str, var: str, conditions: Conditions) -> Rows:
+        """The edges of a type, or of a union, as bindings of one variable."""
+        members, found = union_members(type_name), []
+        for name in members:
+            own = tuple(of_member(each, name) for each in conditions)
+            rows = self._of_type(self.view.catalog.edges[name], var, ("id",), own)
+            found.append(rows if len(members) == 1 else self._typed(rows, var, name))
+        return self.united(found)
+
     def edges(self, edge: str, link: Link, conditions: Conditions) -> Rows:
         """The edges of one type, as bindings of the link's edge variable; without one only their ends are read."""
         info, var = self.view.catalog.edges[edge], link.edge_var

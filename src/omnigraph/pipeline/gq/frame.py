@@ -39,9 +39,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class NodeColumns:
-    """A whole node among the result columns: the column of each of its parts."""
+    """A whole node or edge among the result columns: the column of each of its parts."""
 
     columns: Mapping[str, str]
+    is_edge: bool = False
 
     @property
     def id(self) -> str:

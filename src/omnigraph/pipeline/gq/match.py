@@ -74,7 +74,8 @@ class Matcher:
     # --- nodes and links -------------------------------------------------------------------------
 
     def _scan(self, rows: Rows, op: NodeScan) -> Rows:
-        nodes = self.entities.nodes(op.type_name, op.var, op.predicates)
+        bound = self.entities.scanned_edges if op.kind == "edge" else self.entities.nodes
+        nodes = bound(op.type_name, op.var, op.predicates)
         if rows.frame is None:
             return self.low.keep(nodes, op.joins)
         pairs = [pair for condition in op.joins if (pair := _equality(condition, op.var)) is not None]

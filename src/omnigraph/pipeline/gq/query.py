@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.compile import compile_query
-from omnigraph.compiler.ir.ops import Distinct, Expand, MatchOp, NodeScan, ReadPlan, Union, pipelines
+from omnigraph.compiler.ir.ops import Distinct, Expand, ExpandTest, MatchOp, NodeScan, ReadPlan, Union, pipelines
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.read.frames.budget import Budget, limits_from
@@ -17,9 +17,10 @@ from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.frames.frame import Frame as EngineFrame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.read.plan.outline import binds
 from omnigraph.engine.read.plan.plans import plan_for
 from omnigraph.engine.read.query import ReadCall
-from omnigraph.engine.read.shape.project import result_table, value_type
+from omnigraph.engine.read.shape.project import ENDS, result_table, value_type
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.views.view import View
@@ -95,7 +96,8 @@ def _output(output: Output, kind: pa.DataType, rows: Rows, found: pa.Table) -> p
         return column(output)
     if not pa.types.is_struct(kind):
         return column(output.id)
-    parts = [column(output.columns[field.name]) for field in kind]
+    ends = ENDS if output.is_edge else {}
+    parts = [column(output.columns[ends.get(field.name, field.name)]) for field in kind]
     # A node that `optional` did not find is null as a whole.
     return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column(output.id).is_null())
 
@@ -109,14 +111,12 @@ def _needed(plan: ReadPlan) -> Mapping[str, frozenset[str]]:
 
 
 def _types(ops: Iterable[MatchOp]) -> dict[str, str]:
-    """The node type of each variable."""
+    """The table, or the union of tables, of each variable."""
     found: dict[str, str] = {}
     for op in ops:
         match op:
-            case NodeScan(var, type_name):
-                found[var] = type_name
-            case Expand():
-                found[op.target] = op.target_type
+            case NodeScan() | Expand() | ExpandTest():
+                found |= binds(op)
             case _:
                 for inner in pipelines(op):
                     found |= _types(inner)

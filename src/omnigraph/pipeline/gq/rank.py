@@ -11,12 +11,12 @@ import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Rank, ReadPlan
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.search.ranking import query_vector
+from omnigraph.engine.values.arrow import TableType
 from omnigraph.pipeline.gq.carry import Batches, from_spark, reporting
 from omnigraph.pipeline.gq.frame import Lowering, Rows
 from omnigraph.pipeline.gq.scan import Scan, scan_frame
@@ -31,7 +31,7 @@ def prepare(low: Lowering, run: Run, plan: ReadPlan, tables: Mapping[str, str]) 
     calls = [part for part in expressions(plan) if isinstance(part, ir.Nearest | ir.Bm25)]
     vectors = {call: query_vector(run, call) for call in calls if isinstance(call, ir.Nearest)}
     statistics = {
-        call: _statistics(low, run.view.catalog.nodes[tables[call.var]], call, run)
+        call: _statistics(low, run.table_type(tables[call.var]), call, run)
         for call in calls
         if isinstance(call, ir.Bm25)
     }
@@ -99,7 +99,7 @@ def _placed(
     return frame.withColumn(place, F.when(contributes, F.col(place))), place
 
 
-def _statistics(low: Lowering, info: NodeType, call: ir.Bm25, run: Run) -> TextStatistics | None:
+def _statistics(low: Lowering, info: TableType, call: ir.Bm25, run: Run) -> TextStatistics | None:
     """One pass over a column: every task counts its texts, the driver adds the counts up."""
     query = run.constant(call.query)
     if query is None:

@@ -72,7 +72,9 @@ class Shaper:
             elif isinstance(column.expr, ir.Node):
                 rows = self._with_type(rows, column.expr)
                 parts, wanted = rows.parts(column.expr.var), ("id", TYPE, KEY, *column.expr.properties)
-                outputs[column.name] = NodeColumns({name: parts[name] for name in wanted if name in parts})
+                outputs[column.name] = NodeColumns(
+                    {name: parts[name] for name in wanted if name in parts}, column.expr.kind == "edge"
+                )
         return replace(rows, outputs={column.name: outputs[column.name] for column in columns})
 
     def _with_type(self, rows: Rows, node: ir.Node) -> Rows:

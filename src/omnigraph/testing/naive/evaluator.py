@@ -267,7 +267,12 @@ class _Evaluation:
             if entity is None:
                 return None
             kind = {} if column.expr.fields is None else {"@type": entity["_table"].partition(":")[2]}
-            return {"id": entity["id"], **kind, **{name: entity[name] for name in column.expr.properties}}
+            ends = {"src": "from", "dst": "to"} if column.expr.kind == "edge" else {}
+            return {
+                "id": entity["id"],
+                **kind,
+                **{ends.get(name, name): entity[name] for name in column.expr.properties},
+            }
         try:
             return self.values.value(column.expr, row, rows)
         except Failure as error:
@@ -347,8 +352,8 @@ def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for clause in clauses:
         match clause:
-            case Bind(var, type_name):
-                found[var] = _tables("node", type_name)
+            case Bind(var, type_name, _, kind):
+                found[var] = _tables(kind, type_name)
             case Step(link):
                 found[link.tail] = _tables("node", link.tail_type)
                 found[link.head] = _tables("node", link.head_type)

@@ -176,7 +176,7 @@ def _first(draw: DrawFn, scope: Scope) -> str:
 def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
     kinds = ["traversal", "traversal", "mixed", "filter", "filter", "rebind", "text"]
     kinds += ["not", "not", "optional", "optional", "exists", "either"] if depth > 0 else []
-    kinds += ["binding"] if scope.cost < 2 else []
+    kinds += ["binding", "edges"] if scope.cost < 2 else []
     match draw(st.sampled_from(kinds)):
         case "mixed" if scope.cost < 3:
             return _mixed_traversal(draw, scope)
@@ -190,9 +190,14 @@ def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
             return _traversal(draw, scope, anchored=True)
         case "binding":
             return _binding(draw, scope)
+        case "edges":
+            return _edge_binding(draw, scope)
         case "rebind":
             var = draw(st.sampled_from(sorted(scope.nodes)))
-            return f"${var}: {scope.nodes[var]} {_inline(draw, scope.nodes[var])}"
+            kind = scope.nodes[var]
+            if kind in ("Named", "Ant|Bee") and draw(st.booleans()):
+                kind = draw(st.sampled_from(["Ant", "Bee", "Named", "Ant|Bee"]))
+            return f"${var}: {kind} {_inline(draw, kind)}"
         case "not":
             return _negation(draw, scope, depth)
         case "text" if scope.whole():
@@ -207,6 +212,20 @@ def _binding(draw: DrawFn, scope: Scope) -> str:
     scope.nodes[var] = kind
     scope.cost += 1
     return f"${var}: {kind} {_inline(draw, kind)}"
+
+
+def _edge_binding(draw: DrawFn, scope: Scope) -> str:
+    """Edges by themselves, or once more some that a step binds."""
+    bound = sorted(var for var, kind in scope.edges.items() if kind in ("Walks", "Meets"))
+    if bool(bound) and draw(st.booleans()):
+        var = draw(st.sampled_from(bound))
+        return f"${var}: {scope.edges[var]}"
+    kind = draw(st.sampled_from(["Walks", "Meets", "Feeds", "Walks|Meets"]))
+    var = fresh(scope, "e")
+    scope.edges[var] = "Mixed" if "|" in kind else kind
+    scope.cost += 1
+    inline = draw(st.sampled_from(["", '{ s: "a" }', '{ from: "a1" }'])) if kind == "Walks" else ""
+    return f"${var}: {kind} {inline}"
 
 
 def _inline(draw: DrawFn, kind: str) -> str:
@@ -377,6 +396,8 @@ def _condition(draw: DrawFn, scope: Scope, depth: int) -> str:
         return word.join(_condition(draw, scope, depth - 1) for _ in range(2))
     nodes = scope.whole().items()
     pairs = [f"${a} {{op}} ${b}" for a, kind in nodes for b, other in nodes if {kind, other} != {"Ant", "Bee"}]
+    edges = [(var, kind) for var, kind in scope.things().items() if var not in scope.whole()]
+    pairs += [f"${a} {{op}} ${b}" for a, kind in edges for b, other in edges if kind == other]
     if len(pairs) > 1 and draw(st.integers(0, 6)) == 0:
         return draw(st.sampled_from(pairs)).format(op=draw(st.sampled_from(["=", "!="])))
     maybe = sorted(var for var in scope.maybe if var in scope.whole())

@@ -13,7 +13,7 @@ def plain_return(draw: DrawFn, scope: Scope) -> tuple[str, list[str]]:
     items = []
     for place in range(draw(st.integers(1, 3))):
         if draw(st.integers(0, 3)) == 0:
-            expr = f"${draw(st.sampled_from(sorted(scope.whole())))}"
+            expr = f"${draw(st.sampled_from(sorted(scope.things())))}"
         elif draw(st.integers(0, 8)) == 0:
             expr = text_test(draw, scope)
         elif bool(paths := [var for var, kind in scope.all().items() if kind == "path"]) and draw(st.booleans()):
@@ -41,7 +41,7 @@ def grouped_return(draw: DrawFn, scope: Scope) -> tuple[str, list[str]]:
     """Group keys and aggregates, and keys to order the groups by."""
     items, keys = [], []
     for place in range(draw(st.integers(0, 2))):
-        var, kind = draw(st.sampled_from(sorted(scope.whole().items())))
+        var, kind = draw(st.sampled_from(sorted(scope.things().items())))
         family = draw(st.sampled_from(sorted(SCALARS[kind])))
         whole = draw(st.integers(0, 3)) == 0
         items.append(f"${var} as g{place}" if whole else f"${var}.{SCALARS[kind][family][0]} as g{place}")
@@ -63,7 +63,7 @@ def _aggregate(draw: DrawFn, scope: Scope) -> str:
         return _newer_aggregate(draw, scope)
     match draw(st.sampled_from(["count", "distinct", "sum", "avg", "min", "max", "collect"])):
         case "distinct":
-            whole = var in scope.whole() and draw(st.booleans())
+            whole = var in scope.things() and draw(st.booleans())
             return f"count(distinct ${var})" if whole else f"count(distinct ${var}.{families[family][0]})"
         case ("sum" | "avg") as name if "number" in families:
             return f"{name}(${var}.{draw(st.sampled_from(families['number']))})"
@@ -73,7 +73,7 @@ def _aggregate(draw: DrawFn, scope: Scope) -> str:
             word = draw(st.sampled_from(["", "distinct "]))
             return f"collect({word}${var}.{draw(st.sampled_from(families[family]))})"
         case _:
-            return f"count(${var}{'' if var in scope.whole() else '.' + families[family][0]})"
+            return f"count(${var}{'' if var in scope.things() else '.' + families[family][0]})"
 
 
 def _newer_aggregate(draw: DrawFn, scope: Scope) -> str:

@@ -20,12 +20,12 @@ SCALARS = {
         "instant": ["at"],
     },
     "Bee": {"number": ["n", "g"], "text": ["s", "k", "id"]},
-    "Walks": {"number": ["w"], "text": ["s"]},
-    "Meets": {"number": ["w"]},
-    "Feeds": {"text": ["s"]},
+    "Walks": {"number": ["w"], "text": ["s", "from", "to", "id"]},
+    "Meets": {"number": ["w"], "text": ["id", "to"]},
+    "Feeds": {"text": ["s", "from"]},
     "Named": {"text": ["s", "id"]},
     "Ant|Bee": {"text": ["k", "s", "id"]},
-    "Mixed": {"text": ["id"]},
+    "Mixed": {"text": ["id", "from"]},
     "path": {"number": ["length"]},
 }
 LITERALS: dict[str, list[str]] = {
@@ -58,6 +58,11 @@ class Scope:
     def whole(self) -> dict[str, str]:
         """What can stand for a node as a whole."""
         return {var: kind for var, kind in {**self.nodes, **self.maybe}.items() if var.startswith("p")}
+
+    def things(self) -> dict[str, str]:
+        """What can be returned, counted and compared as a whole: nodes and edges."""
+        edges = {var: kind for var, kind in self.all().items() if var.startswith("e")}
+        return {**self.whole(), **edges}
 
     def block(self) -> Scope:
         """Inside a block everything bound so far, be it null, is as good as anything else."""

@@ -187,17 +187,34 @@ def test_traversals(text: str, tree: Traversal) -> None:
 
 @pytest.mark.parametrize(
     "edge",
-    ["contains", "starts_with", "in", "is", "and", "or", "match", "return", "count", "null", "true", "as", "limit"],
+    [
+        "contains",
+        "starts_with",
+        "in",
+        "is",
+        "and",
+        "or",
+        "match",
+        "return",
+        "count",
+        "null",
+        "true",
+        "as",
+        "limit",
+        "not",
+    ],
 )
-def test_any_word_but_not_may_name_an_edge(edge: str) -> None:
+def test_any_word_may_name_an_edge(edge: str) -> None:
     assert clauses(f"$a {edge} $b $c: T") == (Traversal("a", edge, "b"), Binding("c", "T"))
     assert clauses(f"$a <{edge}>{{1,2}} $b") == (Traversal("a", edge, "b", undirected=True, hops=(1, 2)),)
 
 
-def test_no_edge_is_called_not() -> None:
-    error("query q() { match { $a not $b } return { $a } }")
-    error("query q() { match { $a <not> $b } return { $a } }")
-    error("query q() { match { $a $e:not $b } return { $a } }")
+def test_an_edge_called_not_is_told_from_a_block_and_a_condition() -> None:
+    assert clauses("$a not $b") == (Traversal("a", "not", "b"),)
+    assert clauses("$a $e:not $b") == (Traversal("a", "not", "b", edge_var="e"),)
+    assert clauses("$a not{2} $b") == (Traversal("a", "not", "b", hops=(2, 2)),)
+    error("query q() { match { $a not { $a path $b } } return { $a } }")
+    error("query q() { match { $a not $b.tags } return { $a } }")
 
 
 def test_not_blocks_nest() -> None:

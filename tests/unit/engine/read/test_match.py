@@ -565,3 +565,110 @@ def test_directed_and_undirected_edges_mix_over_several_hops(huts: og.Graph) -> 
         'match { $w: Warden { badge: "w2" } $w <guards|path>{1,2} $x } return { $x.id, type($x) as t } order { $x.id }',
     )
     assert found == [("h1", "Hut"), ("h2", "Hut"), ("h3", "Hut"), ("w1", "Warden")]
+
+
+# --- edges are things -------------------------------------------------------------------------------------
+
+
+def test_a_variable_ranges_over_the_edges_of_a_type(huts: og.Graph) -> None:
+    found = rows(
+        huts, "match { $e: Path $e.minutes >= 55 } return { $e.id, $e.from, $e.to, $e.minutes } order { $e.id }"
+    )
+    assert found == [("p2", "h2", "h3", 60), ("p3", "h3", "h1", 90), ("p4", "h1", "h2", 55)]
+    assert rows(huts, 'match { $e: Path { from: "h1", minutes: 40 } } return { $e.id }') == [("p1",)]
+    assert rows(huts, "match { $e: Path } return { count($e) as n, count(distinct $e.from) as m }") == [(6, 4)]
+    both = rows(huts, "match { $e: Path|Guards } return { type($e) as t, count($e) as n } order { t }")
+    assert both == [("Guards", 3), ("Path", 6)]
+
+
+def test_an_edge_as_a_whole_is_an_object_with_its_ends(huts: og.Graph) -> None:
+    (one,) = huts.query('query q() { match { $e: Path { id: "p1" } } return { $e } }').rows()
+    assert one == {"e": {"id": "p1", "from": "h1", "to": "h2", "minutes": 40}}
+    (mixed,) = huts.query('query q() { match { $e: Path|Guards  $e.id = "g2" } return { $e } }').rows()
+    assert mixed == {"e": {"id": "g2", "@type": "Guards", "from": "w1", "to": "h2"}}
+    found = rows(
+        huts, "match { $h: Hut optional { $h $e:path $_ } } return { $h.code, count($e) as n } order { $h.code }"
+    )
+    assert found == [("h1", 3), ("h2", 1), ("h3", 1), ("h4", 1)]
+    grouped = rows(
+        huts, 'match { $e: Path $e.from = "h1" $h: Hut $h.id = $e.to } return { $e, $h.code } order { $e.id desc }'
+    )
+    assert [(edge["id"], code) for edge, code in grouped] == [("p6", "h4"), ("p4", "h2"), ("p1", "h2")]
+
+
+def test_edges_are_the_same_or_not(huts: og.Graph) -> None:
+    parallel = "match { $a $e:path $b  $a $f:path $b  $e != $f } return { $e.id, $f.id } order { $e.id }"
+    assert rows(huts, parallel) == [("p1", "p4"), ("p4", "p1")]
+    assert rows(huts, "match { $e: Path  $f: Path  $e = $f } return { count(*) as n }") == [(6,)]
+
+
+def test_a_traversal_takes_the_edges_that_a_binding_chose(huts: og.Graph) -> None:
+    for body in (
+        "match { $e: Path { minutes: 60 }  $a $e:path $b } return { $a.code, $b.code }",
+        "match { $a $e:path $b  $e: Path { minutes: 60 } } return { $a.code, $b.code }",
+    ):
+        assert rows(huts, body) == [("h2", "h3")]
+        assert "scan edge" not in str(huts.explain(f"query q() {{ {body} }}"))
+
+
+def test_edges_are_driven_by_a_match_of_their_own(tmp_path: Any) -> None:
+    graph = og.init(tmp_path / "g.omni", schema=SCHEMA)
+    graph.load(RECORDS.strip().splitlines())
+    graph.mutate("query q() { match { $e: Path $e.minutes is null } update $e set { minutes: 5 } }")
+    graph.mutate("query q() { match { $e: Path $e.minutes > 50 } delete $e }")
+    found = rows(graph, "match { $e: Path } return { $e.id, $e.minutes } order { $e.id }")
+    assert found == [("p1", 40), ("p5", 10), ("p6", 5)]
+
+
+def test_texts_of_edges_are_searched(tmp_path: Any) -> None:
+    graph = og.init(
+        tmp_path / "g.omni", schema="node Hut { code: String @key }\nedge Path: Hut -> Hut { note: String? }"
+    )
+    notes = ["steep and icy", "icy ridge, icy lake", "gentle", None]
+    graph.load(
+        [{"type": "Hut", "data": {"code": code}} for code in "ab"]
+        + [
+            {"edge": "Path", "from": "a", "to": "b", "data": {"id": f"p{at}", "note": note}}
+            for at, note in enumerate(notes)
+        ]
+    )
+    assert rows(graph, 'match { $e: Path search($e.note, "icy") } return { $e.id } order { $e.id }') == [
+        ("p0",),
+        ("p1",),
+    ]
+    step = 'match { $a $e:path $b fuzzy($e.note, "gentel") } return { $e.id }'
+    assert rows(graph, step) == [("p2",)]
+    ranked = 'match { $e: Path } return { $e.id } order { bm25($e.note, "icy") } limit 1'
+    assert rows(graph, ranked) == [("p1",)]
+    assert "text Path.note" in str(graph.explain(f"query q() {{ {ranked} }}"))
+
+
+# --- narrowing --------------------------------------------------------------------------------------------
+
+
+def test_a_second_binding_narrows_a_variable(places: og.Graph) -> None:
+    both = "match { $p: Place  $p: Peak  $p.snow is null } return { $p.name, $p.snow } order { $p.name }"
+    assert rows(places, both) == [("b", None), ("same", None)]
+    reached = (
+        'match { $a: Peak { name: "a" } $a sees|ridge $x  $x: Lake } return { $x.name, $x.depth } order { $x.name }'
+    )
+    assert rows(places, reached) == [("l", 40), ("same", None)]
+    assert rows(places, "match { $x: Peak|Lake  $x: Place  $x: Lake } return { count($x) as n }") == [(2,)]
+
+
+def test_a_block_can_ask_which_type_a_variable_is_of(places: og.Graph) -> None:
+    assert rows(places, "match { $p: Place not { $p: Peak } } return { $p.name } order { $p.name }") == [
+        ("l",),
+        ("same",),
+    ]
+    found = rows(
+        places,
+        "match { $p: Place optional { $p: Peak $p ridge $q } } return { type($p) as t, $p.name, $q.name as q } order { t, $p.name }",
+    )
+    assert found == [
+        ("Lake", "l", None),
+        ("Lake", "same", None),
+        ("Peak", "a", "b"),
+        ("Peak", "b", "same"),
+        ("Peak", "same", None),
+    ]

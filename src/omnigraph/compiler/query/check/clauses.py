@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from omnigraph.compiler.catalog.model import TypeInfo
+from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
 from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import FOUND
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.check.operands import IN_FILTER, check_condition, whole_node
-from omnigraph.compiler.query.check.scope import Scope
+from omnigraph.compiler.query.check.operands import (
+    EDGE_COLUMNS,
+    IN_FILTER,
+    NODE_COLUMNS,
+    TYPE_COLUMN,
+    check_condition,
+    whole,
+)
+from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
 from omnigraph.compiler.query.check.traversals import check_traversal
 from omnigraph.compiler.query.check.values import check_member, constant, needed_parameter, now_for, temporal_help
 from omnigraph.compiler.query.checked import (
     Bind,
     CheckedAlternative,
     CheckedClause,
+    EdgeVar,
     EitherMatch,
     ExistsMatch,
     NodeVar,
@@ -26,10 +34,11 @@ from omnigraph.compiler.query.checked import (
     OptionalMatch,
     PathVar,
     Step,
+    Variable,
     Where,
 )
 from omnigraph.compiler.source import Span
-from omnigraph.compiler.types import UNION, PropType, compatible, union_name
+from omnigraph.compiler.types import UNION, PropType, compatible, union_members, union_name
 
 
 def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[CheckedClause, ...]:
@@ -38,6 +47,7 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
     `optional` blocks come before `not` blocks, and between them the filters that read what an `optional` block above
     them may have left null, and those with a pattern of their own. An `either` block binds like any other clause.
     """
+    scope.narrowed = narrowed_types(clauses, scope)
     checked: list[CheckedClause] = []
     optionals: list[ast.OptionalBlock] = []
     promised: set[str] = set()
@@ -97,34 +107,78 @@ def used_variables(clause: CheckedClause) -> frozenset[str]:
 
 
 def _binding(binding: ast.Binding, scope: Scope) -> Bind:
-    wanted = _node_types(binding, scope)
+    declared = declared_type(binding, scope)
     scope.refuse_parameter(binding.var, binding.span)
     var = scope.resolve(binding.var)
     bound = scope.find(var)
+    conditions: list[ir.Condition] = []
     if bound is None:
-        scope.bind(var, wanted)
-    elif not isinstance(bound, NodeVar):
-        what = "a path" if bound.type_name == "a path" else "an edge"
+        bound = scope.narrowed.get(var, declared)
+        scope.bind(var, bound)
+    else:
+        wanted = _rebound(binding, bound, declared, scope)
+        if bound.optional and not isinstance(bound, PathVar):
+            conditions.append(ir.IsNull(whole(var, bound, scope), negated=True))
+        if wanted != union_members(bound.type_name):
+            conditions.append(_of_type(var, bound, wanted))
+    info = scope.info(declared)
+    conditions += [_inline_match(match, var, info, scope) for match in binding.matches]
+    kind = "edge" if isinstance(declared, EdgeVar) else "node"
+    return Bind(var, bound.type_name, tuple(conditions), kind)
+
+
+def _rebound(binding: ast.Binding, bound: Variable, declared: NodeVar | EdgeVar, scope: Scope) -> tuple[str, ...]:
+    """The types that are left for a variable that is bound already; an error when there are none."""
+    if type(bound) is not type(declared):
+        what = {NodeVar: "a node", EdgeVar: "an edge", PathVar: "a path"}[type(bound)]
         raise scope.error("T23", f"${binding.var} is bound to {what} already", binding.span)
-    elif replace(bound, optional=False) != wanted:
-        names = scope.info(bound).name, scope.info(wanted).name
+    have, want = union_members(bound.type_name), union_members(declared.type_name)
+    both = tuple(name for name in have if name in want)
+    if not (both or have == want) or (isinstance(bound, EdgeVar) and have != want):
+        names = scope.info(bound).name, scope.info(declared).name
         message = f"${binding.var} is bound to {names[0]} already, not to {names[1]}"
         raise scope.error("T30", message, binding.span)
-    info = scope.info(wanted)
-    conditions = [_inline_match(match, var, info, scope) for match in binding.matches]
-    if isinstance(bound, NodeVar) and bound.optional:
-        conditions.insert(0, ir.IsNull(whole_node(var, bound, scope), negated=True))
-    return Bind(var, wanted.type_name, tuple(conditions))
+    return both
 
 
-def _node_types(binding: ast.Binding, scope: Scope) -> NodeVar:
+def _of_type(var: str, bound: Variable, wanted: tuple[str, ...]) -> ir.Condition:
+    """Whether an entity of a union is of one of some of its types."""
+    kind = ir.Property(var, TYPE_COLUMN, ir.STRING.with_nullable(bound.optional))
+    return ir.In(kind, ir.Const(wanted, PropType("String", list=True)))
+
+
+def narrowed_types(clauses: tuple[ast.Clause, ...], scope: Scope) -> dict[str, NodeVar]:
+    """What variables of this list range over that are bound here to several types: what all of them have in common.
+
+    The match is a set, so the narrowest binding holds for every clause of the list, wherever it stands.
+    """
+    found: dict[str, list[ast.Binding]] = {}
+    for clause in clauses:
+        if isinstance(clause, ast.Binding) and clause.var != ANONYMOUS and scope.find(clause.var) is None:
+            found.setdefault(clause.var, []).append(clause)
+    types: dict[str, NodeVar] = {}
+    for var, bindings in found.items():
+        kinds = [declared_type(each, scope) for each in bindings]
+        nodes = [kind for kind in kinds if isinstance(kind, NodeVar)]
+        members = [{*union_members(kind.type_name)} for kind in nodes]
+        if len(nodes) < len(kinds) or not (common := set.intersection(*members)):
+            continue  # reported where the second binding stands
+        interface = nodes[0].interface if len({kind.interface for kind in nodes}) == 1 else None
+        types[var] = NodeVar(union_name(common), interface)
+    return types
+
+
+def declared_type(binding: ast.Binding, scope: Scope) -> NodeVar | EdgeVar:
     """What a binding ranges over: one type, the types that implement an interface, or those of an alternation."""
     catalog = scope.catalog
     name = binding.type_name
     if name in catalog.interfaces and name not in catalog.nodes:
         return NodeVar(_implementing(name, scope), interface=name)
+    names = name.split(UNION)
+    if all(each in catalog.edges and each not in catalog.nodes and each not in catalog.interfaces for each in names):
+        return EdgeVar(union_name(names), scanned=True)
     found: list[str] = []
-    for each in name.split(UNION):
+    for each in names:
         if each in catalog.nodes:
             found.append(each)
         elif each in catalog.interfaces:
@@ -139,20 +193,24 @@ def _implementing(interface: str, scope: Scope) -> str:
 
 
 def _unknown_node_type(name: str, span: Span, scope: Scope) -> TypeCheckError:
-    help_text = scope.suggest_or_list(name, [*scope.catalog.nodes, *scope.catalog.interfaces], "node types")
+    help_text = scope.suggest_or_list(
+        name, [*scope.catalog.nodes, *scope.catalog.interfaces, *scope.catalog.edges], "types"
+    )
     if name in scope.catalog.edges:
-        help_text = f"{name} is an edge type; traverse it: $a {name[0].lower()}{name[1:]} $b"
+        help_text = f"{name} is an edge type; a variable ranges over nodes or over edges, not over both"
     return scope.error("T1", f"there is no node type '{name}'", span, help_text)
 
 
 def _inline_match(written: ast.PropMatch, var: str, info: TypeInfo, scope: Scope) -> ir.Condition:
     kind = info.properties.get(written.name)
     if kind is None:
-        if written.name == "id":
-            kind = ir.STRING
-        else:
-            message = f"{info.name} has no property '{written.name}'"
-            raise scope.error("T2", message, written.span, scope.suggest(written.name, info.properties))
+        physical = EDGE_COLUMNS if isinstance(info, EdgeType) else NODE_COLUMNS
+        if written.name in physical:
+            return ir.Compare(
+                "=", ir.Property(var, physical[written.name], ir.STRING), _matched_value(written, ir.STRING, scope)
+            )
+        message = f"{info.name} has no property '{written.name}'"
+        raise scope.error("T2", message, written.span, scope.suggest(written.name, info.properties))
     if kind.scalar == "Blob":
         raise scope.error("T3", f"'{written.name}' is a Blob and cannot be matched", written.span)
     if kind.is_vector:

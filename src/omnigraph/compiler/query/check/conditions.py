@@ -110,9 +110,13 @@ def _refuse_rank(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Sco
 
 def _identity(compare: ast.Compare, left: ir.Node, right: ir.Node, scope: Scope) -> ir.SameNode:
     if compare.op not in ("=", "!="):
-        raise scope.error("T7", f"nodes have no order; '{compare.op}' needs values", compare.span)
+        raise scope.error("T7", f"{left.kind}s have no order; '{compare.op}' needs values", compare.span)
+    if left.kind != right.kind:
+        message = f"${left.var} is {'an edge' if left.kind == 'edge' else 'a node'}, ${right.var} is not"
+        raise scope.error("T7", message, compare.span)
     if not {*union_members(left.type_name)} & {*union_members(right.type_name)}:
-        message = f"${left.var} is {left.type_name} and ${right.var} is {right.type_name}; they are never the same node"
+        types = f"${left.var} is {left.type_name} and ${right.var} is {right.type_name}"
+        message = f"{types}; they are never the same {left.kind}"
         raise scope.error("T7", message, compare.span)
     return ir.SameNode(left, right, compare.op == "!=")
 
@@ -155,7 +159,7 @@ def _membership(test: ast.In, scope: Scope, typed: Typed) -> ir.In:
 def _nullable(expr: ast.Expr, scope: Scope, typed: Typed) -> ir.Expr:
     found = typed(expr)
     if isinstance(found, ir.Node) and not found.optional:
-        raise scope.error("T7", f"the node ${found.var} is never null; test one of its properties", expr.span)
+        raise scope.error("T7", f"the {found.kind} ${found.var} is never null; test one of its properties", expr.span)
     if found.type == ir.NULL:
         raise scope.error("T7", "a null test needs a property, a parameter or a computed value", expr.span)
     return found

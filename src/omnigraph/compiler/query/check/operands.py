@@ -36,9 +36,9 @@ class Place:
 
 # Which type an entity of a union has; no declared property can carry the name.
 TYPE_COLUMN = "@type"
-# Names of stored columns in a mutation predicate; no declared property can carry them.
-_NODE_COLUMNS = {"id": "id"}
-_EDGE_COLUMNS = {"id": "id", "from": "src", "to": "dst"}
+# What the language calls stored columns, and their names; no declared property can carry either.
+NODE_COLUMNS = {"id": "id"}
+EDGE_COLUMNS = {"id": "id", "from": "src", "to": "dst"}
 # Words that look like columns but never name one by themselves.
 _COLUMN_HELP = {
     "as": "a name after 'as' is a bare lower-case word",
@@ -106,18 +106,28 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
         )
     if prop.name == "id" and not isinstance(variable, PathVar):
         return ir.Property(prop.var, "id", ir.STRING.with_nullable(variable.optional))
+    if isinstance(variable, EdgeVar) and prop.name in EDGE_COLUMNS:
+        return ir.Property(prop.var, EDGE_COLUMNS[prop.name], ir.STRING.with_nullable(variable.optional))
     info = scope.info(variable)
     kind = info.properties.get(prop.name)
     if kind is None:
+        if isinstance(variable, EdgeVar) and prop.name in ("src", "dst"):
+            raise scope.error(
+                "T6", f"{info.name} has no property '{prop.name}'", prop.span, "the ends of an edge are 'from' and 'to'"
+            )
         message = f"{info.name} has no property '{prop.name}'"
         raise scope.error("T6", message, prop.span, scope.suggest(prop.name, info.properties))
     return ir.Property(prop.var, prop.name, kind.with_nullable(kind.nullable or variable.optional))
 
 
-def whole_node(var: str, variable: NodeVar, scope: Scope) -> ir.Node:
-    """A node as a value: identity in comparisons and counts, an object in results."""
+def whole(var: str, variable: NodeVar | EdgeVar, scope: Scope) -> ir.Node:
+    """A node or an edge as a value: identity in comparisons and counts, an object in results."""
     info = scope.info(variable)
     names = tuple(name for name in info.properties if name not in info.blobs)
+    if isinstance(variable, EdgeVar):
+        shared = tuple((name, info.properties[name]) for name in names)
+        fields = None if variable.type_name in scope.catalog.edges else shared
+        return ir.Node(var, variable.type_name, ("src", "dst", *names), variable.optional, fields, "edge")
     united = variable.interface is not None or variable.type_name not in scope.catalog.nodes
     fields = tuple((name, info.properties[name]) for name in names) if united else None
     return ir.Node(var, variable.type_name, names, variable.optional, fields)
@@ -139,12 +149,8 @@ def _variable(var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
     if isinstance(variable, PathVar):
         message = f"${var.name} is a path; name ${var.name}.length or ${var.name}.nodes"
         raise scope.error("T36", message, var.span)
-    if isinstance(variable, EdgeVar):
-        raise scope.error(
-            "T23", f"${var.name} is an edge; name one of its properties", var.span, f"${var.name}.id identifies it"
-        )
     if variable is not None:
-        return whole_node(var.name, variable, scope)
+        return whole(var.name, variable, scope)
     param = parameter(var.name, scope)
     if param is None:
         help_text = scope.suggest(var.name, [*scope.visible(), *scope.params])
@@ -187,7 +193,7 @@ def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
 def _target_property(alias: ast.Alias, scope: Scope, place: Place) -> ir.Property:
     target, var = place.target, place.target_var or ir.TARGET
     assert target is not None
-    physical = _EDGE_COLUMNS if isinstance(target, EdgeType) else _NODE_COLUMNS
+    physical = EDGE_COLUMNS if isinstance(target, EdgeType) else NODE_COLUMNS
     column = physical.get(alias.name)
     if column is not None:
         return ir.Property(var, column, ir.STRING)

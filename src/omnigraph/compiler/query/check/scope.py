@@ -32,6 +32,7 @@ class Scope:
         self.local: dict[str, Variable] = {}
         self.marks: list[ExistsMatch] = []
         self.partial: dict[str, Span] = {}  # bound in some alternatives of an `either` block only
+        self.narrowed: Mapping[str, NodeVar] = {}  # what its bindings say together about a variable of this list
         self._outer: Mapping[str, Variable] = {} if parent is None else parent.visible()
         self._serial: Iterator[int] = count(1) if parent is None else parent._serial
 

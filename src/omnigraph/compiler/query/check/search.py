@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from omnigraph.compiler.catalog.model import NodeType
+from omnigraph.compiler.catalog.model import NodeType, TypeInfo
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, parameter
-from omnigraph.compiler.query.checked import EdgeVar, PathVar
+from omnigraph.compiler.query.checked import EdgeVar, PathVar, Variable
 from omnigraph.compiler.types import INTEGER, NUMERIC, PropType
 
 _OPERAND_CODE = {"search": "T19", "fuzzy": "T19", "match_text": "T20"}
@@ -20,7 +20,7 @@ _DEFAULT_METRIC = "l2"
 def text_match(call: ast.Call, scope: Scope, resolve: Callable[[ast.Expr], ir.Expr]) -> ir.TextMatch:
     """`search`, `match_text` or `fuzzy` on two texts."""
     code = _OPERAND_CODE[call.name]
-    _refuse_edge_field(call, scope)
+    _refuse_path_field(call, scope)
     texts = [_text(call.name, code, expr, resolve, scope) for expr in call.args[:2]]
     distance = _distance(call.args[2], scope) if len(call.args) > 2 else None
     return ir.TextMatch(call.name, texts[0], texts[1], distance)
@@ -47,6 +47,7 @@ def _nearest(call: ast.Call, scope: Scope) -> ir.Nearest:
     field, query = call.args
     _refuse_edge_field(call, scope)
     info, prop = _ranked_property(field, scope, "T15", "nearest")
+    assert isinstance(info, NodeType)
     kind = info.properties[prop.name]
     if kind.dim is None:
         raise scope.error("T15", f"nearest(…) needs a Vector property, but '{prop.name}' is {kind}", prop.span)
@@ -80,7 +81,7 @@ def _nearest_query(expr: ast.Expr, field: PropType, scope: Scope) -> ir.Const | 
 
 def _bm25(call: ast.Call, scope: Scope) -> ir.Bm25:
     field, query = call.args
-    _refuse_edge_field(call, scope)
+    _refuse_path_field(call, scope)
     info, prop = _ranked_property(field, scope, "T20", "bm25")
     kind = info.properties[prop.name]
     if kind.scalar != "String" or kind.list:
@@ -128,7 +129,7 @@ def _text(function: str, code: str, expr: ast.Expr, resolve: Callable[[ast.Expr]
     return found
 
 
-def _ranked_property(field: ast.Expr, scope: Scope, code: str, function: str) -> tuple[NodeType, ast.Prop]:
+def _ranked_property(field: ast.Expr, scope: Scope, code: str, function: str) -> tuple[TypeInfo, ast.Prop]:
     if not isinstance(field, ast.Prop):
         raise scope.error(code, f"{function}(…) ranks by a property such as $v.p", field.span)
     variable = scope.find(field.var)
@@ -136,15 +137,15 @@ def _ranked_property(field: ast.Expr, scope: Scope, code: str, function: str) ->
         help_text = scope.suggest(field.var, scope.visible())
         raise scope.error(code, f"${field.var} is not bound here", field.span, help_text)
     info = scope.info(variable)
-    assert isinstance(info, NodeType)
-    if variable.type_name not in scope.catalog.nodes:
+    one = scope.catalog.edges if isinstance(variable, EdgeVar) else scope.catalog.nodes
+    if variable.type_name not in one:
         # Scores of different types are not on one scale.
-        message = f"{function}(…) ranks nodes of one type, but ${field.var} may be any of {info.name}"
-        raise scope.error(code, message, field.span, "bind it to one node type")
+        message = f"{function}(…) ranks entities of one type, but ${field.var} may be any of {info.name}"
+        raise scope.error(code, message, field.span, "bind it to one type")
     if field.name not in info.properties:
         message = f"{info.name} has no property '{field.name}'"
         raise scope.error(code, message, field.span, scope.suggest(field.name, info.properties))
-    return scope.catalog.nodes[variable.type_name], field
+    return one[variable.type_name], field
 
 
 def _query_operand(function: str, expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
@@ -156,11 +157,20 @@ def _query_operand(function: str, expr: ast.Expr, scope: Scope) -> ir.Const | ir
     return found
 
 
+def _refuse_path_field(call: ast.Call, scope: Scope) -> None:
+    if isinstance(found := _field_variable(call, scope), PathVar):
+        message = f"{call.name}(…) works on nodes and edges, not on {found.type_name}"
+        raise scope.error("T23", message, call.args[0].span)
+
+
 def _refuse_edge_field(call: ast.Call, scope: Scope) -> None:
+    if isinstance(found := _field_variable(call, scope), EdgeVar | PathVar):
+        what = "an edge" if isinstance(found, EdgeVar) else found.type_name
+        raise scope.error("T23", f"{call.name}(…) works on nodes, not on {what}", call.args[0].span)
+
+
+def _field_variable(call: ast.Call, scope: Scope) -> Variable | None:
     field = call.args[0]
-    if isinstance(field, ast.Prop | ast.Var):
-        name = field.var if isinstance(field, ast.Prop) else field.name
-        variable = scope.find(name)
-        if isinstance(variable, EdgeVar | PathVar):
-            what = "an edge" if isinstance(variable, EdgeVar) else "a path"
-            raise scope.error("T23", f"${name} is {what}; {call.name}(…) works on nodes", field.span)
+    if not isinstance(field, ast.Prop | ast.Var):
+        return None
+    return scope.find(field.var if isinstance(field, ast.Prop) else field.name)

@@ -27,7 +27,7 @@ def check_traversal(step: ast.Traversal, scope: Scope) -> Step:
     """A traversal with its direction; what it introduces is bound from here on."""
     edges = _edges(step, scope)
     low, high = _bounds(step, scope)
-    edge_var = _check_edge_binding(step, low, high, scope)
+    edge_var = _check_edge_binding(step, edges, (low, high), scope)
     path_var = _check_path(step, scope)
     for name, span in ((step.left, step.left_span), (step.right, step.right_span)):
         _check_endpoint(name, span, scope)
@@ -79,16 +79,24 @@ def _bounds(step: ast.Traversal, scope: Scope) -> tuple[int, int]:
     return low, min(high, OPEN_HOPS - 1)
 
 
-def _check_edge_binding(step: ast.Traversal, low: int, high: int, scope: Scope) -> str | None:
+def _check_edge_binding(
+    step: ast.Traversal, edges: tuple[EdgeType, ...], hops: tuple[int, int], scope: Scope
+) -> str | None:
     name = step.edge_var
     if name is None or name == ANONYMOUS:
         return None
     scope.refuse_parameter(name, step.span)
-    if (low, high) != (1, 1):
+    if hops != (1, 1):
         raise scope.error("T23", f"${name} can be bound to an edge of a single hop only", step.hops_span)
     if name in (step.left, step.right):
         raise scope.error("T23", f"${name} is an endpoint of the same traversal", step.span)
-    if scope.find(name) is not None:
+    bound = scope.find(name)
+    if isinstance(bound, EdgeVar) and bound.scanned and name in scope.local:
+        wanted = union_name(edge.name for edge in edges)
+        if bound.type_name == wanted:
+            return name
+        raise scope.error("T30", f"${name} is bound to {bound.type_name} already, not to {wanted}", step.span)
+    if bound is not None:
         raise scope.error("T23", f"${name} is bound already", step.span)
     return name
 
@@ -229,6 +237,9 @@ def _bind_end(name: str, types: set[str], scope: Scope) -> tuple[str, str]:
     bound = scope.find(var)
     if bound is None:
         bound = NodeVar(union_name(types))
+        declared = scope.narrowed.get(var)
+        if declared is not None and (both := {*union_members(declared.type_name)} & types) and both != types:
+            bound = declared if both == {*union_members(declared.type_name)} else NodeVar(union_name(both))
         scope.bind(var, bound)
     return var, bound.type_name
 

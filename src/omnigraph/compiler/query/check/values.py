@@ -175,5 +175,5 @@ def describe(found: ir.Expr) -> str:
     if found.type == ir.NULL:
         return "null"
     if isinstance(found, ir.Node):
-        return f"the node ${found.var}"
+        return f"the {found.kind} ${found.var}"
     return str(found.type)

@@ -21,14 +21,14 @@ def rows_by_key(run: Run, op: NodeScan, entities: Entities) -> tuple[Rows, tuple
     if entities.row_count <= SMALL_TABLE or not entities.as_named:
         return None  # looking at every row is as fast; under another schema the key may have been another one
     for predicate in op.predicates:
-        ids = _ids(run, op.type_name, predicate)
+        ids = _ids(run, op, predicate)
         if ids is not None and len(ids) <= _MOST_IDS:
             rest = tuple(other for other in op.predicates if other is not predicate)
             return rows_with_ids(entities, ids, keep=run.keep_derived), rest
     return None
 
 
-def _ids(run: Run, type_name: str, predicate: ir.Condition) -> Sequence[str] | None:
+def _ids(run: Run, op: NodeScan, predicate: ir.Condition) -> Sequence[str] | None:
     """The ids that a predicate asks for, when it asks for nothing else."""
     match predicate:
         case ir.Compare("=", ir.Property() as column, other) | ir.Compare("=", other, ir.Property() as column):
@@ -38,7 +38,7 @@ def _ids(run: Run, type_name: str, predicate: ir.Condition) -> Sequence[str] | N
         case _:
             return None
     known = fixed(other, run.bindings)
-    if known is None or not _is_id(run, type_name, column):
+    if known is None or not _is_id(run, op, column):
         return None
     values = known.value if isinstance(predicate, ir.In) else (known.value,)
     if values is None:
@@ -50,9 +50,11 @@ def _ids(run: Run, type_name: str, predicate: ir.Condition) -> Sequence[str] | N
     return [str(value) for value in present] if all(isinstance(value, str) for value in present) else None
 
 
-def _is_id(run: Run, type_name: str, column: ir.Property) -> bool:
+def _is_id(run: Run, op: NodeScan, column: ir.Property) -> bool:
     """Whether the property is the id of its node: by name, or because a key of one text is the id."""
     if column.name == "id":
         return True
-    info = run.view.catalog.nodes[type_name]
+    if op.kind == "edge":
+        return False
+    info = run.view.catalog.nodes[op.type_name]
     return info.key == (column.name,) and column.type.scalar == "String"

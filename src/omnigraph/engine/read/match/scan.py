@@ -41,7 +41,7 @@ def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: 
     """Extend every row by each node that fits; with `exists`, rows that agree on what is `live` collapse on the way."""
     nodes = matching_nodes(run, op)
     if frame is START:
-        return Frame(len(nodes), {op.var: Bound(_table_key(op), nodes)})
+        return Frame(len(nodes), {op.var: Bound(op.table_key, nodes)})
     conditions = list(op.joins)
     equality = next((found for condition in conditions if (found := _equality(condition, op.var))), None)
     if equality is not None:
@@ -62,17 +62,17 @@ def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: 
 
 def matching_nodes(run: Run, op: NodeScan) -> Rows:
     """Ascending row ids of the nodes that satisfy the scan's own predicates."""
-    if is_union(_table_key(op)):
+    if is_union(op.table_key):
         return _matching_in_union(run, op)
-    entities = run.entities(_table_key(op))
+    entities = run.entities(op.table_key)
     named = rows_by_key(run, op, entities)
     if named is not None:
         rows, rest = named
-        return rows[run.matching(op.var, _table_key(op), rows, rest)] if rest else rows
+        return rows[run.matching(op.var, op.table_key, rows, rest)] if rest else rows
     pushed = push(ir.And(op.predicates), run.bindings)
     if pushed.keeps_nothing or not entities.row_count:
         return np.empty(0, np.int64)
-    hits = searched_rows(run, _table_key(op), op.predicates, narrowed=pushed.filter is not None)
+    hits = searched_rows(run, op.table_key, op.predicates, narrowed=pushed.filter is not None)
     if hits is not None:
         return _found(run, op, entities, hits)
     read = [name for predicate in op.predicates for _, name in properties(predicate)]
@@ -83,7 +83,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         rows = entities.all_rows()
         if not op.predicates:
             return rows
-        rows = rows[run.matching(op.var, _table_key(op), rows, op.predicates)]
+        rows = rows[run.matching(op.var, op.table_key, rows, op.predicates)]
         if pushed.rest is None and pushed.filter is not None and entities.as_named:
             run.remember_filter(rows, pushed.filter)
         return rows
@@ -100,7 +100,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         if pushed.filter is not None:
             run.remember_filter(rows, pushed.filter)
         return rows
-    return rows[run.matching(op.var, _table_key(op), rows, (pushed.rest,))]
+    return rows[run.matching(op.var, op.table_key, rows, (pushed.rest,))]
 
 
 def _indexed(entities: Entities, op: NodeScan) -> bool:
@@ -117,14 +117,14 @@ def _found(run: Run, op: NodeScan, entities: Entities, hits: Rows) -> Rows:
     if len(hits) > _FEW_HITS and pushed.filter is not None and entities.as_named:
         hits = np.intersect1d(hits, entities.scan((), pushed.filter), assume_unique=True)
         others = () if pushed.rest is None else (pushed.rest,)
-    return hits[run.matching(op.var, _table_key(op), hits, others)]
+    return hits[run.matching(op.var, op.table_key, hits, others)]
 
 
 def _matching_in_union(run: Run, op: NodeScan) -> Rows:
     """The same for every type of a union, coded; in this order they ascend."""
     found = [np.empty(0, np.int64)]
     for name in union_members(op.type_name):
-        key = f"node:{name}"
+        key = f"{op.kind}:{name}"
         if not run.exists(key):
             continue  # a type that came later has no nodes here
         found.append(run.numbering.coded(key, matching_nodes(run, _of_member(op, name))))
@@ -147,7 +147,7 @@ def _worth_reading(run: Run, op: NodeScan, entities: Entities) -> Iterable[str]:
 
 
 def _names_one(run: Run, op: NodeScan) -> bool:
-    key = run.view.catalog.nodes[op.type_name].key or ()
+    key = (run.view.catalog.nodes[op.type_name].key or ()) if op.kind == "node" else ()
     for predicate in op.predicates:
         match predicate:
             case ir.Compare("=", ir.Property(name=name), ir.Const() | ir.Param()) if name == "id" or (name,) == key:
@@ -155,14 +155,10 @@ def _names_one(run: Run, op: NodeScan) -> bool:
     return False
 
 
-def _table_key(op: NodeScan) -> str:
-    return f"node:{op.type_name}"
-
-
 def _product(run: Run, frame: Frame, op: NodeScan, nodes: Rows) -> Frame:
     run.budget.admit(frame.length * len(nodes), row_bytes=8 * (len(frame.bound) + 1))
     repeated = frame.take(np.repeat(np.arange(frame.length), len(nodes)))
-    return repeated.bind(op.var, _table_key(op), np.tile(nodes, frame.length))
+    return repeated.bind(op.var, op.table_key, np.tile(nodes, frame.length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +185,7 @@ def _equality(condition: ir.Condition, var: str) -> _Equality | None:
 
 
 def _join(run: Run, frame: Frame, op: NodeScan, nodes: Rows, equality: _Equality) -> Frame:
-    new = Frame(len(nodes), {op.var: Bound(_table_key(op), nodes)})
+    new = Frame(len(nodes), {op.var: Bound(op.table_key, nodes)})
     there = value_column(run, new, equality.there)
     values = pc.unique(there.drop_null())
     at, wanted = _places(value_column(run, frame, equality.here), values)
@@ -197,7 +193,7 @@ def _join(run: Run, frame: Frame, op: NodeScan, nodes: Rows, equality: _Equality
     lists = build(keys, nodes[owners], np.zeros(len(owners), np.int64))
     run.budget.admit(int(lists.degrees(wanted).sum()), row_bytes=8 * (len(frame.bound) + 1))
     owner, found, _ = lists.expand(wanted)
-    return frame.take(at[owner]).bind(op.var, _table_key(op), found)
+    return frame.take(at[owner]).bind(op.var, op.table_key, found)
 
 
 def _places(column: pa.Array, values: pa.Array) -> tuple[Rows, Rows]:

@@ -67,8 +67,8 @@ def stages(ops: tuple[MatchOp, ...], keep: frozenset[str]) -> tuple[Stage, ...]:
 def binds(op: MatchOp) -> dict[str, str]:
     """The variables an operator adds to the frame, with the table of each."""
     match op:
-        case NodeScan(var, type_name):
-            return {var: f"node:{type_name}"}
+        case NodeScan(var):
+            return {var: op.table_key}
         case Expand(link):
             return {op.target: f"node:{op.target_type}", **_bound_edge(link)}
         case ExpandTest(link):

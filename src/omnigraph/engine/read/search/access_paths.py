@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import Expand, NodeScan, ReadPlan
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.engine.read.columns.entities import Entities
@@ -22,7 +23,7 @@ def search_paths(view: View, plan: ReadPlan) -> tuple[str, ...]:
 
 
 def _lines(view: View, plan: ReadPlan) -> Iterator[str]:
-    types = dict(_types(plan))
+    types, edges = dict(_types(plan)), dict(_edge_types(plan))
     for part in expressions(plan):
         match part:
             case ir.Nearest(var=var, name=name) if types.get(var) in view.catalog.nodes:
@@ -32,15 +33,29 @@ def _lines(view: View, plan: ReadPlan) -> Iterator[str]:
                 types.get(var) in view.catalog.nodes
             ):
                 yield f"text {types[var]}.{name}: {_texts(_entities(view, types[var]), name)}"
+            case ir.Bm25(var=var, name=name) | ir.TextMatch(field=ir.Property(var=var, name=name)) if (
+                edges.get(var) in view.catalog.edges
+            ):
+                found = Entities(view, view.catalog.edges[edges[var]])
+                yield f"text {edges[var]}.{name}: {_texts(found, name)}"
 
 
 def _types(plan: ReadPlan) -> Iterator[tuple[str, str]]:
     for part in expressions(plan):
         match part:
-            case NodeScan(var=var, type_name=type_name):
+            case NodeScan(var=var, type_name=type_name, kind="node"):
                 yield var, type_name
             case Expand():
                 yield part.target, part.target_type
+
+
+def _edge_types(plan: ReadPlan) -> Iterator[tuple[str, str]]:
+    for part in expressions(plan):
+        match part:
+            case NodeScan(var=var, type_name=type_name, kind="edge"):
+                yield var, type_name
+            case Link(edge=edge, edge_var=str() as var):
+                yield var, edge
 
 
 def _entities(view: View, type_name: str) -> Entities:

@@ -16,6 +16,9 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL, TYPE, Columns, is_union
 from omnigraph.engine.values.arrow import arrow_type, shown
 
+# What the object of an edge calls its ends, and their columns.
+ENDS = {"from": "src", "to": "dst"}
+
 
 def project(run: Run, frame: Frame, op: Project) -> Frame:
     """The frame with its result columns; order and duplicates stay."""
@@ -59,13 +62,19 @@ def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:
     if isinstance(kind, ir.NodeObject):
         if run.node_ids:
             return pa.utf8()
+        ends = [(name, pa.utf8()) for name in ENDS] if kind.kind == "edge" else []
         if kind.fields is not None:
             shared = ((name, arrow_type(each)) for name, each in kind.fields)
-            return pa.struct([("id", pa.utf8()), (TYPE, pa.utf8()), *shared])
-        info = run.view.catalog.nodes[kind.type_name]
+            return pa.struct([("id", pa.utf8()), (TYPE, pa.utf8()), *ends, *shared])
+        info = run.table_type(f"{kind.kind}:{kind.type_name}")
         names = [name for name in info.properties if name not in info.blobs]
-        return pa.struct([("id", pa.utf8()), *((name, arrow_type(info.properties[name])) for name in names)])
+        return pa.struct([("id", pa.utf8()), *ends, *((name, arrow_type(info.properties[name])) for name in names)])
     return pa.null() if kind == ir.NULL else arrow_type(kind)
+
+
+def column_of(kind: ir.NodeObject, member: str) -> str:
+    """The stored column behind a member of an object."""
+    return ENDS.get(member, member) if kind.kind == "edge" else member
 
 
 def _load(run: Run, frame: Frame, outputs: tuple[Output, ...]) -> None:
@@ -98,7 +107,10 @@ def _objects(run: Run, frame: Frame, expr: ir.Node) -> pa.Array:
             return columns.values("id", bound.rows)
         kind = _NAMED  # until rows are ordered and told apart: one id may belong to nodes of two types
     parts = [
-        _type_names(columns, bound) if field.name == TYPE else columns.values(field.name, bound.rows) for field in kind
+        _type_names(columns, bound)
+        if field.name == TYPE
+        else columns.values(column_of(expr.type, field.name), bound.rows)
+        for field in kind
     ]
     missing = pa.array(bound.rows < 0) if expr.optional else None
     return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
