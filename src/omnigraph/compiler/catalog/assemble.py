@@ -52,6 +52,7 @@ def _node(shape: NodeShape) -> NodeType:
         property_ids=ids,
         implements=shape.implements,
         key=key,
+        declared_key=_declared_key(shape),
         ranges=tuple(each for each in shape.constraints if isinstance(each, Range)),
         checks=tuple(each for each in shape.constraints if isinstance(each, Check)),
         embeds=_embeds(shape.properties),
@@ -83,6 +84,10 @@ def _key(shape: NodeShape, ids: Mapping[str, int]) -> tuple[str, ...] | None:
         if isinstance(each, Key):
             return tuple(sorted(each.columns, key=lambda name: (ids[name], name)))
     return None
+
+
+def _declared_key(shape: NodeShape) -> tuple[str, ...]:
+    return next((each.columns for each in shape.constraints if isinstance(each, Key)), ())
 
 
 def _columns(shape: NodeShape | EdgeShape, kind: type[Unique] | type[Index]) -> tuple[tuple[str, ...], ...]:

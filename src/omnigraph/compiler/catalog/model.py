@@ -80,10 +80,11 @@ class TypeInfo:
 
 @dataclass(frozen=True)
 class NodeType(TypeInfo):
-    """One node type. `key` is in ascending stable property id."""
+    """One node type. `key` is in ascending stable property id, `declared_key` as the schema text has it."""
 
     implements: tuple[str, ...] = ()
     key: tuple[str, ...] | None = None
+    declared_key: tuple[str, ...] = ()
     ranges: tuple[Range, ...] = ()
     checks: tuple[Check, ...] = ()
     embeds: Mapping[str, Embed] = field(default_factory=dict)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 
+from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
 from omnigraph.errors import BadRequest
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
@@ -12,7 +14,12 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
     "orc": (".orc",),
     "json": (".json", ".jsonl", ".ndjson"),
     "lance": (".lance",),
+    "excel": (".xlsx", ".xlsm"),
+    "sqlite": (".sqlite", ".sqlite3", ".db"),
+    "duckdb": (".duckdb",),
 }
+# What holds several tables, one of which a source names.
+STORES = frozenset({"excel", "sqlite", "duckdb", "database"})
 _PACKED = (".gz", ".zst", ".bz2", ".lz4")
 
 
@@ -21,16 +28,26 @@ class Form:
     """The form of a file; without a format its name decides.
 
     `delimiter` is for CSV, tab by default where the name ends in .tsv. A file without a header has its column `names`
-    here.
+    here, and `skip_rows` lines before the table are passed over. `table` is one of several in a store, the first by
+    default. `cells` says how values are written where they are not what JSON would have.
     """
 
     format: str | None = None
     delimiter: str | None = None
     names: tuple[str, ...] | None = None
+    encoding: str | None = None
+    skip_rows: int = 0
+    table: str | None = None
+    cells: Cells = PLAIN_CELLS
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise BadRequest(f"a delimiter is one character, and '{self.delimiter}' is not")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError as error:
+                raise BadRequest(f"unknown encoding '{self.encoding}' (such as utf-8, utf-16 or cp1252)") from error
 
     def of(self, path: str) -> str:
         """The format of a file."""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from omnigraph.engine.intake.files import InputFile, is_remote, list_files
-from omnigraph.engine.intake.forms import BY_NAME, SUFFIXES, Form, format_of
-from omnigraph.engine.intake.tabular import FrameShape
+import pyarrow as pa
+
+from omnigraph.engine.intake.files import InputFile
+from omnigraph.engine.intake.forms import BY_NAME
+from omnigraph.engine.intake.frame_shape import FrameShape
+from omnigraph.engine.intake.mapping_sources import (
+    AnySource,
+    FileSource,
+    SparkSource,
+    SqlSource,
+    require_known,
+    source_of,
+)
 from omnigraph.errors import BadRequest, NotFound
 
 _MEMBERS = {"sources", "nodes", "edges"}
@@ -21,11 +30,9 @@ _EXAMPLES = {
     "nodes": "nodes: {Person: {from: people}}",
     "edges": "edges: {Follows: {from: follows, src: who, dst: whom}}",
 }
-_FILE_MEMBERS = {"format", "path", "header", "names", "delimiter"}
-_SPARK_MEMBERS = {"format", "path", "options", "table"}
 _ENTRY_MEMBERS = {
-    "nodes": {"from", "columns", "id"},
-    "edges": {"from", "columns", "id", "src", "dst", "optional"},
+    "nodes": {"from", "columns", "id", "where"},
+    "edges": {"from", "columns", "id", "where", "src", "dst", "optional", "missing"},
 }
 
 
@@ -35,41 +42,7 @@ class MappedFile:
 
     file: InputFile
     frame: FrameShape
-
-
-@dataclass(frozen=True, slots=True)
-class FileSource:
-    """Files that every runner reads."""
-
-    path: str
-    form: Form
-
-    def files(self) -> list[InputFile]:
-        """What the path stands for right now."""
-        if self.form.of(self.path) == "lance":
-            return list(_datasets(self.path))
-        endings = SUFFIXES[self.form.format] if self.form.format else _DEFAULT_SUFFIXES
-        return list_files(self.path, endings)
-
-
-@dataclass(frozen=True, slots=True)
-class SparkSource:
-    """A table, a JDBC query or any other format that Spark knows how to read."""
-
-    format: str | None
-    path: str | None
-    table: str | None
-    options: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class SqlSource:
-    """Rows that Spark SQL makes of the other sources, each a view under its own name."""
-
-    sql: str
-
-
-AnySource: TypeAlias = FileSource | SparkSource | SqlSource
+    table: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +67,25 @@ class Described:
         """Whether something in it is not a plain file."""
         return any(not isinstance(self.sources[name], FileSource) for name, _ in self.entries)
 
+    @property
+    def skips_missing(self) -> frozenset[str]:
+        """The edge types whose edges to nodes that are not there are left out."""
+        return frozenset(frame.edge for _, frame in self.entries if frame.missing == "skip" and frame.edge is not None)
+
     def inputs(self) -> Iterator[MappedFile | SparkInput]:
-        """What has to be read, in order."""
-        for name, frame in self.entries:
+        """What has to be read, in order; a source is read once, whatever number of types it fills."""
+        for name, frame in self._by_source():
             source = self.sources[name]
             if isinstance(source, FileSource):
-                yield from (MappedFile(file, frame) for file in source.files())
+                yield from (MappedFile(file, frame, source.frame) for file in source.files())
             else:
                 yield SparkInput(name, source, frame, self.sources)
+
+    def _by_source(self) -> list[tuple[str, FrameShape]]:
+        grouped: dict[str, list[FrameShape]] = {}
+        for name, frame in self.entries:
+            grouped.setdefault(name, []).append(frame)
+        return [(name, replace(frames[0], also=tuple(frames[1:]))) for name, frames in grouped.items()]
 
 
 def mapped_files(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> list[MappedFile]:
@@ -122,7 +106,7 @@ def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
     if not isinstance(given, Mapping) or unknown:
         more = f", and no '{unknown[0]}'" if unknown else ""
         raise BadRequest(f"a mapping has the members {', '.join(sorted(_MEMBERS))}{more}")
-    sources = {str(name): _source(str(name), value, home) for name, value in _member(given, "sources").items()}
+    sources = {str(name): source_of(str(name), value, home) for name, value in _member(given, "sources").items()}
     entries: list[tuple[str, FrameShape]] = []
     for kind in ("nodes", "edges"):
         for name, value in _member(given, kind).items():
@@ -171,75 +155,50 @@ def _member(described: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _frame(kind: str, name: str, entry: Any) -> FrameShape:
     if isinstance(entry, Mapping):
-        _known(f"mapping of '{name}'", entry, _ENTRY_MEMBERS[kind])
+        require_known(f"mapping of '{name}'", entry, _ENTRY_MEMBERS[kind])
     if not isinstance(entry, Mapping) or not isinstance(entry.get("from"), str):
         raise BadRequest(f"mapping of '{name}' says where its rows come from: from: <source>")
-    columns = {str(field): str(column) for field, column in (entry.get("columns") or {}).items()}
-    columns |= {field: str(entry[field]) for field in ("id", "src", "dst") if field in entry}
+    fields = _fields(name, entry)
+    where = entry.get("where")
+    if where is not None and not isinstance(where, str):
+        raise BadRequest(f"mapping of '{name}': where is a condition of the query language, as in $row.age > 17")
+    shape = FrameShape(columns=fields.columns, composite=fields.composite, computed=fields.computed, where=where)
+    shape = replace(shape, constants=fields.constants)
     if kind == "nodes":
-        return FrameShape(type=name, columns=columns)
-    return FrameShape(edge=name, columns=columns, optional=bool(entry.get("optional", False)))
+        return replace(shape, type=name)
+    if entry.get("missing", "refuse") not in ("refuse", "skip"):
+        raise BadRequest(f"mapping of '{name}': missing is refuse or skip, and not {entry['missing']!r}")
+    return replace(
+        shape, edge=name, optional=bool(entry.get("optional", False)), missing=entry.get("missing", "refuse")
+    )
 
 
-# --- sources ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    columns: dict[str, str]
+    composite: dict[str, tuple[str, ...]]
+    computed: dict[str, str]
+    constants: dict[str, Any]
 
-_DEFAULT_SUFFIXES = tuple(end for name, endings in SUFFIXES.items() if name != "lance" for end in endings)
 
-
-def _source(name: str, given: Any, home: Path) -> AnySource:
+def _fields(name: str, entry: Mapping[str, Any]) -> _Fields:
+    """Where each field comes from: a column, several columns of a key, an expression or a constant."""
+    given = entry.get("columns") or {}
     if not isinstance(given, Mapping):
-        raise BadRequest(f"source '{name}' is a table with a path, a table or sql")
-    if "sql" in given:
-        _known(f"source '{name}'", given, {"sql"})
-        return SqlSource(str(given["sql"]))
-    wanted = given.get("format")
-    if "table" in given or "options" in given or wanted == "jdbc":
-        _known(f"source '{name}'", given, _SPARK_MEMBERS)
-        options = {str(key): str(value) for key, value in (given.get("options") or {}).items()}
-        return SparkSource(wanted, given.get("path"), given.get("table"), options)
-    _known(f"source '{name}'", given, _FILE_MEMBERS)
-    if wanted is not None and wanted not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        raise BadRequest(f"source '{name}': unknown format '{wanted}' (expected {known}; Spark's own need options:)")
-    if not isinstance(given.get("path"), str):
-        raise BadRequest(f"source '{name}' has a path")
-    path = given["path"] if is_remote(given["path"]) else _beside(home, given["path"])
-    return FileSource(path, _form(name, given, wanted or format_of(path)))
-
-
-def _beside(home: Path, path: str) -> str:
-    """A path in the mapping's directory, without the detour through it where that leads to the same place."""
-    joined = str(home / path)
-    plain = os.path.normpath(joined)
-    same = os.path.realpath(os.path.dirname(joined)) == os.path.realpath(os.path.dirname(plain))
-    return plain if same else joined
-
-
-def _form(name: str, given: Mapping[str, Any], found: str) -> Form:
-    names = given.get("names")
-    if given.get("header", True) is False and names is None:
-        raise BadRequest(f"source '{name}' has no header, so it needs the names of its columns: names: [a, b, …]")
-    if given.get("header") is True:
-        names = None
-    if (names is not None or "delimiter" in given) and found != "csv":
-        raise BadRequest(f"source '{name}' is {found}; names and delimiter are for csv")
-    if names is not None and not isinstance(names, list):
-        raise BadRequest(f"source '{name}': names is a list of column names")
-    return Form(given.get("format"), given.get("delimiter"), None if names is None else tuple(map(str, names)))
-
-
-def _known(what: str, given: Mapping[str, Any], members: set[str]) -> None:
-    unknown = sorted(map(str, set(given) - members))
-    if unknown:
-        raise BadRequest(f"{what} has an unknown member '{unknown[0]}' (known: {', '.join(sorted(members))})")
-
-
-def _datasets(path: str) -> Iterator[InputFile]:
-    if is_remote(path):
-        yield InputFile(path, 0)
-        return
-    found = [path] if os.path.isdir(path) else sorted(place for place in glob.glob(path) if os.path.isdir(place))
-    if not found:
-        raise NotFound(f"there is no Lance dataset '{path}'")
-    for place in found:
-        yield InputFile(place, sum(file.stat().st_size for file in Path(place).rglob("*") if file.is_file()))
+        raise BadRequest(f"mapping of '{name}': columns is a table of fields, as in columns: {{name: full_name}}")
+    found = _Fields({}, {}, {}, {})
+    for field, value in (*given.items(), *((end, entry[end]) for end in ("id", "src", "dst") if end in entry)):
+        if isinstance(value, list) and field in ("src", "dst", "id") and value:
+            found.composite[str(field)] = tuple(map(str, value))
+        elif isinstance(value, Mapping) and set(value) == {"expr"}:
+            found.computed[str(field)] = str(value["expr"])
+        elif isinstance(value, Mapping) and set(value) == {"value"}:
+            found.constants[str(field)] = value["value"]
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            found.columns[str(field)] = str(value)
+        else:
+            raise BadRequest(
+                f"mapping of '{name}': '{field}' comes from a column (its name), from {{expr: an expression}} or is"
+                " {value: a constant}"
+            )
+    return found

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputFile, list_files, open_stream
+from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import decode_frame
-from omnigraph.engine.intake.mapping import mapped_files
+from omnigraph.engine.intake.mapping import MappedFile, mapped_files
 from omnigraph.engine.intake.ndjson import decode_ndjson
 from omnigraph.engine.intake.records import Decoded, Intake, merge_decoded
-from omnigraph.engine.intake.tabular import FrameShape, decode_table_file
+from omnigraph.engine.intake.tabular import decode_table_file
 from omnigraph.errors import BadRequest
 
 Decode: TypeAlias = Callable[[Catalog, Intake], Decoded]
@@ -29,7 +30,7 @@ def decoder_of(
     if type is not None or edge is not None:
         if is_paths(data):
             shape = FrameShape(type, edge, columns)
-            return _tables([(file, shape) for file in input_files(data, TABLE_SUFFIXES)])
+            return _tables([MappedFile(file, shape) for file in input_files(data, TABLE_SUFFIXES)])
         return lambda catalog, intake: decode_frame(data, catalog, type=type, edge=edge, columns=columns, intake=intake)
     if columns is not None:
         raise BadRequest("columns= belongs to a frame; also pass type= or edge=")
@@ -42,7 +43,7 @@ def decoder_of(
 
 def mapping_decoder(mapping: Any) -> Decode:
     """How to decode everything a mapping names."""
-    return _tables([(mapped.file, mapped.frame) for mapped in mapped_files(mapping)])
+    return _tables(mapped_files(mapping))
 
 
 def given(data: Any) -> Any:
@@ -135,13 +136,15 @@ def _read(path: str) -> bytes:
             raise BadRequest(f"'{path}' cannot be read: {error}") from error
 
 
-def _tables(files: list[tuple[InputFile, FrameShape]]) -> Decode:
+def _tables(files: list[MappedFile]) -> Decode:
     def decode(catalog: Catalog, intake: Intake) -> Decoded:
         return merge_decoded(
             [
                 part
-                for file, frame in files
-                for part in decode_table_file(file.path, catalog, frame, file=file.path, intake=intake)
+                for each in files
+                for part in decode_table_file(
+                    each.file.path, catalog, each.frame, file=each.file.path, intake=intake, table=each.table
+                )
             ]
         )
 

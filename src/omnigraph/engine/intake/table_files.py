@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.intake.csv_lines import BlankLines, Watched
 from omnigraph.engine.intake.files import open_input, open_stream
-from omnigraph.engine.intake.forms import BY_NAME, Form
+from omnigraph.engine.intake.forms import BY_NAME, STORES, Form
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
@@ -23,6 +24,7 @@ from omnigraph.storage.lance.tables import open_table
 # Text is read in blocks, and in larger ones where a row is longer than a block.
 _BLOCKS = (16 << 20, 256 << 20, (1 << 31) - 1)
 _LONGER_THAN_A_BLOCK = "straddl"
+_SEVERAL_KINDS = "changed from"
 _SNIFFED = 1 << 20
 _BLOB_TEXTS = pa.struct([(name, pa.utf8()) for name in BLOB_CELL.names])
 
@@ -36,7 +38,8 @@ class Columns:
     """Which columns are wanted of those a file has (None: all), and as what, where their property is known.
 
     With `as_text` the cells of a CSV file stay text; otherwise Arrow guesses their types. `named` ones are shown even
-    where a piece of a JSON file has no value for them. `blank` is told where a CSV file has blank lines.
+    where a piece of a JSON file has no value for them; those `in_text` are text whatever a JSON file has there. `blank`
+    is told where a CSV file has blank lines.
     """
 
     wanted: Callable[[Sequence[str]], list[str] | None] = _all
@@ -44,6 +47,7 @@ class Columns:
     as_text: bool = False
     blank: BlankLines | None = None
     named: frozenset[str] = frozenset()
+    in_text: frozenset[str] = frozenset()
 
 
 ALL_COLUMNS = Columns()
@@ -60,13 +64,26 @@ def table_pieces(
             case "orc":
                 yield from _orc(path)
             case "json":
-                yield from _in_blocks(lambda block: _json(path, columns, block))
+                yield from _json_pieces(path, columns)
             case "lance":
                 yield from _lance(path, columns)
+            case found if found in STORES:
+                from omnigraph.engine.intake.table_stores import store_pieces
+
+                yield from store_pieces(path, found, form.table)
             case _:
                 yield from _in_blocks(lambda block: _csv(path, form, columns, block))
     except pa.ArrowInvalid as error:
-        raise BadRequest(f"'{path}' cannot be read: {error}") from error
+        raise BadRequest(f"'{path}' cannot be read: {error}{_advice(str(error))}") from error
+    except UnicodeDecodeError as error:
+        told = f"byte {error.start} is not {error.encoding}"
+        raise BadRequest(f"'{path}' cannot be read: {told}; name the encoding that it has") from error
+
+
+def _advice(told: str) -> str:
+    if "UTF8" not in told:
+        return ""
+    return "; if it is written in another encoding, name it in the mapping, for example encoding: cp1252"
 
 
 def _parquet(path: str, columns: Columns, groups: range | None) -> Iterator[pa.Table]:
@@ -120,15 +137,15 @@ def _in_blocks(read: Callable[[int], Iterator[pa.Table]]) -> Iterator[pa.Table]:
 
 def _csv(path: str, form: Form, columns: Columns, block: int) -> Iterator[pa.Table]:
     names = list(form.names) if form.names is not None else None
-    reading = pcsv.ReadOptions(block_size=block, column_names=names)
+    reading = pcsv.ReadOptions(block_size=block, column_names=names, skip_rows=form.skip_rows)
     parsing = pcsv.ParseOptions(newlines_in_values=True, delimiter=form.separator(path))
     convert = pcsv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
     convert.null_values = [""]
     if columns.as_text:
-        with open_stream(path) as file:
+        with _open_text(path, form) as file:
             first = pcsv.open_csv(file, reading, parsing)
             convert.column_types = dict.fromkeys(first.schema.names, pa.utf8())
-    with open_stream(path) as file:
+    with _open_text(path, form) as file:
         if columns.blank is not None:
             columns.blank.restart()
         source = file if columns.blank is None else Watched(file, columns.blank)
@@ -136,11 +153,37 @@ def _csv(path: str, form: Form, columns: Columns, block: int) -> Iterator[pa.Tab
             yield pa.Table.from_batches([batch])
 
 
+def _open_text(path: str, form: Form) -> pa.NativeFile:
+    """The text of a file as UTF-8."""
+    stream = open_stream(path)
+    if form.encoding is None or codecs.lookup(form.encoding).name in ("utf-8", "utf-8-sig"):
+        return stream
+    return pa.transcoding_input_stream(stream, form.encoding, "utf-8")
+
+
+def _json_pieces(path: str, columns: Columns) -> Iterator[pa.Table]:
+    """By Arrow, or value by value from where a column turns out to hold values of several kinds."""
+    done = 0
+    if not columns.in_text:
+        try:
+            for table in _in_blocks(lambda block: _json(path, columns, block)):
+                done += table.num_rows
+                yield table
+            return
+        except pa.ArrowInvalid as error:
+            if _SEVERAL_KINDS not in str(error):
+                raise
+    from omnigraph.engine.intake.mixed_json import mixed_pieces
+
+    with open_stream(path) as file:
+        yield from mixed_pieces(path, file, columns.in_text, done)
+
+
 def _json(path: str, columns: Columns, block: int) -> Iterator[pa.Table]:
     """One object per line, or one array of objects in the whole file."""
     with open_stream(path) as file:
         if file.read(1) == b"[":
-            yield _whole_array(path)
+            yield _whole_array(path, columns)
             return
     import pyarrow.json as pj
 
@@ -155,7 +198,7 @@ def _json(path: str, columns: Columns, block: int) -> Iterator[pa.Table]:
             yield table.drop_columns([name for name in absent if name not in columns.named])
 
 
-def _whole_array(path: str) -> pa.Table:
+def _whole_array(path: str, columns: Columns) -> pa.Table:
     with open_stream(path) as file:
         try:
             found: Any = json.loads(file.read())
@@ -163,7 +206,9 @@ def _whole_array(path: str) -> pa.Table:
             raise BadRequest(f"'{path}' is not JSON: {error}") from error
     if not all(isinstance(row, dict) for row in found):
         raise BadRequest(f"'{path}' holds an array of something else than objects")
-    return pa.Table.from_pylist(found)
+    from omnigraph.engine.intake.mixed_json import rows_table
+
+    return rows_table(found, columns.in_text)
 
 
 def _names_of_objects(path: str) -> set[str]:

@@ -129,6 +129,10 @@ class Evaluator:
         """The same, with the rows that have no value."""
         return self._value(expr)
 
+    def full(self, operand: Operand, kind: pa.DataType) -> pa.Array:
+        """What `attempt` found as a full column."""
+        return self._column(operand, kind)
+
     def column(self, expr: ir.Expr, kind: pa.DataType) -> pa.Array:
         """The expression as a full column of an Arrow type that represents its values exactly."""
         return self._column(self.value(expr), kind)

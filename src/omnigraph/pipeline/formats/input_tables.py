@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.intake.files import is_remote
 from omnigraph.engine.intake.forms import SUFFIXES, Form, format_of
-from omnigraph.engine.intake.mapping import FileSource
+from omnigraph.engine.intake.mapping_sources import FileSource
 from omnigraph.engine.intake.table_files import Columns, table_pieces
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.draft import distinct_name, holds_references, kind_of, property_name, texts, type_name

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.intake.files import is_remote
-from omnigraph.engine.intake.mapping import AnySource, FileSource, SparkInput, SparkSource, SqlSource
+from omnigraph.engine.intake.mapping import SparkInput
+from omnigraph.engine.intake.mapping_sources import AnySource, FileSource, SparkSource, SqlSource
 from omnigraph.engine.intake.table_files import table_pieces
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.pipeline.spark.session import spark_session, without_warnings

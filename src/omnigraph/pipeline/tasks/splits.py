@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import TABLE_SUFFIXES, InputFile, is_remote, open_output
 from omnigraph.engine.intake.forms import BY_NAME
+from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import arrow_table
 from omnigraph.engine.intake.mapping import MappedFile, described
 from omnigraph.engine.intake.sources import input_files, is_paths, record_bytes
-from omnigraph.engine.intake.tabular import FrameShape, group_rows
+from omnigraph.engine.intake.tabular import group_rows
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.spark.frames import SpilledFrame, is_spark_frame, spilled_parts
 
@@ -113,6 +114,10 @@ def mapped_sources(mapping: Any, scratch: str, spark: Any) -> list[Source]:
     """The files of a mapping; what only Spark can read is written to `scratch` first, and called by its source."""
     found: list[Source] = []
     for each in described(mapping).inputs():
+        if isinstance(each, MappedFile) and each.table is not None:
+            file = _spilled_frame(each.table, f"{scratch}/{each.file.path}.parquet")
+            found.append(Source(file, f"source {each.file.path}", each.frame))
+            continue
         if isinstance(each, MappedFile):
             found.append(Source(absolute(each.file), each.file.path, each.frame))
             continue

@@ -13,7 +13,7 @@ import pytest
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.engine.intake import lines
 from omnigraph.engine.intake.files import InputFile
-from omnigraph.engine.intake.tabular import FrameShape
+from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks import decode
 from omnigraph.pipeline.tasks.buckets import partition_numbers, text_hashes

@@ -14,7 +14,7 @@ from omnigraph.compiler.types import PropType
 from omnigraph.engine.intake.files import InputFile, list_files
 from omnigraph.engine.intake.forms import Form
 from omnigraph.engine.intake.table_files import Columns, table_pieces
-from omnigraph.engine.intake.tabular import from_text
+from omnigraph.engine.intake.text_cells import from_text
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attribute, bundle
 
