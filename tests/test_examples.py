@@ -50,6 +50,15 @@ def test_the_social_network_is_loaded_by_spark_in_one_commit(tmp_path: Path) -> 
     assert "5 rows" in said
 
 
+def test_the_airline_goes_from_files_to_answers_without_a_hand_edit(tmp_path: Path) -> None:
+    said = run("airline/run.py", str(tmp_path / "air"), "--flights", "600")
+    assert "skipped edges to nodes that are not there: Dest" in said
+    answers = said.split("How many flights does each airline have?")[1]
+    assert answers.count("row") == 10
+    assert "QSJ" in answers.split("in no list of airports?")[1].split("Which planes")[0]
+    assert "Iñigo Hall" in answers.split("Who teaches most pilots?")[1]
+
+
 @pytest.mark.slow
 def test_the_demo_tells_its_story_to_the_end(tmp_path: Path) -> None:
     said = run("demo/run.py", str(tmp_path / "demo"), "--people", "2000")

@@ -48,9 +48,19 @@ INTAKE = (
         Capability.LOCAL,
         "Propose a schema and a mapping for files",
         "data.infer.infer_files",
-        arguments=(Argument("FILE", "CSV, Parquet, ORC, JSON or Lance", required=True, repeats=True),),
+        arguments=(
+            Argument(
+                "FILE",
+                "CSV, TSV, JSON, Parquet, ORC, Lance, Excel, SQLite, DuckDB, or the URL of a database",
+                required=True,
+                repeats=True,
+            ),
+        ),
         options=(
             Option("--out", "write schema.pg and mapping.yaml into this directory", "DIR"),
+            Option("--explain", "show what was looked at for every column"),
+            Option("--draw", "draw the proposed schema into this file (.svg, .png, .html, .dot, .mmd)", "FILE"),
+            Option("--sample", "look at this many rows of each input; 0 for all", "N", number=True, default="1000000"),
             Option("--no-enums", "never propose an enum"),
             JSON,
         ),

@@ -173,7 +173,13 @@ def _for_size(size: int) -> Runner:
 
 def _is_selective(request: LoadRequest) -> bool:
     """Whether a load wants more than its first violation; the pipeline's tasks then run in this process."""
-    return request.on_error == "skip" or request.rejects is not None or request.max_errors is not None
+    if request.on_error == "skip" or request.rejects is not None or request.max_errors is not None:
+        return True
+    if request.mapping is None:
+        return False
+    from omnigraph.engine.intake.mapping import described
+
+    return bool(described(request.mapping).skips_missing)
 
 
 def _inline(core: Core, request: LoadRequest) -> LoadResult:

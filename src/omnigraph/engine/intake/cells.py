@@ -21,8 +21,8 @@ class Cells:
     """What a mapping says about the cells of one source; without anything they are read as JSON values.
 
     `nulls` are texts that stand for nothing, in every column or, in `column_nulls`, in one. `whole` names columns where
-    2.0 means the whole number 2, and `text` columns that are text whatever they hold. `dates` are formats such as %d/%m/%Y by column. `true` and `false` are words, in any
-    case. `thousands` and `decimal` are the signs inside numbers.
+    2.0 means the whole number 2, and `text` columns that are text whatever they hold. `dates` are formats such as
+    %d/%m/%Y by column. `true` and `false` are words, in any case. `thousands` and `decimal` are signs inside numbers.
     """
 
     nulls: tuple[str, ...] = ()

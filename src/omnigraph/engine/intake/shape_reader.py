@@ -27,6 +27,7 @@ from omnigraph.errors import BadRequest
 _ENDS = {"src": "from", "dst": "to", "from": "from", "to": "to"}
 # Ids of such keys are not written as cells are: a date is its number of days.
 _SPELLED_ANEW = frozenset({"Date", "DateTime", "F32", "F64", "Bool"})
+LINE_COLUMN = "@line"  # a column that every source has: the file and the line of a row
 _MADE = "\x00"  # before the names of columns that no file has
 
 
@@ -125,6 +126,10 @@ class ShapeReader:
     ) -> tuple[pa.Table, np.ndarray, list[Violation]]:
         """The rows that are wanted, with a column for each field that is made of others."""
         shape, violations = self.shape, list[Violation]()
+        if LINE_COLUMN in (shape.columns or {}).values() and LINE_COLUMN not in table.column_names:
+            place = "row" if file is None else file.rstrip("/").rpartition("/")[2]
+            names = pc.binary_join_element_wise(pa.scalar(place), pa.array(lines).cast(pa.utf8()), ":")
+            table = table.append_column(LINE_COLUMN, names)
         if shape.where is not None or shape.computed:
             table, lines, violations = self._computed(table, lines, file)
         for field, columns in shape.composite.items():

@@ -222,7 +222,7 @@ def _duckdb_tables(path: str) -> list[StoredTable]:
 
 def _duckdb_rows(path: str, table: str) -> Iterator[pa.Table]:
     with _duckdb(path) as db:
-        reader = db.execute(f"select * from {_quoted(table)}").to_arrow_reader(_BATCH_ROWS)
+        reader = db.sql(f"select * from {_quoted(table)}").to_arrow_reader(_BATCH_ROWS)
         for batch in reader:
             yield pa.Table.from_batches([batch])
 

@@ -22,6 +22,7 @@ from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake, merge_decoded
 from omnigraph.engine.intake.shape_reader import ShapeReader
 from omnigraph.engine.intake.table_files import Columns, table_pieces
+from omnigraph.engine.intake.text_cells import typed_runs
 from omnigraph.engine.values.rowset import one_array
 from omnigraph.errors import BadRequest
 
@@ -55,6 +56,23 @@ def decode_table_file(
         ]
         yield parts[0] if len(parts) == 1 else merge_decoded(parts)
         first_row += batch.num_rows
+
+
+def source_rows(
+    path: str, catalog: Catalog, frame: FrameShape, groups: range | None = None
+) -> Iterator[tuple[pa.Table, np.ndarray | None]]:
+    """The rows of a source as they came, in columns that the same mapping can load; cells without rules as values."""
+    readers = [ShapeReader.of(catalog, shape) for shape in (frame, *frame.also)]
+    for raw, lines in raw_pieces(path, readers, frame.form, groups):
+        table = raw if isinstance(raw, pa.Table) else pa.Table.from_batches([raw])
+        if lines is None or not frame.form.cells.are_plain:
+            yield table, lines
+            continue
+        found = {name: [reader.kind_of(name) for reader in readers] for name in table.column_names}
+        kinds = {name: next((kind for kind in mine if kind is not None), None) for name, mine in found.items()}
+        for run in typed_runs(table, kinds):
+            yield run, lines[: run.num_rows]
+            lines = lines[run.num_rows :]
 
 
 def _cleaned(batch: pa.RecordBatch | pa.Table, form: Form) -> pa.RecordBatch | pa.Table:

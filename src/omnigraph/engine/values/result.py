@@ -83,6 +83,9 @@ class LoadResult:
     rejected: Mapping[str, int] = field(default_factory=dict)  # by error code, when the load was told to skip
     dry_run: bool = False
     embeddings: EmbedCounts = EmbedCounts()
+    skipped: Mapping[str, int] = field(
+        default_factory=dict
+    )  # edges to nodes that are not there, by type (missing: skip)
 
     @property
     def total_entities(self) -> int:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.catalog.expand import RESERVED
 from omnigraph.compiler.types import INTEGER, PropType
+from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
 from omnigraph.engine.intake.property_columns import are_cells, column_from_arrow
 from omnigraph.engine.intake.text_cells import from_text
 from omnigraph.engine.values.json_values import BASE64_PREFIX
@@ -134,17 +135,54 @@ def _singular(word: str) -> str:
 # --- types -----------------------------------------------------------------------------------------
 
 
-def kind_of(values: pa.ChunkedArray, *, text: bool = False, enums: bool = False) -> PropType | None:
+def kind_of(
+    values: pa.ChunkedArray,
+    *,
+    text: bool = False,
+    enums: bool = False,
+    cells: Cells = PLAIN_CELLS,
+    column: str = "",
+) -> PropType | None:
     """The narrowest type that takes every value by the engine's own rules; None when no type does.
 
-    With `text` the values are cells of a text file, which may stand for numbers; with `enums` a few words that repeat
-    become an enum.
+    With `text` the values are cells of a text file, which may stand for numbers in the way that `cells` says; with
+    `enums` a few words that repeat become an enum.
     """
     nullable = values.null_count > 0
+    for kind in _ruled(cells, column) if text else []:
+        if _takes_all(kind, values, cells, column):
+            return replace(kind, nullable=nullable)
     for kind in _candidates(values, text=text, enums=enums):
         if all(_takes(kind, chunk, text=text) for chunk in values.chunks):
             return replace(kind, nullable=nullable)
     return None
+
+
+def _ruled(cells: Cells, column: str) -> list[PropType]:
+    """The types that a column may have only because of rules for its cells."""
+    found: list[PropType] = []
+    if column in cells.dates:
+        found.append(
+            PropType("DateTime") if "H" in cells.dates[column] or "I" in cells.dates[column] else PropType("Date")
+        )
+    if cells.true:
+        found.append(PropType("Bool"))
+    if cells.thousands is not None or cells.decimal is not None:
+        found += [PropType("I64"), PropType("F64")]
+    return found
+
+
+def _takes_all(kind: PropType, values: pa.ChunkedArray, cells: Cells, column: str) -> bool:
+    """Whether rules turn every cell into a value of this type; a code such as 007 is not a number."""
+    if values.null_count == len(values):
+        return False
+    if kind.is_numeric and pc.any(pc.match_substring_regex(values, "^[-+]?0[0-9]")).as_py():
+        return False
+    for chunk in values.chunks:
+        typed = from_text(kind, chunk, cells, column)
+        if typed is None or column_from_arrow("value", replace(kind, nullable=True), typed)[1]:
+            return False
+    return True
 
 
 def _candidates(values: pa.ChunkedArray, *, text: bool, enums: bool) -> list[PropType]:
@@ -192,12 +230,12 @@ def _text_candidates(values: pa.ChunkedArray, *, text: bool, enums: bool) -> lis
     if pc.all(pc.match_substring_regex(values, "^[0-9]{4}-[0-9]{2}-[0-9]{2}")).as_py():
         whole = pc.max(pc.utf8_length(values)).as_py() == len("2000-01-01")
         found.append(PropType("Date") if whole else PropType("DateTime"))
-    if enums and (words := _words(values)) is not None:
+    if enums and (words := words_of(values)) is not None:
         found.append(PropType("String", enum=words))
     return [*found, _TEXT]
 
 
-def _words(values: pa.ChunkedArray) -> tuple[str, ...] | None:
+def words_of(values: pa.ChunkedArray) -> tuple[str, ...] | None:
     """The few words that a column repeats, if it holds nothing else."""
     known = len(values) - values.null_count
     if known < _ENUM_ROWS:

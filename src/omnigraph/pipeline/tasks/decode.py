@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.files import open_input, open_stream
-from omnigraph.engine.intake.frames import named_type
 from omnigraph.engine.intake.lines import LINE_BYTES
 from omnigraph.engine.intake.ndjson import decode_ndjson
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
-from omnigraph.engine.intake.tabular import decode_table_file, typed_pieces
+from omnigraph.engine.intake.tabular import decode_table_file, source_rows
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks.splits import Split
 
@@ -63,8 +62,7 @@ def source_texts(split: Split, catalog: Catalog, first: int, wanted: Set[int]) -
                 first += 1
         return found
     groups = range(split.start, split.stop) if split.stop is not None else None
-    info = named_type(catalog, source.frame.type, source.frame.edge, source.frame.mapping)
-    for table, lines in typed_pieces(source.file.path, info, source.frame, groups):
+    for table, lines in source_rows(source.file.path, catalog, source.frame, groups):
         numbers = np.arange(first, first + table.num_rows) if lines is None else lines
         rows = np.flatnonzero(np.isin(numbers, list(wanted)))
         for number, row in zip(numbers[rows].tolist(), table.take(pa.array(rows)).to_pylist(), strict=True):

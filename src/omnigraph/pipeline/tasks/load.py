@@ -9,6 +9,7 @@ from dataclasses import replace
 from omnigraph.engine.api.access import Access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.external_blobs import require_reachable
+from omnigraph.engine.intake.mapping import described
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.values.result import LoadResult
@@ -85,7 +86,15 @@ def load(
         rejected=dict(sorted(work.refused.items())) if request.on_error == "skip" else {},
         dry_run=request.dry_run,
         embeddings=work.staging.embeddings,
+        skipped=dict(sorted(work.skipped.items())),
     )
+
+
+def _skipping(request: LoadRequest) -> frozenset[str]:
+    """The edge tables whose edges to nodes that are not there are left out."""
+    if request.mapping is None:
+        return frozenset()
+    return frozenset(f"edge:{name}" for name in described(request.mapping).skips_missing)
 
 
 class _Load:
@@ -104,6 +113,8 @@ class _Load:
         self._refused_in_sets: Counter[str] = Counter()
         self._found_in_sets: list[Violation] = []
         self._keys = KeyStage(self.load_id, tasks, tuning, request.progress)
+        self._skips = _skipping(request)
+        self.skipped: Counter[str] = Counter()
 
     @property
     def staging(self) -> Staging:
@@ -155,7 +166,7 @@ class _Load:
             require_part(self.graph.store, self.load_id, first)
 
     def _stage(self, view: View) -> None:
-        self._refused_in_sets, self._found_in_sets = Counter(), []
+        self._refused_in_sets, self._found_in_sets, self.skipped = Counter(), [], Counter()
         if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
             self._staging = Staging.taken_over(self.done, self.request, self.tasks)
         else:
@@ -210,12 +221,23 @@ class _Load:
             None if self.request.rejects is not None else self.tuning.samples,
         )
 
+    def _leave_out(self, found: Sequence[Found]) -> bool:
+        """Drop edges to nodes that are not there, of the types whose mapping says so."""
+        mine = [each for each in found if each.check.phase == "endpoints" and each.check.table_key in self._skips]
+        rows = {(each.check.table_key, code) for each in mine for _, codes in each.refused for code in codes.tolist()}
+        self.skipped += Counter(key.removeprefix("edge:") for key, _ in rows)
+        if rows:
+            self.staging.drop(sorted(rows))
+        return bool(rows)
+
     def _refuse(self, found: Sequence[Found]) -> bool:
         """Drop the rows that the checks refuse and say that there were some; raise when that cannot help, or helps no
         more."""
         named = SetRefusals.of(found)
         if named is None:
             return False
+        if self._skips and named.rank == 1 and self._leave_out(found):
+            return True
         self._refused_in_sets += named.counts
         wanted = self.tuning.samples - len(self._found_in_sets)
         if wanted > 0 and (self.request.on_error == "stop" or self.request.max_errors is not None or not named.rows):

@@ -64,6 +64,7 @@ class SetRefusals:
     violations: list[Violation]
     rows: dict[str, np.ndarray]
     counts: Counter[str]
+    rank: int  # of the phase that found them
 
     @classmethod
     def of(cls, found: Iterable[Found]) -> SetRefusals | None:
@@ -81,7 +82,7 @@ class SetRefusals:
                 before = rows.get(result.check.table_key, np.zeros(0, np.int64))
                 counts[code] += len(np.setdiff1d(codes, before))
                 rows[result.check.table_key] = np.union1d(before, codes)
-        return cls(violations, {key: codes for key, codes in rows.items() if len(codes)}, counts)
+        return cls(violations, {key: codes for key, codes in rows.items() if len(codes)}, counts, rank)
 
 
 def _set_order(rank: int, violation: Violation) -> tuple[str, str, object, int]:

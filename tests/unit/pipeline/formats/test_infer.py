@@ -154,16 +154,12 @@ def test_pairs_that_repeat_are_not_called_unique(tmp_path: Path) -> None:
     assert loaded(found, tmp_path) == ({"Person": 2}, {"Call": 2})
 
 
-def test_a_column_of_keys_that_is_not_called_like_a_reference_is_told(tmp_path: Path) -> None:
+def test_a_column_of_keys_is_an_edge_whatever_it_is_called(tmp_path: Path) -> None:  # issue 17: no longer only a note
     (tmp_path / "people.csv").write_text("login,age,boss\nada,36,\nbob,25,ada\n")
     found = og.infer(tmp_path / "people.csv")
-    (note,) = found.notes
-    assert note.startswith("people.boss holds only keys of Person")
-    assert "`edge Boss: Person -> Person`" in note
-    entry = {"from": "people", "src": "login", "dst": "boss", "optional": True}
-    assert "`Boss: {from: people, src: login, dst: boss, optional: true}`" in note
-    taken = Inference(found.schema + "\nedge Boss: Person -> Person\n", {**found.mapping, "edges": {"Boss": entry}})
-    assert loaded(taken, tmp_path) == ({"Person": 2}, {"Boss": 1})
+    assert found.mapping["edges"]["Boss"] == {"from": "people", "src": "login", "dst": "boss", "optional": True}
+    assert "  boss → edge Boss to Person: all of boss are keys of Person" in found.report
+    assert loaded(found, tmp_path) == ({"Person": 2}, {"Boss": 1})
 
 
 def test_rows_that_tell_more_about_known_things_are_nodes(tmp_path: Path) -> None:

@@ -93,6 +93,15 @@ def _show(call: Call, picture: Picture) -> None:
 
         output.write(to_tree(picture))
         return
+    write_picture(path, picture)
+    counts = output.counted(len(picture.boxes), "node"), output.counted(len(picture.arrows), "edge")
+    output.line(f"wrote {path}: {', '.join(counts)}")
+    if picture.cut:
+        output.note("some nodes were left out; raise --limit to see them")
+
+
+def write_picture(path: str, picture: Picture) -> None:
+    """Write a picture in the form that the file's ending asks for."""
     from omnigraph.render.render import render
 
     data = render(picture, path)
@@ -100,10 +109,6 @@ def _show(call: Call, picture: Picture) -> None:
         Path(path).write_bytes(data)
     except OSError as error:
         raise BadRequest(f"cannot write '{path}': {error.strerror}") from error
-    counts = output.counted(len(picture.boxes), "node"), output.counted(len(picture.arrows), "edge")
-    output.line(f"wrote {path}: {', '.join(counts)}")
-    if picture.cut:
-        output.note("some nodes were left out; raise --limit to see them")
 
 
 def _at_least_one(call: Call, name: str) -> int:

@@ -78,6 +78,7 @@ def load(call: Call) -> None:
                 "commit": None if done.commit is None else done.commit.document(),
                 "runner": done.runner,
                 **({"rejected": dict(done.rejected)} if call.text("--on-error") == "skip" else {}),
+                **({"skipped": dict(done.skipped)} if done.skipped else {}),
                 **({"dry_run": True} if done.dry_run else {}),
                 **embeddings_json(done.embeddings),
             }
@@ -92,6 +93,8 @@ def load(call: Call) -> None:
         _print_preview(mapping)
     if done.rejected:
         output.line(f"skipped {output.counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
+    if done.skipped:
+        output.line(f"skipped edges to nodes that are not there: {_listed(done.skipped)}")
     for line in embeddings_text(done.embeddings):
         output.line(line)
     if done.branch_created:
