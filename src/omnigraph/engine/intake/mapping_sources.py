@@ -111,9 +111,10 @@ def _form(name: str, given: Mapping[str, Any], found: str) -> Form:
         raise BadRequest(f"{what} has no header, so it needs the names of its columns: names: [a, b, …]")
     if given.get("header") is True:
         names = None
-    wrong = sorted(set(given) & (_TEXT_MEMBERS - {"header"}))
-    if (wrong or names is not None) and found != "csv":
-        raise BadRequest(f"{what} is {found}; {' and '.join(wrong) or 'names'} are for csv")
+    if found != "csv":
+        for pair in (("names", "delimiter"), ("encoding", "skip_rows")):
+            if set(given) & set(pair):
+                raise BadRequest(f"{what} is {found}; {' and '.join(pair)} are for csv")
     if names is not None and not isinstance(names, list):
         raise BadRequest(f"{what}: names is a list of column names")
     if not isinstance(skipped, int) or isinstance(skipped, bool) or skipped < 0:
