@@ -97,13 +97,18 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
 
 def absolute(file: InputFile) -> InputFile:
     """A file by a name that means the same in the directory of a worker."""
-    return file if is_remote(file.path) else InputFile(os.path.abspath(file.path), file.size)
+    return file if _is_elsewhere(file.path) else InputFile(os.path.abspath(file.path), file.size)
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Whether a path is not a file: an object of a store, or a database."""
+    return is_remote(path) or "://" in path
 
 
 def require_here(split: Split) -> None:
     """Say where a file was looked for when a task does not find what the driver has seen."""
     path = split.source.file.path
-    if not is_remote(path) and not os.path.exists(path):
+    if not _is_elsewhere(path) and not os.path.exists(path):
         raise BadRequest(
             f"'{split.source.shown or path}' is not on {socket.gethostname()}, where a task looked for {path}: workers"
             " of a cluster read their input from storage that all of them see, such as s3://"
