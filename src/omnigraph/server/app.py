@@ -18,12 +18,13 @@ from omnigraph.ids import new_ulid
 from omnigraph.server.admission import Admission
 from omnigraph.server.http.answers import refused
 from omnigraph.server.http.authentication import authenticate
-from omnigraph.server.http.exchange import Exchange
+from omnigraph.server.http.exchange import PRECONDITION, Exchange
 from omnigraph.server.http.hosts import ALLOWED, is_own
 from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse
 from omnigraph.server.http.routing import GRAPH, Match, Route, Router
 from omnigraph.server.http.streams import Transport
 from omnigraph.server.metrics import Metrics
+from omnigraph.server.openapi.operations import ACCEPTED
 from omnigraph.server.process.deployment import Deployment, ServedGraph
 from omnigraph.server.routes.table import ROUTES
 from omnigraph.server.settings import Settings
@@ -88,6 +89,7 @@ class Server:
                 raise match
             exchange = Exchange(self, request, match.params, request_id)
             self._admit_sender(match.route, exchange)
+            _refuse_unknown(match.route, exchange)
             return await match.route.endpoint(exchange)
         except Refusal as refusal:
             return refused(refusal)
@@ -149,6 +151,19 @@ def _graph(deployment: Deployment, graph_id: str) -> ServedGraph:
     if graph is None:
         raise refuse(404, f"graph '{graph_id}' not found")
     return graph
+
+
+def _refuse_unknown(route: Route, exchange: Exchange) -> None:
+    """400 for a query parameter or a condition that the route would ignore."""
+    accepted = ACCEPTED[route.method, route.path]
+    exchange.only(accepted.parameters)
+    if exchange.request.method in ("GET", "HEAD"):
+        return
+    for name in (PRECONDITION, "If-Match"):
+        if name in exchange.request.headers and name not in accepted.headers:
+            conditional = f"{route.path}/if-graph-commit"
+            instead = f"; use POST {conditional}" if ("POST", conditional) in ACCEPTED else ""
+            raise bad_request(f"{name} is not honoured here{instead}")
 
 
 def _ambiguous(request: Request) -> Refusal | None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.server.http.refusal import Refusal, bad_request, refuse, resource_limit
 
 SMALL = 1 << 20
 LARGE = 32 << 20
+_LONGEST_NAME = 64
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -103,6 +105,13 @@ def strict_json(data: bytes) -> Any:
     return document
 
 
+def unknown(what: str, name: str, known: Collection[str]) -> str:
+    """The refusal of a name that a request may not have; a misspelt one would silently change its meaning."""
+    shown = name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…"
+    names = ", ".join(f"'{each}'" for each in sorted(known)) or "none"
+    return f"unknown {what} '{shown}'; {did_you_mean(name, known) or f'known: {names}'}"
+
+
 def checked(model: type[_Model], document: Any) -> _Model:
     """The document as a model; the first thing that does not fit is named."""
     if not isinstance(document, dict):
@@ -111,15 +120,17 @@ def checked(model: type[_Model], document: Any) -> _Model:
         return model.model_validate(document, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise bad_request(_explained(first)) from None
+        raise bad_request(
+            _explained(first, [each.alias or name for name, each in model.model_fields.items()])
+        ) from None
 
 
-def _explained(finding: Any) -> str:
+def _explained(finding: Any, known: list[str]) -> str:
     path = ".".join(str(part) for part in finding["loc"])
     if finding["type"] == "missing":
         return f"field '{path}' is missing"
     if finding["type"] == "extra_forbidden":
-        return f"unknown field '{path}'"
+        return unknown("field", path, known)
     if finding["loc"] == ("params",):
         return "params must be a JSON object"
     return f"field '{path}': {finding['msg'][0].lower()}{finding['msg'][1:]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -90,11 +90,11 @@ class Exchange:
         """A query parameter that may be given several times."""
         return [value for key, value in self.query if key == name]
 
-    def only(self, *known: str) -> None:
+    def only(self, known: Collection[str]) -> None:
         """400 when the query string has any other key."""
         for key, _ in self.query:
             if key not in known:
-                raise bad_request(f"unknown query parameter '{key}'")
+                raise bad_request(bodies.unknown("query parameter", key, known))
 
     # --- bodies ------------------------------------------------------------------------------
 
@@ -179,18 +179,22 @@ def precondition(exchange: Exchange) -> str:
     return value
 
 
-def matching(exchange: Exchange) -> str | None:
-    """The commit that If-Match demands as the head of the branch: one strong entity tag, the id in quotes."""
+def matching(exchange: Exchange, if_commit: str | None = None) -> str | None:
+    """The commit that must be the head of the branch: `if_commit` of the request, or If-Match, or both if they agree.
+
+    If-Match is one strong entity tag, the id in quotes.
+    """
     given = exchange.request.headers.getlist("if-match")
     if not given:
-        return None
+        return if_commit
     value = given[0].strip()
     if len(given) > 1 or not _TAG.fullmatch(value):
         raise bad_request('If-Match must be one graph commit id in quotes, as in If-Match: "01J…"')
-    return value.strip('"')
+    return agreed(value.strip('"'), if_commit, "If-Match")
 
 
-def refuse_precondition(exchange: Exchange, instead: str) -> None:
-    """400 when a plain route is asked for a condition it would ignore."""
-    if PRECONDITION in exchange.request.headers:
-        raise bad_request(f"{PRECONDITION} is not honoured here; use {instead}")
+def agreed(header: str, if_commit: str | None, name: str) -> str:
+    """The condition of a header and of the request itself; two different ones are refused."""
+    if if_commit is not None and if_commit != header:
+        raise bad_request(f"{name} and 'if_commit' name different commits; send one of them")
+    return header

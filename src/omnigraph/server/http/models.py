@@ -12,9 +12,9 @@ Mode = Literal["overwrite", "append", "merge"]
 
 
 class Body(BaseModel):
-    """Types are never converted; unknown members are ignored."""
+    """Types are never converted; unknown members are refused, because a misspelt one would change the meaning."""
 
-    model_config = ConfigDict(strict=True, extra="ignore")
+    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class QueryRequest(Body):
@@ -30,6 +30,7 @@ class ChangeRequest(Body):
     name: str | None = None
     params: dict[str, Any] | None = None
     branch: str | None = None
+    if_commit: str | None = None
     message: str | None = None
 
 
@@ -38,6 +39,7 @@ class InvokeStoredQueryRequest(Body):
     branch: str | None = None
     snapshot: str | None = None
     expect_mutation: bool | None = None
+    if_commit: str | None = None
     message: str | None = None
 
 
@@ -53,6 +55,7 @@ class LoadRequest(Body):
     branch: str | None = None
     from_: str | None = Field(default=None, alias="from")
     mode: Mode | None = None
+    if_commit: str | None = None
     message: str | None = None
 
 
@@ -76,10 +79,6 @@ class ChangeBaselineRequest(Body):
 
 
 class ExportRequest(Body):
-    """The one request that refuses members it does not know: a misspelt filter would export everything."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
     branch: str | None = None
     snapshot: str | None = None
     type_names: list[str] = []

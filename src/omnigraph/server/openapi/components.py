@@ -161,39 +161,39 @@ REQUESTS: dict[str, Shape] = {
     ),
     "ChangeRequest": record(
         "A mutation.",
-        ("name", "params", "branch", "message"),
+        ("name", "params", "branch", "if_commit", "message"),
         query=TEXT,
         name=_NULL_TEXT,
         params=_NULL_OBJECT,
         branch=_NULL_TEXT,
+        if_commit=_NULL_TEXT,
         message=_NULL_TEXT,
     ),
-    "ExportRequest": {
-        **record(
-            "What to export.",
-            ("branch", "snapshot", "type_names"),
-            branch=_NULL_TEXT,
-            snapshot=_NULL_TEXT,
-            type_names=listed(TEXT),
-        ),
-        "additionalProperties": False,
-    },
+    "ExportRequest": record(
+        "What to export.",
+        ("branch", "snapshot", "type_names"),
+        branch=_NULL_TEXT,
+        snapshot=_NULL_TEXT,
+        type_names=listed(TEXT),
+    ),
     "IngestRequest": record(
         "Records to load.",
-        ("branch", "from", "mode", "message"),
+        ("branch", "from", "mode", "if_commit", "message"),
         data=TEXT,
         branch=_NULL_TEXT,
         from_=_NULL_TEXT,
         mode=or_null(ref("LoadMode")),
+        if_commit=_NULL_TEXT,
         message=_NULL_TEXT,
     ),
     "InvokeStoredQueryRequest": record(
         "Parameters of a stored query.",
-        ("params", "branch", "snapshot", "expect_mutation", "message"),
+        ("params", "branch", "snapshot", "expect_mutation", "if_commit", "message"),
         params=_NULL_OBJECT,
         branch=_NULL_TEXT,
         snapshot=_NULL_TEXT,
         expect_mutation=or_null(FLAG),
+        if_commit=_NULL_TEXT,
         message=_NULL_TEXT,
     ),
     "QueryRequest": record(
@@ -218,4 +218,5 @@ REQUESTS: dict[str, Shape] = {
 
 def schemas() -> dict[str, Any]:
     """Every component, by name."""
-    return dict(sorted({**WORDS, **DETAILS, **ERRORS, **REQUESTS, **ANSWERS}.items()))
+    closed = {name: {**shape, "additionalProperties": False} for name, shape in REQUESTS.items()}
+    return dict(sorted({**WORDS, **DETAILS, **ERRORS, **closed, **ANSWERS}.items()))

@@ -174,7 +174,8 @@ OPERATIONS = (
               "Run a mutation if the branch is at a commit", (*_WRITES, 412), "ChangeOutput", "ChangeRequest",
               headers=_CONDITION),
     Operation("post", f"{_G}/mutate/ndjson", "cluster_mutateNdjson", "mutations", "Run a batch of mutations",
-              (*_WRITES, 412, 415), "BatchOutput", NDJSON, query=(_BRANCH, _query("message")), headers=_WRITE),
+              (*_WRITES, 412, 415), "BatchOutput", NDJSON,
+              query=(_BRANCH, _query("if_commit"), _query("message")), headers=_WRITE),
     Operation("get", f"{_G}/queries", "cluster_list_queries", "queries", "List stored queries", _READS,
               "QueriesCatalogOutput"),
     Operation("post", f"{_G}/queries/{{name}}", "cluster_invoke_query", "queries", "Invoke a stored query",
@@ -191,7 +192,7 @@ OPERATIONS = (
               "IngestRequest", headers=_WRITE),
     Operation("post", f"{_G}/load/ndjson", "cluster_loadNdjson", "mutations", "Load a batch of lines",
               (*_WRITES, 404, 412, 415), "GraphBatchLoadOutput", NDJSON,
-              query=(_BRANCH, _query("from"), _MODE, _query("message")),
+              query=(_BRANCH, _query("from"), _MODE, _query("if_commit"), _query("message")),
               headers=_WRITE),
     Operation("get", f"{_G}/branches", "cluster_listBranches", "branches", "List branches", _READS,
               "BranchListOutput"),
@@ -224,3 +225,19 @@ OPERATIONS = (
               error="AgentErrorOutput"),
 )
 # fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The query parameters and headers that a route reads."""
+
+    parameters: frozenset[str]
+    headers: frozenset[str]
+
+
+ACCEPTED: Mapping[tuple[str, str], Accepted] = {
+    (each.method.upper(), each.path): Accepted(
+        frozenset(one["name"] for one in each.query), frozenset(one["name"] for one in each.headers)
+    )
+    for each in OPERATIONS
+}

@@ -19,7 +19,7 @@ from omnigraph.server.routes.invocations import visible_queries
 
 async def mutate_ndjson(exchange: Exchange) -> Response:
     """Every line a mutation; a line without a text names a stored query."""
-    branch, expected = named_branch(exchange.value("branch")), matching(exchange)
+    branch, expected = named_branch(exchange.value("branch")), matching(exchange, exchange.value("if_commit"))
     message = exchange.value("message")
     exchange.allow(Action.CHANGE, branch=branch)
     bodies.require_ndjson(exchange.request)

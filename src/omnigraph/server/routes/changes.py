@@ -82,7 +82,7 @@ def redacted(endpoint: Endpoint) -> Endpoint:
 @redacted
 async def commit_changes(exchange: Exchange) -> Response:
     """One page of what a commit changed; a commit that may not be read is a commit that does not exist."""
-    exchange.only("page_token", "limit", *_FILTERS)
+    exchange.only(("page_token", "limit", *_FILTERS))
     scope, limit, token = change_filter(exchange), _limit(exchange), exchange.value("page_token")
     graph, name = exchange.graph.handle, exchange.params["commit_id"]
     missing = refuse(404, f"commit '{name}' not found")
@@ -103,7 +103,7 @@ async def commit_changes(exchange: Exchange) -> Response:
 @redacted
 async def poll(exchange: Exchange) -> Response:
     """The next commits of a branch."""
-    exchange.only(*FEED_KEYS)
+    exchange.only(FEED_KEYS)
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=branch)
     position = feed_place(exchange)

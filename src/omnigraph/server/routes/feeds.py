@@ -27,7 +27,7 @@ _SILENCE_POLLS = 30  # a comment every so often tells both sides that the connec
 @redacted
 async def stream(exchange: Exchange) -> Response:
     """An event per commit; its id is the cursor behind it, and `Last-Event-ID` resumes from there."""
-    exchange.only(*FEED_KEYS)
+    exchange.only(FEED_KEYS)
     branch = named_branch(exchange.value("branch"))
     exchange.allow(Action.READ, branch=branch)
     position = feed_place(exchange)

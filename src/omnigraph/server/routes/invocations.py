@@ -13,7 +13,14 @@ from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.memory.budget import MemoryBudget
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
-from omnigraph.server.http.exchange import MAIN, Exchange, matching, precondition, refuse_precondition
+from omnigraph.server.http.exchange import (
+    MAIN,
+    PRECONDITION,
+    Exchange,
+    agreed,
+    matching,
+    precondition,
+)
 from omnigraph.server.http.models import InvokeStoredQueryRequest
 from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.server.routes.reads import QueryCall, read_target, run_read
@@ -33,16 +40,15 @@ async def list_queries(exchange: Exchange) -> Response:
 
 async def invoke(exchange: Exchange) -> Response:
     """Run a stored query."""
-    refuse_precondition(exchange, "POST /queries/{name}/if-graph-commit")
     body = await exchange.optional_json(InvokeStoredQueryRequest)
-    return await _run(exchange, body, matching(exchange))
+    return await _run(exchange, body, matching(exchange, body.if_commit))
 
 
 async def invoke_if(exchange: Exchange) -> Response:
     """Run a stored mutation if the branch is still at a commit."""
     expected = precondition(exchange)
     body = await exchange.optional_json(InvokeStoredQueryRequest)
-    return await _run(exchange, body, expected)
+    return await _run(exchange, body, agreed(expected, body.if_commit, PRECONDITION))
 
 
 async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str | None) -> Response:

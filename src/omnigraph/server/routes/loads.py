@@ -27,19 +27,21 @@ async def load(exchange: Exchange) -> Response:
     await _decide(exchange, branch, base)
     data = record_lines(body.data)
     with exchange.admit(len(body.data.encode())):
-        result = await _run(exchange, data, body.mode or "merge", branch, base, message=body.message)
+        expected = matching(exchange, body.if_commit)
+        mode = body.mode or "merge"
+        result = await _run(exchange, data, mode, branch, base, expected=expected, message=body.message)
     return answer(load_output(result, exchange.graph.uri, exchange.visibility(branch)))
 
 
 async def load_ndjson(exchange: Exchange) -> Response:
     """A batch of lines; not a byte of it is asked for before the policy has decided."""
     branch, base = named_branch(exchange.value("branch")), _base(exchange.value("from"))
-    mode = _mode(exchange.value("mode"))
+    mode, expected = _mode(exchange.value("mode")), matching(exchange, exchange.value("if_commit"))
     await _decide(exchange, branch, base)
     bodies.require_ndjson(exchange.request)
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
     with exchange.admit(len(data)):
-        result = await _run(exchange, data, mode, branch, base, message=exchange.value("message"))
+        result = await _run(exchange, data, mode, branch, base, expected=expected, message=exchange.value("message"))
     return answer(load_output(result, visibility=exchange.visibility(branch)))
 
 
@@ -67,10 +69,16 @@ async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
 
 
 async def _run(
-    exchange: Exchange, data: bytes, mode: Mode, branch: str, base: str | None, *, message: str | None
+    exchange: Exchange,
+    data: bytes,
+    mode: Mode,
+    branch: str,
+    base: str | None,
+    *,
+    expected: str | None,
+    message: str | None,
 ) -> LoadResult:
     graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
-    expected = matching(exchange)
     try:
         return await exchange.write(
             lambda: graph.load(

@@ -16,7 +16,15 @@ from omnigraph.engine.values.result import MutationResult
 from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer, compact
-from omnigraph.server.http.exchange import MAIN, Exchange, matching, named_branch, precondition, refuse_precondition
+from omnigraph.server.http.exchange import (
+    MAIN,
+    PRECONDITION,
+    Exchange,
+    agreed,
+    matching,
+    named_branch,
+    precondition,
+)
 from omnigraph.server.http.models import ChangeRequest, SchemaApplyRequest
 from omnigraph.server.http.outputs import change_output
 from omnigraph.server.http.refusal import refuse
@@ -25,15 +33,15 @@ from omnigraph.server.routes.reads import QueryCall
 
 async def mutate(exchange: Exchange) -> Response:
     """One mutation, one commit."""
-    refuse_precondition(exchange, "POST /mutate/if-graph-commit")
     body = await exchange.json(ChangeRequest)
-    return await run_write(exchange, _call(body), body.branch, matching(exchange), body.message)
+    return await run_write(exchange, _call(body), body.branch, matching(exchange, body.if_commit), body.message)
 
 
 async def mutate_if(exchange: Exchange) -> Response:
     """The same, if the branch is still at a commit."""
     expected = precondition(exchange)
     body = await exchange.json(ChangeRequest)
+    expected = agreed(expected, body.if_commit, PRECONDITION)
     return await run_write(exchange, _call(body), body.branch, expected, body.message)
 
 
