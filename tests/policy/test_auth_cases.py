@@ -196,7 +196,7 @@ def test_a_policy_decides_about_somebody_only() -> None:
 
 
 def test_every_decision_is_one_log_line(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "omnigraph.policy"):
+    with caplog.at_level(logging.INFO, "omnigraph.audit"):
         authorize(State.POLICY_ENABLED, "bob", engine(), PolicyRequest(Action.CHANGE, "feature"))
     (record,) = caplog.records
     assert record.message == "policy decision"

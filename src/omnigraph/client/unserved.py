@@ -38,6 +38,7 @@ UNSERVED = {
     "uri": "is known to the server only",
     "view": _STORAGE,
     "visibility": "is decided by the server, from the token",
+    "visibility_of": "is decided by the server, from the token",
     "with_actor": "is decided by the server, from the token",
     "with_patience": "is not served yet; over HTTP a request says it with `Prefer: wait=SECONDS`",
     "with_policy": "is decided by the server",

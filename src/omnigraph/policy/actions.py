@@ -22,6 +22,7 @@ class Action(StrEnum):
     ADMIN = "admin"
     INVOKE_QUERY = "invoke_query"
     GRAPH_LIST = "graph_list"
+    METRICS = "metrics"
 
 
 class About(Enum):
@@ -43,9 +44,10 @@ ABOUT: Mapping[Action, About] = {
     Action.ADMIN: About.NEITHER,
     Action.INVOKE_QUERY: About.NEITHER,
     Action.GRAPH_LIST: About.NEITHER,
+    Action.METRICS: About.NEITHER,
 }
 
 
 def kind_of(action: Action) -> BundleKind:
     """Whether an action is about one graph or about the server."""
-    return "server" if action is Action.GRAPH_LIST else "graph"
+    return "server" if action in (Action.GRAPH_LIST, Action.METRICS) else "graph"

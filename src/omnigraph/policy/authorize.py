@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 
@@ -10,7 +12,10 @@ from omnigraph.errors import Unauthenticated
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.engine import PolicyDecision, PolicyEngine, PolicyRequest
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("omnigraph.audit")
+
+REQUEST: ContextVar[Mapping[str, str] | None] = ContextVar("omnigraph_request", default=None)
+"""Which request a decision is about: its id, the graph and the address of the peer; set by a server."""
 
 
 class State(Enum):
@@ -73,12 +78,13 @@ def log_decision(actor: str | None, request: PolicyRequest, decision: PolicyDeci
         "allowed": decision.allowed,
         "matched_rule_id": decision.matched_rule_id or "",
         "state": state,
+        **(REQUEST.get() or {}),
     }
     _log.info("policy decision", extra=fields)
 
 
 def _without_policy(actor: str | None, request: PolicyRequest) -> PolicyDecision:
-    if kind_of(request.action) == "server":
+    if kind_of(request.action) == "server" and not (actor is None and request.action is Action.METRICS):
         # Which graphs exist is told only to those whom a bundle names.
         return PolicyDecision(False, None, f"action '{request.action}' needs a policy bound to the cluster")
     if actor is not None and request.action is not Action.READ:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from omnigraph.policy.actions import Action
-from omnigraph.policy.visibility import Visibility, visibility_of
+from omnigraph.policy.visibility import NOTHING, Visibility, meet, shows_no_more, visibility_of
 
 if TYPE_CHECKING:
     from omnigraph.policy.bundle import Bundle
 
 # An actor who may not see everything must not learn it by what a write does or refuses to do.
 _REVEALING = frozenset({Action.CHANGE, Action.SCHEMA_APPLY, Action.BRANCH_MERGE, Action.ADMIN})
+# What copies the rows of one branch into another must not show them to an actor who may not read them there.
+_COPYING = frozenset({Action.BRANCH_CREATE, Action.BRANCH_MERGE})
 _REMEMBERED = 1_024
 
 
@@ -63,6 +66,9 @@ class PolicyEngine:
         if self._restricts and request.action in _REVEALING and self._reads_in_part(actor, request):
             denied = _message(actor, request, allowed=False)
             return PolicyDecision(False, None, f"{denied}, because reading is restricted for this actor")
+        if request.action in _COPYING and self._widens(actor, request):
+            denied = _message(actor, request, allowed=False)
+            return PolicyDecision(False, None, f"{denied}, because '{request.target}' would show more than its source")
         return PolicyDecision(True, rules[0], _message(actor, request, allowed=True))
 
     def claiming(self, actor: str, groups: frozenset[str]) -> PolicyEngine:
@@ -84,6 +90,36 @@ class PolicyEngine:
         if not self._restricts:
             return None
         return visibility_of(self._rules[name] for name in self._matching(actor, request))
+
+    def visibility_along(self, actor: str, action: Action, lineage: Sequence[str]) -> Visibility | None:
+        """What this actor gets to see of a branch that it may read: no more than of those that it was forked from.
+
+        An ancestor that the actor may not read at all takes nothing away: its fork was made by one who may.
+        """
+        found = self.visibility(actor, PolicyRequest(action, lineage[0]))
+        for branch in lineage[1:]:
+            request = PolicyRequest(Action.READ, branch)
+            if self._matching(actor, request):
+                found = meet(found, self.visibility(actor, request))
+        return found
+
+    @property
+    def restricts(self) -> bool:
+        """Whether some rule shows less than everything."""
+        return self._restricts
+
+    def content(self, actor: str, branch: str | None) -> Visibility | None:
+        """What this actor can learn of a branch by reading and exporting it."""
+        rules = {
+            name
+            for action in (Action.READ, Action.EXPORT)
+            for name in self._matching(actor, PolicyRequest(action, branch))
+        }
+        return visibility_of(self._rules[name] for name in sorted(rules)) if rules else NOTHING
+
+    def _widens(self, actor: str, request: PolicyRequest) -> bool:
+        source, target = self.content(actor, request.branch), self.content(actor, request.target)
+        return not shows_no_more(target, source)
 
     def _reads_in_part(self, actor: str, request: PolicyRequest) -> bool:
         reads = [PolicyRequest(Action.READ, branch) for branch in (request.branch, request.target)]

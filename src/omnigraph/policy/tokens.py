@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +25,10 @@ RESERVED_PREFIX = "omnigraph:"
 _Tokens = dict[str, tuple[str, ...]]
 # The one that comes and the one that goes; more would be tokens that are never withdrawn.
 _MOST_TOKENS = 2
+# 128 random bits take 22 characters of base64 and 32 of hex; what is shorter, or repeats itself, can be guessed.
+_SHORTEST_TOKEN = 22
+_FEWEST_CHARACTERS = 8
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,7 @@ def token_fingerprint(token: str) -> str:
 def load_tokens(environ: Mapping[str, str]) -> TokenTable:
     """The tokens that the environment configures; StartRefused when they make no sense. Never names a token."""
     source = "env-or-file" if _setting(environ, SECRET) is None else "aws-secrets-manager"
+    _warn_of_readers(environ)
     return TokenTable(_configured(environ), source, oidc_from(environ))
 
 
@@ -111,6 +118,25 @@ def _configured(environ: Mapping[str, str]) -> tuple[tuple[bytes, ResolvedActor]
     if secret is not None:
         return _hashed(_parse(read_secret(secret, environ), SECRET))
     return _hashed(_with_single(environ, _declared(environ)))
+
+
+def _warn_of_readers(environ: Mapping[str, str]) -> None:
+    """A warning, not a refusal, about secrets that any user of the machine can read: containers mount them so."""
+    path = _setting(environ, FILE)
+    if path is None:
+        return
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return  # the reading says what is wrong with it
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        _log.warning("the token file is open to every user of this machine; chmod 600 it", extra={"path": path})
+
+
+def _warn_of_weak(tokens: _Tokens) -> None:
+    for actor, given in sorted(tokens.items()):
+        if any(len(token) < _SHORTEST_TOKEN or len(set(token)) < _FEWEST_CHARACTERS for token in given):
+            _log.warning("a token can be guessed; use 32 random bytes", extra={"actor_id": actor})
 
 
 def _with_single(environ: Mapping[str, str], tokens: _Tokens) -> _Tokens:
@@ -188,6 +214,7 @@ def _tokens_of(actor: str, given: Any, source: str) -> tuple[str, ...]:
 
 
 def _hashed(tokens: _Tokens) -> tuple[tuple[bytes, ResolvedActor], ...]:
+    _warn_of_weak(tokens)
     owners: dict[bytes, str] = {}
     for actor, token in ((actor, token) for actor, given in sorted(tokens.items()) for token in given):
         digest = hash_token(token)

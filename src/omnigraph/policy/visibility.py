@@ -39,3 +39,31 @@ def visibility_of(rules: Iterable[Rule]) -> Visibility | None:
         if hidden and (common := frozenset.intersection(*hidden)):
             masked.append((name, common))
     return None if types is None and not masked else Visibility(types, frozenset(masked))
+
+
+NOTHING = Visibility(frozenset(), frozenset())
+"""What an actor sees who may not read at all."""
+
+
+def meet(first: Visibility | None, second: Visibility | None) -> Visibility | None:
+    """What both of them show: a type that both show, a value that neither masks."""
+    if first is None or second is None:
+        return second if first is None else first
+    shown = [each.types for each in (first, second) if each.types is not None]
+    hidden, other = first.masks(), second.masks()
+    masked = {
+        name: hidden.get(name, frozenset()) | other.get(name, frozenset()) for name in hidden.keys() | other.keys()
+    }
+    return Visibility(frozenset.intersection(*shown) if shown else None, frozenset(masked.items()))
+
+
+def shows_no_more(one: Visibility | None, than: Visibility | None) -> bool:
+    """Whether everything that `one` shows is shown by `than` as well."""
+    if than is None:
+        return True
+    if one is None or (one.types is None and than.types is not None):
+        return False
+    if one.types is not None and than.types is not None and not one.types <= than.types:
+        return False
+    hidden = one.masks()
+    return all(masked <= hidden.get(name, frozenset()) for name, masked in than.masked if one.shows(name))

@@ -15,9 +15,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.ids import new_ulid
+from omnigraph.policy.authorize import REQUEST
 from omnigraph.server.admission import Admission
 from omnigraph.server.http.answers import refused
-from omnigraph.server.http.authentication import authenticate
+from omnigraph.server.http.authentication import WrongTokens, authenticate
 from omnigraph.server.http.exchange import PRECONDITION, Exchange
 from omnigraph.server.http.hosts import ALLOWED, is_own
 from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse
@@ -32,6 +33,7 @@ from omnigraph.server.tracing import Tracing
 from omnigraph.server.work import Pools
 
 REQUEST_ID = "X-Request-Id"
+_ACTOR = "omnigraph.actor"
 
 _GRAPH_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _RESERVED = frozenset({"policies", "healthz", "openapi", "graphs"})
@@ -54,6 +56,7 @@ class Server:
         self.reload_failed = False  # the deployment is older than what was last found applied
         self._tracing = tracing if tracing is not None else Tracing()
         self._router = Router(ROUTES)
+        self.wrong_tokens = WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -88,7 +91,10 @@ class Server:
             if isinstance(match, Refusal):
                 raise match
             exchange = Exchange(self, request, match.params, request_id)
+            peer = "" if request.client is None else request.client.host
+            REQUEST.set({"request_id": request_id, "graph_id": match.params.get(GRAPH, ""), "peer": peer})
             self._admit_sender(match.route, exchange)
+            request.scope[_ACTOR] = exchange.actor
             _refuse_unknown(match.route, exchange)
             return await match.route.endpoint(exchange)
         except Refusal as refusal:
@@ -107,7 +113,7 @@ class Server:
         """Ask again who sends and what for, under the newest deployment; for requests that outlive a reload."""
         exchange.deployment = self.deployment
         if exchange.deployment.requires_authentication:
-            exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
+            exchange.sender = authenticate(exchange.request, exchange.deployment.tokens, self.wrong_tokens)
         exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).for_actor(exchange.sender)
 
     def _admit_sender(self, route: Route, exchange: Exchange) -> None:
@@ -117,7 +123,7 @@ class Server:
                 _refuse_foreign_name(exchange.request, self.settings.allowed_hosts)
             _refuse_foreign_page(exchange.request, self.settings.cors_origins)
         elif route.authenticated:
-            exchange.sender = authenticate(exchange.request, exchange.deployment.tokens)
+            exchange.sender = authenticate(exchange.request, exchange.deployment.tokens, self.wrong_tokens)
         if route.has_graph:
             exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).for_actor(exchange.sender)
             _LOG.info("graph routed", extra={"graph_id": exchange.graph.id, "request_id": exchange.request_id})
@@ -125,7 +131,10 @@ class Server:
     def _note(self, request: Request, name: str, status: int, started: float, request_id: str) -> None:
         spent = time.perf_counter() - started
         self.metrics.observe(name, request.method, status, spent)
-        fields: dict[str, Any] = {"route": name, "status": status, "ms": round(spent * 1000, 1)}
+        peer = "" if request.client is None else request.client.host
+        fields: dict[str, Any] = {"route": name, "status": status, "ms": round(spent * 1000, 1), "peer": peer}
+        if (actor := request.scope.get(_ACTOR)) is not None:
+            fields["actor_id"] = actor
         _LOG.info("request", extra={"method": request.method, "request_id": request_id, **fields})
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import logging.handlers
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from omnigraph.errors import StartRefused
+
 LEVEL = "OMNIGRAPH_LOG"
+AUDIT = "OMNIGRAPH_AUDIT_LOG"
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -40,3 +44,23 @@ def configure(environ: Mapping[str, str]) -> None:
     root.setLevel("WARNING")
     logging.getLogger("omnigraph").setLevel(level)
     logging.getLogger("uvicorn").setLevel("WARNING")
+    _configure_audit(environ.get(AUDIT, "").strip())
+
+
+def _configure_audit(path: str) -> None:
+    """Decisions of policies: to a file of their own if one is named, else beside the other lines, at any level."""
+    audit = logging.getLogger("omnigraph.audit")
+    audit.setLevel("INFO")
+    for handler in list(audit.handlers):
+        audit.removeHandler(handler)
+        handler.close()
+    audit.propagate = not path
+    if not path:
+        return
+    try:
+        # Several workers append to it: each line is one write. A rotated file is opened anew.
+        sink = logging.handlers.WatchedFileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise StartRefused(f"{AUDIT} cannot be written: {error.strerror or error}: '{path}'") from None
+    sink.setFormatter(JsonLines())
+    audit.addHandler(sink)

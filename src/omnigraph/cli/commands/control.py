@@ -19,6 +19,7 @@ _ACTIONS = (
     "branch_merge",
     "admin",
     "graph_list",
+    "metrics",
     "invoke_query",
 )
 

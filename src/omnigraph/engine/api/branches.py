@@ -31,10 +31,10 @@ class Branches:
     def create(self, name: str, from_: str | None = None) -> None:
         """Create a branch; it shares every table with its source until it writes to it."""
         self._core.require_writable()
-        origin = None if from_ is None else self._branch(from_) or "main"
+        origin = (self._bound() if from_ is None else self._branch(from_)) or "main"
         self._core.require_allowed(self._actor, Action.BRANCH_CREATE, origin, new_name(name, "branch"))
         export_lock_of(self._core.store).require_free()
-        branches.create_branch(self._core.store, name, source=origin if origin is not None else self._bound())
+        branches.create_branch(self._core.store, name, source=origin)
         self._core.tables.clear()
 
     def list(self) -> Names:

@@ -146,6 +146,13 @@ class Graph(GraphMaintenance):
         """Another handle on the same graph, for a reader who may not see all of it; None shows everything."""
         return Graph(self._core.with_visibility(visibility), self._runners, self._branch, self.actor)
 
+    def visibility_of(self, branch: str, action: Action = Action.READ) -> Visibility | None:
+        """What the policy shows this handle's actor of a branch: no more than of those it was forked from.
+
+        None is everything; for `with_visibility`.
+        """
+        return self._core.visibility_of(self.actor, action, branch_named(branch, self._branch))
+
     def with_patience(self, seconds: float | None) -> Graph:
         """Another handle on the same graph, whose writes take no longer than this; None leaves it to the settings."""
         return Graph(self._core.with_patience(seconds), self._runners, self._branch, self.actor)

@@ -9,13 +9,14 @@ from omnigraph.compiler.catalog.accepted import Accepted
 from omnigraph.engine.views.restrict import restricted, visible_under
 from omnigraph.engine.views.schemas import Schemas
 from omnigraph.engine.views.view import OpenTables, View
-from omnigraph.errors import BadRequest, PermissionDenied
+from omnigraph.errors import BadRequest, BranchNotFound, PermissionDenied
 from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine, PolicyRequest
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.policy.gate import require_allowed
-from omnigraph.policy.visibility import Visibility
+from omnigraph.policy.visibility import NOTHING, Visibility
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.branches import lineage
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
@@ -106,6 +107,20 @@ class Core:
             return
         judged = branch if branch is None else self.policy_branch.get(branch, branch)
         require_allowed(self.policy, actor, PolicyRequest(action, judged, target))
+
+    def visibility_of(self, actor: str | None, action: Action, branch: str | None) -> Visibility | None:
+        """What the policy shows an actor of a branch (None is main); None is everything."""
+        if self.policy is None or actor is None:
+            return None
+        if not self.policy.decide(actor, PolicyRequest(action, branch or "main")).allowed:
+            return NOTHING
+        if not self.policy.restricts:
+            return None
+        try:
+            ancestors = lineage(self.store, branch)
+        except BranchNotFound:  # for the read to say, which comes next
+            ancestors = [branch or "main", "main"]
+        return self.policy.visibility_along(actor, action, ancestors)
 
     def require_change(self, actor: str | None, branch: str | None) -> None:
         """Ask whether this actor may write rows to a branch (None is main)."""

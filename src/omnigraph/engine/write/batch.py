@@ -16,6 +16,7 @@ from omnigraph.engine.views.core import Core
 from omnigraph.engine.write.batch_run import BatchItem, BatchRun, Writers
 from omnigraph.engine.write.change_set import ChangeSet
 from omnigraph.engine.write.committed import PinnedRows
+from omnigraph.engine.write.mutate import require_readable
 from omnigraph.engine.write.reads import Reads
 from omnigraph.engine.write.statements import Request
 from omnigraph.engine.write.validate import find_violations
@@ -118,6 +119,7 @@ class _Work:
                 if known is None:
                     memory = self.core.store.memory
                     known = compile_query(each.source, catalog, each.name, mutation=True, memory=memory)
+                    require_readable(self.core, self.call.actor, self.call.branch, known)
                     compiled[each.source.text, each.name] = known
                 item = BatchItem(known, known.bind(each.params), each.place, first)
             except OmnigraphError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import CompiledQuery, compile_query
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.compiler.ir.ops import MutationPlan
+from omnigraph.compiler.ir.ops import InsertEdge, InsertNode, MutationPlan
 from omnigraph.compiler.source import Source
 from omnigraph.engine.intake.embedding import plan_filling
 from omnigraph.engine.intake.external_blobs import require_reachable
@@ -19,6 +19,7 @@ from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.reads import Reads
 from omnigraph.engine.write.statements import Effects, Request, execute
 from omnigraph.engine.write.validate import validate
+from omnigraph.policy.actions import Action
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.protocol.budget import Budget
@@ -47,6 +48,7 @@ class MutationCall:
 def run_mutation(core: Core, call: MutationCall) -> MutationResult:
     """Compile, prepare, validate and commit; a moved branch only repeats what reads from it."""
     catalog, compiled = _compile_first(core, call)
+    require_readable(core, call.actor, call.branch, compiled)
     work = _Work(core, call, catalog, compiled)
     done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit, budget=call.budget)
     return MutationResult(
@@ -58,6 +60,13 @@ def run_mutation(core: Core, call: MutationCall) -> MutationResult:
         commit=done.commit,
         embeddings=work.embeddings,
     )
+
+
+def require_readable(core: Core, actor: str | None, branch: str | None, compiled: CompiledQuery) -> None:
+    """Refuse a mutation that looks at stored rows to an actor who may not read them: what it does would tell."""
+    assert isinstance(compiled.plan, MutationPlan)
+    if not all(isinstance(op, InsertNode | InsertEdge) for op in compiled.plan.ops):
+        core.require_allowed(actor, Action.READ, branch or "main")
 
 
 def _compile_first(core: Core, call: MutationCall) -> tuple[Catalog, CompiledQuery]:

@@ -14,14 +14,15 @@ from pydantic import BaseModel
 from starlette.requests import Request
 
 from omnigraph.engine.views.targets import branch_named
+from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.authorize import authorize
 from omnigraph.policy.engine import PolicyDecision, PolicyRequest
 from omnigraph.policy.tokens import ResolvedActor
-from omnigraph.policy.visibility import Visibility
+from omnigraph.policy.visibility import NOTHING, Visibility
 from omnigraph.server.http import bodies
 from omnigraph.server.http.preferences import preferences
-from omnigraph.server.http.refusal import bad_request, refuse
+from omnigraph.server.http.refusal import bad_request, refuse, withheld
 from omnigraph.server.process.deployment import Deployment, ServedGraph, claimed
 
 if TYPE_CHECKING:
@@ -117,23 +118,40 @@ class Exchange:
         server_action = kind_of(action) == "server"
         engine = claimed(self.deployment.server_policy, self.sender) if server_action else self.graph.policy
         request = PolicyRequest(action, branch, target)
-        decision = authorize(self.deployment.state, self.actor, engine, request)
-        reads = action in (Action.READ, Action.EXPORT)
-        if decision.allowed and reads and engine is not None and self.actor is not None:
-            # From here on this request has no way to a view that shows more than the rules that let it in.
-            self.graph = self.graph.with_visibility(engine.visibility(self.actor, request))
+        return authorize(self.deployment.state, self.actor, engine, request)
+
+    async def permits(self, action: Action, branch: str | None) -> PolicyDecision:
+        """What the policy says about the sender reading or exporting.
+
+        Once it is allowed, this request has no way to a view that shows more than the rules that let it in.
+        """
+        decision, engine = self.decide(action, branch=branch), self.graph.policy
+        if decision.allowed and engine is not None and self.actor is not None and engine.restricts:
+            about_none = engine.visibility(self.actor, PolicyRequest(action)) if branch is None else None
+            shown = about_none if branch is None else await self._visible(action, branch)
+            self.graph = self.graph.with_visibility(shown)
         return decision
 
-    def visibility(self, branch: str) -> Visibility | None:
-        """What the sender would see of a branch; None also when that is nothing, which is for a decision to say."""
-        engine, request = self.graph.policy, PolicyRequest(Action.READ, branch)
-        if engine is None or self.actor is None or not engine.decide(self.actor, request).allowed:
+    async def visibility(self, branch: str) -> Visibility | None:
+        """What the sender sees of a branch; None is everything."""
+        policy = self.graph.policy
+        if policy is None or self.actor is None:
             return None
-        return engine.visibility(self.actor, request)
+        try:
+            return await self._visible(Action.READ, branch)
+        except BadRequest:  # not the name of a branch, which is for the request that uses it to say
+            return policy.visibility_along(self.actor, Action.READ, (branch, MAIN))
 
-    def allow(self, action: Action, *, branch: str | None = None, target: str | None = None) -> None:
+    async def _visible(self, action: Action, branch: str) -> Visibility | None:
+        acting = self.graph.acting(self.actor)
+        return await self.read(lambda _: acting.visibility_of(branch, action))
+
+    async def allow(self, action: Action, *, branch: str | None = None, target: str | None = None) -> None:
         """403 unless the policy allows it."""
-        decision = self.decide(action, branch=branch, target=target)
+        if action in (Action.READ, Action.EXPORT):
+            decision = await self.permits(action, branch)
+        else:
+            decision = self.decide(action, branch=branch, target=target)
         if not decision.allowed:
             raise refuse(403, decision.message)
 
@@ -151,9 +169,18 @@ class Exchange:
         """Run a read in a thread; it is told to stop when the client disconnects."""
         return await self.server.pools.read(call, None if self._body_pending else self.request.receive)
 
-    async def write(self, call: Callable[[], _T]) -> _T:
-        """Run a write in a thread, to its end."""
-        return await self.server.pools.write(call)
+    async def write(self, call: Callable[[], _T], *branches: str) -> _T:
+        """Run a write in a thread, to its end.
+
+        A sender who may not read one of the branches is not told which of their rows it contradicts.
+        """
+        try:
+            return await self.server.pools.write(call)
+        except OmnigraphError as error:
+            hidden = withheld(error)
+            if hidden is not None and any([await self.visibility(branch) == NOTHING for branch in branches]):
+                raise hidden from None
+            raise
 
 
 def named_branch(given: str | None, what: str = "branch") -> str:

@@ -27,6 +27,7 @@ from omnigraph.errors import (
     RecoveryNeeded,
     RecoveryRequired,
     ResourceLimitExceeded,
+    ValueViolation,
 )
 
 INTERNAL = "the server failed to answer; its log says why"
@@ -100,6 +101,19 @@ def refusal_of(error: OmnigraphError) -> Refusal:
     code = None if details.keys() & _WITHOUT_CODE else _CODES.get(status)
     headers = CHALLENGE if status == 401 else {"Retry-After": SOON} if isinstance(error, BranchBusy) else {}
     return Refusal(status, _message(error, status), code, details, headers)
+
+
+# Findings about a row together with stored ones; all others are about the input alone.
+_ABOUT_STORED_ROWS = frozenset({"W012", "W013", "W014", "W015", "W021", "W023"})
+_CONTRADICTIONS = (KeyConflict, MergeConflicts, ReadSetChanged, ExpectedVersionMismatch, PreconditionFailed)
+
+
+def withheld(error: OmnigraphError) -> Refusal | None:
+    """The refusal of a write to one who may not read what it contradicts; None when the error is about the input."""
+    stored = isinstance(error, ValueViolation) and error.code in _ABOUT_STORED_ROWS
+    if not stored and not isinstance(error, _CONTRADICTIONS):
+        return None
+    return refuse(_status(error), "the write contradicts rows that this actor may not read; nothing was written")
 
 
 # Details that came after the set of codes was closed.

@@ -21,7 +21,7 @@ _BODY_LIMIT = 1 << 20
 async def serve_agent(exchange: Exchange) -> Response:
     """Answer one message; sessions are not kept, so that any worker can answer the next."""
     branch = named_branch(exchange.value("branch"))
-    exchange.allow(Action.READ, branch=MAIN)
+    await exchange.allow(Action.READ, branch=MAIN)
     transport = AsyncTransport.inside(
         exchange.server, f"http://localhost/graphs/{exchange.graph.id}", _identity(exchange)
     )

@@ -21,7 +21,7 @@ async def mutate_ndjson(exchange: Exchange) -> Response:
     """Every line a mutation; a line without a text names a stored query."""
     branch, expected = named_branch(exchange.value("branch")), matching(exchange, exchange.value("if_commit"))
     message = exchange.value("message")
-    exchange.allow(Action.CHANGE, branch=branch)
+    await exchange.allow(Action.CHANGE, branch=branch)
     bodies.require_ndjson(exchange.request)
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
     entries = batch_lines(data)
@@ -38,7 +38,7 @@ async def mutate_ndjson(exchange: Exchange) -> Response:
         )
 
     with exchange.admit(len(data)):
-        return answer(batch_output(await exchange.write(run), exchange.visibility(branch)))
+        return answer(batch_output(await exchange.write(run, branch), await exchange.visibility(branch)))
 
 
 async def _stored(exchange: Exchange, entries: list[dict[str, Any]], branch: str) -> dict[int, dict[str, Any]]:

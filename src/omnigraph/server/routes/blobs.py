@@ -35,7 +35,7 @@ async def _deliver(exchange: Exchange) -> Response:
     selector = _selector(exchange)
     snapshot = exchange.value("snapshot")
     target = await read_target(exchange, exchange.value("branch"), snapshot)
-    exchange.allow(Action.READ, branch=target.branch)
+    await exchange.allow(Action.READ, branch=target.branch)
     graph = exchange.graph.handle
 
     def look(_: object) -> Blob:

@@ -20,7 +20,7 @@ _ESTIMATE = 256
 
 async def list_branches(exchange: Exchange) -> Response:
     """Every branch, by name."""
-    exchange.allow(Action.READ)
+    await exchange.allow(Action.READ)
     graph = exchange.graph.handle
     return answer({"branches": sorted(await exchange.read(lambda _: graph.branches.list()))})
 
@@ -29,7 +29,7 @@ async def create(exchange: Exchange) -> Response:
     """Fork a branch."""
     body = await exchange.json(BranchCreateRequest)
     name, source = new_name(body.name, "branch"), named_branch(body.from_, "from")
-    exchange.allow(Action.BRANCH_CREATE, branch=source, target=name)
+    await exchange.allow(Action.BRANCH_CREATE, branch=source, target=name)
     graph = exchange.graph.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
         await exchange.write(lambda: graph.branches.create(name, from_=source))
@@ -39,7 +39,7 @@ async def create(exchange: Exchange) -> Response:
 async def delete(exchange: Exchange) -> Response:
     """Delete a branch that nothing depends on."""
     name = named_branch(exchange.params["branch"])
-    exchange.allow(Action.BRANCH_DELETE, target=name)
+    await exchange.allow(Action.BRANCH_DELETE, target=name)
     graph = exchange.graph.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
         await exchange.write(lambda: graph.branches.delete(name))
@@ -50,13 +50,15 @@ async def merge(exchange: Exchange) -> Response:
     """Merge one branch into another; deleting the source afterwards is decided, and reported, on its own."""
     body = await exchange.json(BranchMergeRequest)
     source, target = named_branch(body.source, "source"), named_branch(body.target, "target")
-    exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
+    await exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
     graph = exchange.writable.acting(exchange.actor)
     with exchange.admit(_ESTIMATE):
-        result = await exchange.write(lambda: graph.branches.merge(source, into=target, message=body.message))
+        result = await exchange.write(
+            lambda: graph.branches.merge(source, into=target, message=body.message), source, target
+        )
         deleted = await _delete_merged(exchange, source) if body.delete_branch else {}
     found = {"source": source, "target": target, "outcome": result.outcome.value, "actor_id": exchange.actor}
-    return answer({**found, "commit": commit_output(result.commit, exchange.visibility(target)), **deleted})
+    return answer({**found, "commit": commit_output(result.commit, await exchange.visibility(target)), **deleted})
 
 
 async def _delete_merged(exchange: Exchange, source: str) -> dict[str, Any]:

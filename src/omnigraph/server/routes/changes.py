@@ -90,7 +90,7 @@ async def commit_changes(exchange: Exchange) -> Response:
         commit = await exchange.read(lambda _: graph.commits.show(name))
     except (CommitNotFound, BranchNotFound):
         raise missing from None
-    if not exchange.decide(Action.READ, branch=commit.manifest_branch or MAIN).allowed:
+    if not (await exchange.permits(Action.READ, commit.manifest_branch or MAIN)).allowed:
         raise missing
     seen = exchange.graph.handle  # from here on without what the sender may not see
     kinds, types, ops = scope.kinds, scope.type_names, scope.ops
@@ -105,7 +105,7 @@ async def poll(exchange: Exchange) -> Response:
     """The next commits of a branch."""
     exchange.only(FEED_KEYS)
     branch = named_branch(exchange.value("branch"))
-    exchange.allow(Action.READ, branch=branch)
+    await exchange.allow(Action.READ, branch=branch)
     position = feed_place(exchange)
     scope, limit = change_filter(exchange), _limit(exchange)
     graph = exchange.graph.handle
@@ -118,7 +118,7 @@ async def baseline(exchange: Exchange) -> Response:
     """Everything a branch holds, and the cursor from which its changes continue."""
     body = await exchange.json(ChangeBaselineRequest)
     branch = named_branch(body.branch)
-    exchange.allow(Action.EXPORT, branch=branch)
+    await exchange.allow(Action.EXPORT, branch=branch)
     graph = exchange.graph.handle
     scope = change_scope(body.kind, body.type, body.op)
     catalog = (await exchange.read(lambda _: graph.view(branch))).catalog

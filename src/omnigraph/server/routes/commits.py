@@ -21,7 +21,7 @@ async def list_commits(exchange: Exchange) -> Response:
     branch = named_branch(exchange.value("branch"))
     limit, maintenance = _limit(exchange.value("limit")), _flag(exchange.value("maintenance"))
     wanted: dict[str, Any] = {name: exchange.value(name) for name in _FILTERS}
-    exchange.allow(Action.READ, branch=branch)
+    await exchange.allow(Action.READ, branch=branch)
     graph = exchange.graph.handle
     found = await exchange.read(lambda _: graph.commits.list(branch, limit=limit, maintenance=maintenance, **wanted))
     return answer({"commits": [commit_output(commit) for commit in found]})
@@ -43,7 +43,7 @@ def _flag(text: str | None) -> bool:
 
 async def get_commit(exchange: Exchange) -> Response:
     """One commit of any live branch."""
-    exchange.allow(Action.READ)
+    await exchange.allow(Action.READ)
     graph, name = exchange.graph.handle, exchange.params["commit_id"]
     try:
         return answer(commit_output(await exchange.read(lambda _: graph.commits.show(name))))

@@ -19,7 +19,7 @@ async def export(exchange: Exchange) -> Response:
     """Every entity of a branch, or of some types, as records that can be loaded again."""
     body = await exchange.json(ExportRequest)
     target = await read_target(exchange, body.branch, body.snapshot)
-    exchange.allow(Action.EXPORT, branch=target.branch)
+    await exchange.allow(Action.EXPORT, branch=target.branch)
     graph = exchange.graph.handle
 
     def produce(sink: Sink) -> object:

@@ -29,7 +29,7 @@ async def stream(exchange: Exchange) -> Response:
     """An event per commit; its id is the cursor behind it, and `Last-Event-ID` resumes from there."""
     exchange.only(FEED_KEYS)
     branch = named_branch(exchange.value("branch"))
-    exchange.allow(Action.READ, branch=branch)
+    await exchange.allow(Action.READ, branch=branch)
     position = feed_place(exchange)
     resumed = exchange.request.headers.get("last-event-id")
     if resumed:
@@ -69,7 +69,7 @@ class _Feed:
                 await asyncio.sleep(_POLL_SECONDS)
                 # A right that was taken away ends a stream that it once opened.
                 self.exchange.server.readmit(self.exchange)
-                self.exchange.allow(Action.READ, branch=self.branch)
+                await self.exchange.allow(Action.READ, branch=self.branch)
             page = await self.poll(_next(page))
 
 

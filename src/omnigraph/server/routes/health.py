@@ -30,7 +30,7 @@ async def ready(exchange: Exchange) -> Response:
     """
     if exchange.server.closing.is_set():
         raise refuse(503, "the server is stopping")
-    exchange.sender = recognized(exchange.request, exchange.deployment.tokens)
+    exchange.sender = recognized(exchange.request, exchange.deployment.tokens, exchange.server.wrong_tokens)
     told = exchange.sender is not None and exchange.decide(Action.GRAPH_LIST).allowed
     return answer({"status": "ready", **(_served(exchange) if told else {})})
 
@@ -42,7 +42,7 @@ async def openapi(exchange: Exchange) -> Response:
 
 async def list_graphs(exchange: Exchange) -> Response:
     """The graphs that are served, told only to those whom the server's own policy names."""
-    exchange.allow(Action.GRAPH_LIST)
+    await exchange.allow(Action.GRAPH_LIST)
     graphs = exchange.deployment.graphs
     return answer({"graphs": [{"graph_id": name, "uri": graphs[name].uri} for name in sorted(graphs)]})
 
@@ -51,6 +51,7 @@ async def metrics(exchange: Exchange) -> Response:
     """Counters for Prometheus, unless they have an address of their own."""
     if exchange.server.settings.metrics_bind is not None:
         raise refuse(404, "no such route")
+    await exchange.allow(Action.METRICS)
     return raw_answer(exchange.server.metrics.text(), kind=CONTENT_TYPE)
 
 

@@ -12,6 +12,7 @@ from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.memory.budget import MemoryBudget
 from omnigraph.policy.actions import Action
+from omnigraph.policy.visibility import NOTHING
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import (
     MAIN,
@@ -32,7 +33,7 @@ _LOG = logging.getLogger("omnigraph.server")
 
 async def list_queries(exchange: Exchange) -> Response:
     """Every stored query that can be told; listing asks for read only, so not everything listed can be invoked."""
-    exchange.allow(Action.READ, branch=MAIN)
+    await exchange.allow(Action.READ, branch=MAIN)
     queries = exchange.graph.queries
     visible = await visible_queries(exchange, [queries[name] for name in sorted(queries)], MAIN)
     return answer({"queries": [stored.to_json() for stored in visible]})
@@ -66,7 +67,7 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     if stored.is_mutation:
         return await run_write(exchange, request, body.branch, expected, body.message)
     target = await read_target(exchange, body.branch, body.snapshot)
-    exchange.allow(Action.READ, branch=target.branch)
+    await exchange.allow(Action.READ, branch=target.branch)
     try:
         return await run_read(exchange, request, target, body.snapshot)
     except CompileError:
@@ -87,9 +88,9 @@ async def _found(exchange: Exchange, body: InvokeStoredQueryRequest) -> StoredQu
 
 
 async def visible_queries(exchange: Exchange, queries: list[StoredQuery], branch: str) -> list[StoredQuery]:
-    """Those queries whose text names nothing that is hidden from the sender; other readers may know all of them."""
-    visibility = exchange.visibility(branch)
-    if visibility is None:
+    """Those queries whose text names nothing that is hidden from a reader of parts; others may know all of them."""
+    visibility = await exchange.visibility(branch)
+    if visibility is None or visibility == NOTHING:
         return queries
     view = await exchange.read(lambda _: exchange.graph.handle.with_visibility(visibility).view())
     return [stored for stored in queries if _compiles(stored, view.catalog, view.tables.memory)]

@@ -30,7 +30,7 @@ async def load(exchange: Exchange) -> Response:
         expected = matching(exchange, body.if_commit)
         mode = body.mode or "merge"
         result = await _run(exchange, data, mode, branch, base, expected=expected, message=body.message)
-    return answer(load_output(result, exchange.graph.uri, exchange.visibility(branch)))
+    return answer(load_output(result, exchange.graph.uri, await exchange.visibility(branch)))
 
 
 async def load_ndjson(exchange: Exchange) -> Response:
@@ -42,7 +42,7 @@ async def load_ndjson(exchange: Exchange) -> Response:
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
     with exchange.admit(len(data)):
         result = await _run(exchange, data, mode, branch, base, expected=expected, message=exchange.value("message"))
-    return answer(load_output(result, visibility=exchange.visibility(branch)))
+    return answer(load_output(result, visibility=await exchange.visibility(branch)))
 
 
 def _mode(given: str | None) -> Mode:
@@ -64,8 +64,8 @@ async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
     if branch not in await exchange.read(lambda _: graph.branches.list()):
         if base is None:
             raise refuse(404, f"branch '{branch}' not found; give 'from' to create it")
-        exchange.allow(Action.BRANCH_CREATE, branch=base, target=branch)
-    exchange.allow(Action.CHANGE, branch=branch)
+        await exchange.allow(Action.BRANCH_CREATE, branch=base, target=branch)
+    await exchange.allow(Action.CHANGE, branch=branch)
 
 
 async def _run(
@@ -90,7 +90,8 @@ async def _run(
                 runner="inline",
                 embedder=embedder,
                 message=message,
-            )
+            ),
+            branch,
         )
     except UnicodeError as error:
         raise BadRequest("the records are not UTF-8") from error

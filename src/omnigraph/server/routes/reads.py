@@ -58,7 +58,7 @@ class ReadTarget:
 async def snapshot(exchange: Exchange) -> Response:
     """Which dataset versions a branch publishes."""
     branch = named_branch(exchange.value("branch"))
-    exchange.allow(Action.READ, branch=branch)
+    await exchange.allow(Action.READ, branch=branch)
     graph = exchange.graph.handle
     seen = await exchange.read(lambda _: graph.snapshot(branch=branch))
     return answer(snapshot_output(branch, seen))
@@ -68,7 +68,7 @@ async def schema(exchange: Exchange) -> Response:
     """The schema that a branch accepts, or that of a commit, as it was written."""
     named = exchange.value("branch"), exchange.value("snapshot")
     target = await read_target(exchange, *named)
-    exchange.allow(Action.READ, branch=None if named == (None, None) else target.branch)
+    await exchange.allow(Action.READ, branch=None if named == (None, None) else target.branch)
     graph, commit = exchange.graph.handle, target.commit
 
     def read(_: object) -> str:
@@ -81,7 +81,7 @@ async def query(exchange: Exchange) -> Response:
     """Run a read that the request brings along."""
     body = await exchange.json(QueryRequest)
     target = await read_target(exchange, body.branch, body.snapshot)
-    exchange.allow(Action.READ, branch=target.branch)
+    await exchange.allow(Action.READ, branch=target.branch)
     request = QueryCall(Source(body.query), body.name, body.params)
     _refuse_mutation(request)
     return await run_read(exchange, request, target, body.snapshot)

@@ -50,7 +50,7 @@ async def run_write(
 ) -> Response:
     """Decide, admit and execute a mutation."""
     where = named_branch(branch)
-    exchange.allow(Action.CHANGE, branch=where)
+    await exchange.allow(Action.CHANGE, branch=where)
     graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
 
     def run() -> MutationResult:
@@ -60,7 +60,7 @@ async def run_write(
 
     size = len(request.source.text.encode()) + len(compact(request.params))
     with exchange.admit(size):
-        return answer(change_output(await exchange.write(run), exchange.visibility(where)))
+        return answer(change_output(await exchange.write(run, where), await exchange.visibility(where)))
 
 
 def _call(body: ChangeRequest) -> QueryCall:
@@ -71,7 +71,7 @@ async def apply_schema(exchange: Exchange) -> Response:
     """Change the schema, unless a cluster declares it; policy is call first, to avoid leaking information."""
     body = await exchange.json(SchemaApplyRequest)
     branch = named_branch(body.branch)
-    exchange.allow(Action.SCHEMA_APPLY, target=branch)
+    await exchange.allow(Action.SCHEMA_APPLY, target=branch)
     if exchange.deployment.cluster_backed:
         raise refuse(409, "this graph is declared by a cluster; change its schema with cluster apply")
     served, desired = exchange.graph, Source(body.schema_source)
@@ -84,7 +84,7 @@ async def apply_schema(exchange: Exchange) -> Response:
         return schema.apply(desired, allow_data_loss=body.allow_data_loss, message=body.message).to_json()
 
     with exchange.admit(len(body.schema_source.encode())):
-        return answer({"uri": served.uri, **await exchange.write(run)})
+        return answer({"uri": served.uri, **await exchange.write(run, branch)})
 
 
 def _require_queries_fit(queries: Mapping[str, StoredQuery], plan: Plan) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.errors import BadRequest, Conflict, ReadSetChanged, Retry, StorageError
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged, Retry, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, PRIVATE_PREFIX, SCHEMA_LOCK_REF, is_public
@@ -39,6 +39,21 @@ def readable_branches(store: Store) -> list[str]:
 def branch_exists(store: Store, branch: str | None) -> bool:
     """Whether there is such a branch (None is main); reads one ref and no other."""
     return branch is None or find_ref(store.root, branch) is not None
+
+
+def lineage(store: Store, branch: str | None) -> list[str]:
+    """The branch, the one that it was forked from, and so on to main."""
+    found, trunk = [], store.root.manifest()
+    ref = None if branch is None else require_ref(store.root, branch)
+    while ref is not None:
+        found.append(branch_of(ref.name))
+        if ref.parent is None:
+            break
+        parent = read_ref(trunk, ref.parent)
+        if parent is None:
+            raise BranchNotFound(branch_of(ref.parent))
+        ref = parent
+    return [*found, "main"]
 
 
 def create_branch(store: Store, name: str, *, source: str | None = None, version: int | None = None) -> None:

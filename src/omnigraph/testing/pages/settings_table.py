@@ -82,6 +82,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "OMNIGRAPH_METRICS_BIND": ("none", "an address of its own for `/metrics`, without tokens"),
         "OMNIGRAPH_LOG": ("`info`", "the level of the log, which is JSON lines on standard error"),
+        "OMNIGRAPH_AUDIT_LOG": ("none", "a file for the decisions of policies, which are lines of the log otherwise"),
     },
     "Tokens": {
         "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": (
@@ -156,6 +157,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
 WRITE_PROTOCOL = {
     "memory": "what the graph may keep in memory, in bytes or as `2GiB`; `OMNIGRAPH_MEMORY` without it",
     "cache": "what this machine's disk may hold of graphs on object stores; `OMNIGRAPH_CACHE_BYTES` without it",
+    "task_memory": "what one task of a load may hold of the rows it stages or checks, in bytes or as `1GiB`",
     "topology": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",
     "lease_skew_ms": "how far the clocks of writers may differ",
