@@ -67,6 +67,16 @@ LOCAL = (
         ),
     ),
     Command(
+        ("lsp",),
+        Capability.LOCAL,
+        "Speak the language server protocol with an editor, on stdin and stdout",
+        "operate.lsp.lsp",
+        frozenset({"--store"}),
+        options=(Option("--schema", "check queries against this schema file", "FILE"),),
+        conflicts=(("--schema", "--store"),),
+        notes="Without either: the editor's setting omnigraph.schema, or the schema.pg beside or above a query file.",
+    ),
+    Command(
         ("login",),
         Capability.LOCAL,
         "Store a bearer token for a server",

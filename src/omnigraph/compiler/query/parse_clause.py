@@ -38,10 +38,12 @@ _TRUTHS = (
 
 def parse_clauses(cur: QueryCursor) -> tuple[Clause, ...]:
     """`{ clause … }`, at least one."""
+    outside, cur.in_match = cur.in_match, True
     cur.need_punct("{")
     clauses = [_clause(cur)]
     while cur.take_punct("}") is None:
         clauses.append(_clause(cur))
+    cur.in_match = outside
     return tuple(clauses)
 
 

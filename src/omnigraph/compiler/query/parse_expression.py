@@ -238,7 +238,7 @@ def _is_computed_with(cur: QueryCursor) -> bool:
 
 
 def _called(cur: QueryCursor, word: str) -> Expr:
-    special = _SPECIAL.get(word)
+    special = SPECIAL_CALLS.get(word)
     if special is not None:
         if cur.in_where and word not in _CONSTANT_CALLS:
             span = cur.tokens.span(cur.index)
@@ -251,7 +251,9 @@ def _called(cur: QueryCursor, word: str) -> Expr:
 
 def _refuse_call(cur: QueryCursor, word: str) -> NoReturn:
     span = cur.tokens.span(cur.index)
-    cur.fail_at(span, f"there is no function '{word[:40]}'", help=unknown_function(word, _SPECIAL))
+    # Only what could stand here is suggested: no aggregate in a pattern, no search in the condition of a mutation.
+    possible = _CONSTANT_CALLS if cur.in_where else SPECIAL_CALLS.keys() - (_LATE if cur.in_match else ())
+    cur.fail_at(span, f"there is no function '{word[:40]}'", help=unknown_function(word, sorted(possible)))
 
 
 def _call(cur: QueryCursor) -> Call:
@@ -363,7 +365,7 @@ def _aggregate(cur: QueryCursor) -> Agg:
     return Agg(name, arg, distinct, close_call(cur, start), tuple(more), where, key, descending)
 
 
-_SPECIAL: dict[str, Callable[[QueryCursor], Expr]] = {
+SPECIAL_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     "now": parse_now,
     "nearest": _nearest,
     "search": _text_call,
@@ -376,4 +378,5 @@ _SPECIAL: dict[str, Callable[[QueryCursor], Expr]] = {
     "datetime": _temporal,
     "duration": _temporal,
 }
+_LATE = frozenset({*AGGREGATES, "nearest", "bm25", "rrf"})
 _CONSTANT_CALLS = ("now", "date", "datetime", "duration")

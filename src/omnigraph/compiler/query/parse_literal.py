@@ -17,9 +17,10 @@ _INT64_LEAST = 2**63
 
 
 class QueryCursor(Cursor):
-    """A cursor that knows whether bare names are properties (inside `where`) or columns (everywhere else)."""
+    """A cursor that knows where it is: bare names are properties in `where`, and columns elsewhere."""
 
     in_where = False
+    in_match = False
 
 
 def parse_value(cur: QueryCursor) -> Expr:

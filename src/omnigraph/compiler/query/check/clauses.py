@@ -210,7 +210,8 @@ def _inline_match(written: ast.PropMatch, var: str, info: TypeInfo, scope: Scope
                 "=", ir.Property(var, physical[written.name], ir.STRING), _matched_value(written, ir.STRING, scope)
             )
         message = f"{info.name} has no property '{written.name}'"
-        raise scope.error("T2", message, written.span, scope.suggest(written.name, info.properties))
+        help_text = scope.suggest_or_list(written.name, [*info.properties], "properties")
+        raise scope.error("T2", message, written.span, help_text)
     if kind.scalar == "Blob":
         raise scope.error("T3", f"'{written.name}' is a Blob and cannot be matched", written.span)
     if kind.is_vector:

@@ -116,7 +116,8 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
                 "T6", f"{info.name} has no property '{prop.name}'", prop.span, "the ends of an edge are 'from' and 'to'"
             )
         message = f"{info.name} has no property '{prop.name}'"
-        raise scope.error("T6", message, prop.span, scope.suggest(prop.name, info.properties))
+        known = [*info.properties, *(() if isinstance(variable, PathVar) else ("id",))]
+        raise scope.error("T6", message, prop.span, scope.suggest_or_list(prop.name, known, "properties"))
     return ir.Property(prop.var, prop.name, kind.with_nullable(kind.nullable or variable.optional))
 
 

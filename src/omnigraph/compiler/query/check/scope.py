@@ -13,7 +13,7 @@ from omnigraph.compiler.types import PropType, union_members
 
 ANONYMOUS = "_"
 _LISTED = 8
-_PATH = TypeInfo("a path", {"length": PropType("I64"), "nodes": PropType("String", list=True)})
+PATH = TypeInfo("a path", {"length": PropType("I64"), "nodes": PropType("String", list=True)})
 
 
 class Scope:
@@ -78,7 +78,7 @@ class Scope:
         """What can be read of a variable: its declared type, its interface, or what a union has in common."""
         match variable:
             case PathVar():
-                return _PATH
+                return PATH
             case NodeVar(_, str() as name):
                 return NodeType(name, self.catalog.interfaces[name].properties)
             case NodeVar(name) if name in self.catalog.nodes:

@@ -57,8 +57,11 @@ def _edges(step: ast.Traversal, scope: Scope) -> tuple[EdgeType, ...]:
 
 
 def _unknown_edge(name: str, step: ast.Traversal, scope: Scope) -> TypeCheckError:
-    written = [known[0].lower() + known[1:] for known in scope.catalog.edges]
-    help_text = scope.suggest_or_list(name, written, "edges")
+    types = [each for end in (step.left, step.right) for each in _node_types(end, scope) or ()]
+    touching = [edge for edge in scope.catalog.edges.values() if {edge.from_type, edge.to_type} & set(types)]
+    written = [edge.name[0].lower() + edge.name[1:] for edge in touching or scope.catalog.edges.values()]
+    what = f"edges of {union_name(types)}" if touching else "edges"
+    help_text = scope.suggest_or_list(name, written, what)
     if name in ("contains", "starts_with", "in", "is"):
         help_text = f"for the operator '{name}', put a property or a literal on the left"
     return scope.error("T4", f"there is no edge '{name}'", step.edge_span, help_text)
