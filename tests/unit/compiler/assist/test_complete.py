@@ -110,5 +110,7 @@ def test_the_words_are_those_that_the_parsers_ask_for() -> None:
                         python.Attribute(attr="take_word" | "need_word" | "at_word"), [python.Constant(word)]
                     ):
                         asked.add(word)
+                    case python.Compare(python.Attribute(attr="text"), [python.Eq()], [python.Constant(str(word))]):
+                        asked |= {word} if word.isidentifier() else set()
         assert asked
-        assert asked <= found | set(words.TYPE_KEYWORDS), package
+        assert asked <= {*found, *words.TYPE_KEYWORDS, *words.CALLS, *words.TYPES}, package
