@@ -116,7 +116,7 @@ def _in_body(place: Place, names: Names, blocks: list[int], catalog: Catalog) ->
     elif place.before() in (":", "|") and place.kind_before(2) in (VAR, UPPER):
         yield from _after_colon(place, names, catalog)
     elif place.before() in ("insert", "update", "delete"):
-        yield from _types(catalog, edges=True)
+        yield from _types(catalog)
         yield from _variables(names) if place.before() != "insert" else ()
     elif place.tokens.kinds[blocks[-1] - 1] == UPPER or block == "set":
         yield from _entries(place, names, blocks[-1], catalog)
@@ -144,7 +144,8 @@ def _after_colon(place: Place, names: Names, catalog: Catalog) -> Iterator[Candi
     if place.kind_before(3) == VAR and place.before() == ":":
         yield from _edges(names, place.before(3)[1:], catalog)
     else:
-        yield from _types(catalog, edges=False)
+        yield from _types(catalog)
+        yield from (Candidate(name, "type", "interface") for name in catalog.interfaces)
 
 
 def _clause(place: Place, names: Names, catalog: Catalog) -> Iterator[Candidate]:
@@ -186,12 +187,10 @@ def _variables(names: Names) -> Iterator[Candidate]:
         yield Candidate(f"${name}", "parameter", kind_text)
 
 
-def _types(catalog: Catalog, *, edges: bool) -> Iterator[Candidate]:
+def _types(catalog: Catalog) -> Iterator[Candidate]:
     for name, node in catalog.nodes.items():
         yield Candidate(name, "type", node_text(node).partition("\n")[0])
-    for name in () if edges else catalog.interfaces:
-        yield Candidate(name, "type", "interface")
-    for name, edge in catalog.edges.items() if edges else ():
+    for name, edge in catalog.edges.items():
         yield Candidate(name, "type", edge_text(edge).partition("\n")[0])
 
 

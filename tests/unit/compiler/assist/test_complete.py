@@ -39,7 +39,7 @@ def offered(text: str, language: Language = "gq") -> dict[str, str]:
         ("query a($n: ¦", ["String", "I32", "Vector", "enum"], ["Hut"]),
         ("query a() @¦", ["description", "instruction"], []),
         ("query a() { ¦", ["match", "insert", "update", "delete"], ["Hut"]),
-        ("query a() { match { $h: ¦", ["Hut", "Lake", "Named"], ["Path", "String"]),
+        ("query a() { match { $h: ¦", ["Hut", "Lake", "Named", "Path"], ["String"]),
         ("query a() { match { $h: H¦", ["Hut"], ["Lake"]),
         ("query a() { match { $h: Hut { ¦", ["name", "altitude"], ["depth"]),
         ('query a() { match { $h: Hut { name: "x", ¦', ["altitude"], ["name"]),

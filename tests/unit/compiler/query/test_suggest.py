@@ -36,7 +36,6 @@ def help_for(body: str) -> str:
     [
         # A type after `:`, never an edge or a variable.
         ("match { $h: Hot } return { $h }", "did you mean 'Hut'?"),
-        ("match { $h: Guards } return { $h }", "Guards is an edge type; traverse it: $a guards $b"),
         # An edge of the type that is bound: Pathos is nearer to `pathso`, but does not touch a lake.
         ("match { $l: Lake $l pathso $x } return { $x }", "the edges of Lake are beside, drains"),
         ("match { $l: Lake $l drans $x } return { $x }", "did you mean 'drains'?"),
