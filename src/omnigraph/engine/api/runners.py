@@ -6,12 +6,13 @@ Whoever opens a graph hands in the runners; see `omnigraph.assembly`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from omnigraph.engine.api.access import Access
 from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.engine.values.result import LoadMode, LoadResult, OnError
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.lifecycle import StrPath
@@ -62,6 +63,7 @@ class LoadRequest:
     no_build: bool = False
     budget: Budget | None = None
     message: str | None = None
+    clock: LoadClock = field(default_factory=LoadClock)
     epoch: Epoch | None = None
 
 
@@ -95,12 +97,13 @@ class Runners(TableTasks, Protocol):
 
 def run_load(runners: Runners, graph: Access, request: LoadRequest, runner: Runner) -> LoadResult:
     """Run a load where the caller said, or where its size belongs (`auto`); a large one leaves its indexes built."""
-    done = _run(runners, graph, request, runner)
+    with request.clock.stage("read"):
+        done = _run(runners, graph, request, runner)
     if request.branch is None and not request.dry_run and not request.no_build:
         from omnigraph.engine.maintenance.indexes import build_after
 
-        build_after(graph._core, done, request.spark)
-    return done
+        build_after(graph._core, done, request.spark, request.clock)
+    return replace(done, profile=request.clock.profile(done.total_entities))
 
 
 def run_read(runners: Runners, view: View, call: ReadCall) -> Result:
@@ -202,5 +205,6 @@ def _inline(core: Core, request: LoadRequest) -> LoadResult:
         request.no_embed,
         request.budget,
         request.message,
+        request.clock,
     )
     return load_at_once(core, call, dry_run=request.dry_run)

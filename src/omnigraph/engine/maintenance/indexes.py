@@ -18,6 +18,7 @@ from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.values.arrow import TableType, table_types
+from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.engine.values.pushdown import column_name
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.core import Core
@@ -244,7 +245,7 @@ def ensure_indices(
     return pending
 
 
-def build_after(core: Core, done: LoadResult, spark: SparkPlace = None) -> None:
+def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadClock) -> None:
     """Index the tables of main that a load has filled; the load stands whatever becomes of this."""
     counts = {f"node:{name}": rows for name, rows in done.nodes.items()}
     counts |= {f"edge:{name}": rows for name, rows in done.edges.items()}
@@ -252,7 +253,8 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace = None) -> None:
     if not large or done.commit is None:
         return
     try:
-        ensure_indices(core, None, only=large, extend=True, spark=spark, actor=done.actor_id)
+        with clock.stage("index"):
+            ensure_indices(core, None, only=large, extend=True, spark=spark, actor=done.actor_id)
     except OmnigraphError as error:
         _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from omnigraph.engine.values.load_profile import LoadProfile
 from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import GraphCommit
 
@@ -86,6 +87,7 @@ class LoadResult:
     skipped: Mapping[str, int] = field(
         default_factory=dict
     )  # edges to nodes that are not there, by type (missing: skip)
+    profile: LoadProfile | None = None  # where the time went; None when a server did the work
 
     @property
     def total_entities(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.model import Catalog
@@ -10,6 +10,7 @@ from omnigraph.engine.intake.embedding import plan_filling
 from omnigraph.engine.intake.external_blobs import new_references, require_reachable
 from omnigraph.engine.intake.records import Decoded, Intake
 from omnigraph.engine.intake.sources import Decode
+from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.engine.values.result import EmbedCounts, LoadMode, LoadResult
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of
@@ -42,6 +43,7 @@ class LoadCall:
     no_embed: bool = False
     budget: Budget | None = None
     message: str | None = None
+    clock: LoadClock = field(default_factory=LoadClock)
 
 
 def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult:
@@ -51,7 +53,8 @@ def run_load(core: Core, call: LoadCall, *, dry_run: bool = False) -> LoadResult
     if dry_run:
         done = dry_run_load(core, call.branch, call.base, work.prepare, expected_head=call.if_commit)
     else:
-        done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit, budget=call.budget)
+        with call.clock.stage("commit"):
+            done = commit(core.store, call.branch, work.prepare, expected_head=call.if_commit, budget=call.budget)
     return LoadResult(
         branch=call.branch or "main",
         base_branch=call.base,
@@ -106,7 +109,8 @@ class _Work:
 
     def prepare(self, txn: Txn) -> WriteSet:
         view = self.core.view_in(txn)
-        decoded = self._decode(view.catalog)
+        with self.call.clock.stage("read"):
+            decoded = self._decode(view.catalog)
         reads, actor = Reads(), self.call.actor
         rows = PinnedRows(view, reads)
         prepared = prepare_load(decoded, self.call.mode, view.catalog, rows, actor_id=actor, reads=reads)

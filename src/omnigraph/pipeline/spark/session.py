@@ -101,6 +101,28 @@ def is_running() -> bool:
     return running is not None and running.SparkSession.getActiveSession() is not None
 
 
+def may_start_here(master: str | None) -> bool:
+    """Whether tasks would run on this machine, by a session that has still to be started."""
+    wanted = master or os.environ.get(MASTER)
+    if wanted is not None and not wanted.startswith("local"):
+        return False
+    running = sys.modules.get("pyspark.sql")
+    if running is None:
+        return True
+    return running.SparkSession.getActiveSession() is None and _instantiated(running) is None
+
+
+def activated(spark: Any) -> None:
+    """Make a session that another thread has started the active one of this thread too."""
+    if not is_connect(spark):
+        spark.sparkContext._jvm.SparkSession.setActiveSession(spark._jsparkSession)
+
+
+def _instantiated(running: Any) -> Any:
+    found = getattr(running.SparkSession, "_instantiatedSession", None)
+    return None if found is None or found._sc._jsc is None else found
+
+
 def log_file() -> Path:
     """Where the JVM writes what it has to say, stack traces included."""
     return cache_directory() / "spark.log"

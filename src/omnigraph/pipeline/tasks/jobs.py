@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.pipeline.spark.session import is_connect, log_file, parallelism, without_warnings
 
@@ -65,8 +66,12 @@ class Tasks(Protocol):
     """Where the tasks of a load run."""
 
     name: str
-    cores: int
     measured: list[Measured]
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once, as far as is known."""
+        ...
 
     def run(
         self,
@@ -173,6 +178,42 @@ class SparkTasks:
         rows = pa.table({"at": pa.array(range(len(items)), pa.int64()), "item": pa.array(packed, pa.binary())})
         frame = self.spark.createDataFrame(rows)
         return frame.repartitionByRange(len(items), "at").mapInArrow(carried, _ANSWERS)
+
+
+class ClockedTasks:
+    """Tasks whose stages are followed by the clock of a load."""
+
+    def __init__(self, tasks: Tasks, clock: LoadClock) -> None:
+        self.name = tasks.name
+        self.measured = tasks.measured
+        self._tasks = tasks
+        self._clock = clock
+
+    @property
+    def cores(self) -> int:
+        return self._tasks.cores
+
+    def run(
+        self,
+        work: Callable[[Item], Answer],
+        items: Sequence[Item],
+        *,
+        stage: str,
+        report: Report | None,
+        about: str = "",
+    ) -> list[Answer]:
+        if not items:
+            return []
+        before = len(self.measured)
+        with self._clock.stage(stage):
+            found = self._tasks.run(work, items, stage=stage, report=report, about=about)
+            for each in self.measured[before:]:
+                if each.stage == stage:
+                    spent = (each.task_seconds, each.longest_seconds)
+                    self._clock.note_tasks(stage, each.tasks, spent, each.answer_bytes)
+                else:  # waiting for the session
+                    self._clock.shift(stage, each.stage, each.seconds)
+        return found
 
 
 def _answer(work: Callable[[Any], Any], at: int, item: bytes) -> pa.RecordBatch:

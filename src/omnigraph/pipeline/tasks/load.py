@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,15 +16,16 @@ from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.spark.session import spark_session
+from omnigraph.pipeline.spark.session import may_start_here, spark_session
 from omnigraph.pipeline.tasks.checks import Found, Phase, plan_checks, run_check
 from omnigraph.pipeline.tasks.epochs import require_next
-from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks, Tasks
+from omnigraph.pipeline.tasks.jobs import ClockedTasks, LocalTasks, SparkTasks, Tasks
 from omnigraph.pipeline.tasks.key_rows import CheckJob
 from omnigraph.pipeline.tasks.key_stage import KeyStage, check_rows
 from omnigraph.pipeline.tasks.refusal import SetRefusals, about_sources, raise_refusals
 from omnigraph.pipeline.tasks.replace import Arranged, arrange
 from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Staging, Tuning
+from omnigraph.pipeline.tasks.starting import StartingTasks
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
@@ -38,7 +40,12 @@ _EDGES: tuple[Phase, ...] = ("endpoints", "dangling", "cardinality")
 def load_on_spark(graph: Access, request: LoadRequest) -> LoadResult:
     """Run a load in the session the caller gave, or in this process's own."""
     given = request.spark
-    session = spark_session(given) if given is None or isinstance(given, str) else given
+    if given is not None and not isinstance(given, str):
+        return load(graph, request, SparkTasks(given))
+    if may_start_here(given) and not os.environ.get(failpoints.ENVIRONMENT):
+        return load(graph, request, StartingTasks(given))
+    with request.clock.stage("start"):
+        session = spark_session(given)
     return load(graph, request, SparkTasks(session))
 
 
@@ -58,20 +65,25 @@ def load(
     if request.base is not None and not request.dry_run:
         created = graph.create_missing(request.branch, request.base)
     discard_abandoned(graph.store)
-    work = _Load(graph, request, tasks, tuning or Tuning.within(graph.store.settings.task_bytes), done)
+    clock = request.clock
+    work = _Load(
+        graph, request, ClockedTasks(tasks, clock), tuning or Tuning.within(graph.store.settings.task_bytes), done
+    )
     with claimed(graph.store, work.load_id):
         if request.dry_run:
             result = graph.dry_run(request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
             hooks = Hooks(after_arm=work.require_parts)
-            result = commit(
-                graph.store,
-                request.branch,
-                work.prepare,
-                expected_head=request.if_commit,
-                hooks=hooks,
-                budget=request.budget,
-            )
+            with clock.stage("commit"):
+                result = commit(
+                    graph.store,
+                    request.branch,
+                    work.prepare,
+                    expected_head=request.if_commit,
+                    hooks=hooks,
+                    budget=request.budget,
+                )
+        clock.bytes = work.staging.bytes
         failpoints.hit("load.pre_discard")
     return LoadResult(
         branch=request.branch or "main",
@@ -136,6 +148,10 @@ class _Load:
         it would have left out."""
         if self.request.epoch is not None:
             require_next(txn.state.lineage, self.request.epoch)
+        with self.request.clock.stage("read"):  # what is neither a task nor the commit
+            return self._prepare(txn)
+
+    def _prepare(self, txn: Txn) -> WriteSet:
         view = self.graph.view_in(txn)
         if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
             self._stage(view)

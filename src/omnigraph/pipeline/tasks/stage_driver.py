@@ -162,6 +162,11 @@ class Staging:
         return sum((staged.refused for staged in self._staged.values()), Counter[str]())
 
     @property
+    def bytes(self) -> int:
+        """How many bytes of input were decoded."""
+        return sum(staged.bytes for staged in self._staged.values())
+
+    @property
     def referred(self) -> list[str]:
         """The URIs of objects outside the graph that staged rows refer to."""
         return [uri for index in sorted(self._staged) for uri in self._staged[index].referred]

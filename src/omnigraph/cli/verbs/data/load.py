@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -19,6 +19,7 @@ from omnigraph.cli.verbs.data.inspect import datasets_of
 from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
 
 if TYPE_CHECKING:
+    from omnigraph.engine.values.load_profile import LoadProfile
     from omnigraph.engine.values.result import LoadResult
 
 _ONLY_IN_STORAGE = (
@@ -30,6 +31,7 @@ _ONLY_IN_STORAGE = (
     "--dry-run",
     "--no-embed",
     "--no-build",
+    "--timings",
 )
 
 
@@ -81,6 +83,7 @@ def load(call: Call) -> None:
                 **({"skipped": dict(done.skipped)} if done.skipped else {}),
                 **({"dry_run": True} if done.dry_run else {}),
                 **embeddings_json(done.embeddings),
+                **({"profile": done.profile.to_json()} if call.given("--timings") and done.profile else {}),
             }
         )
         return
@@ -99,7 +102,25 @@ def load(call: Call) -> None:
         output.line(line)
     if done.branch_created:
         output.line(f"branch {done.branch} created from {base}")
+    if call.given("--timings") and done.profile is not None:
+        for line in profile_text(done.profile):
+            output.line(line)
     note_commit(call, done.commit)
+
+
+def profile_text(profile: LoadProfile) -> Iterator[str]:
+    """Stages with their time, tasks and skew, and the rates of the whole."""
+    yield f"{'stage':<8} {'seconds':>8} {'tasks':>6} {'longest':>8} {'skew':>5} {'answers':>9}"
+    for stage in profile.stages:
+        skew = "" if stage.skew is None else f"{stage.skew:.1f}"
+        longest = f"{stage.longest_task_seconds:.2f}" if stage.tasks else ""
+        sent = f"{stage.answer_bytes:,}" if stage.answer_bytes else ""
+        tasks = stage.tasks or ""
+        yield f"{stage.name:<8} {stage.seconds:>8.2f} {tasks:>6} {longest:>8} {skew:>5} {sent:>9}".rstrip()
+    rates = f"{profile.rows_per_second:,.0f} rows/s"
+    if profile.bytes:
+        rates += f", {profile.bytes_per_second / 1_000_000:,.1f} MB/s"
+    yield f"{'total':<8} {profile.seconds:>8.2f} ({rates})"
 
 
 def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> LoadResult:
