@@ -273,6 +273,7 @@ class Graph(GraphMaintenance):
         embedder: Embedder | None = None,
         no_embed: bool = False,
         no_build: bool = False,
+        resume: bool = False,
         attempts: int | None = None,
         message: str | None = None,
     ) -> LoadResult:
@@ -286,6 +287,7 @@ class Graph(GraphMaintenance):
         `rejects` is a directory that then gets the others as JSON lines. Absent `@embed` targets are computed by the
         configured provider, or by `embedder`; `no_embed` leaves them null.
         Types of main that got 100,000 rows or more are indexed afterwards, in a commit of its own, unless `no_build`.
+        `resume` goes on after a load of the same files whose process died: what it has staged is not staged again.
         On a branch that moved the checks are run again, `attempts` times in all at most; `if_commit` refuses instead.
         `message` is kept with the commit.
         """
@@ -312,6 +314,7 @@ class Graph(GraphMaintenance):
             embedder=embedder,
             no_embed=no_embed,
             no_build=no_build,
+            resume=resume,
             budget=self._core.budget(attempts),
             message=commit_message(message),
         )

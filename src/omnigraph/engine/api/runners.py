@@ -63,6 +63,7 @@ class LoadRequest:
     no_build: bool = False
     budget: Budget | None = None
     message: str | None = None
+    resume: bool = False
     clock: LoadClock = field(default_factory=LoadClock)
     epoch: Epoch | None = None
 
@@ -175,8 +176,8 @@ def _for_size(size: int) -> Runner:
 
 
 def _is_selective(request: LoadRequest) -> bool:
-    """Whether a load wants more than its first violation; the pipeline's tasks then run in this process."""
-    if request.on_error == "skip" or request.rejects is not None or request.max_errors is not None:
+    """Whether a load wants more than its first violation, or goes on after another; then it runs as tasks."""
+    if request.on_error == "skip" or request.rejects is not None or request.max_errors is not None or request.resume:
         return True
     if request.mapping is None:
         return False

@@ -24,6 +24,7 @@ from omnigraph.pipeline.tasks.key_rows import CheckJob
 from omnigraph.pipeline.tasks.key_stage import KeyStage, check_rows
 from omnigraph.pipeline.tasks.refusal import SetRefusals, about_sources, raise_refusals
 from omnigraph.pipeline.tasks.replace import Arranged, arrange
+from omnigraph.pipeline.tasks.resume import Resumed, take_over
 from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Staging, Tuning
 from omnigraph.pipeline.tasks.starting import StartingTasks
 from omnigraph.storage.base import failpoints
@@ -64,12 +65,12 @@ def load(
     created = False
     if request.base is not None and not request.dry_run:
         created = graph.create_missing(request.branch, request.base)
-    discard_abandoned(graph.store)
     clock = request.clock
-    work = _Load(
-        graph, request, ClockedTasks(tasks, clock), tuning or Tuning.within(graph.store.settings.task_bytes), done
-    )
+    resumed = take_over(graph.store, request) if request.resume and not request.dry_run else None
+    tuning = tuning or Tuning.within(graph.store.settings.task_bytes)
+    work = _Load(graph, request, ClockedTasks(tasks, clock), tuning, resumed if done is None else done)
     with claimed(graph.store, work.load_id):
+        discard_abandoned(graph.store)
         if request.dry_run:
             result = graph.dry_run(request.branch, request.base, work.prepare, expected_head=request.if_commit)
         else:
@@ -113,14 +114,20 @@ class _Load:
     """The work of one call; preparing again after a lost race checks again, but stages only under a new schema."""
 
     def __init__(
-        self, graph: Access, request: LoadRequest, tasks: Tasks, tuning: Tuning, done: Prestaged | None = None
+        self,
+        graph: Access,
+        request: LoadRequest,
+        tasks: Tasks,
+        tuning: Tuning,
+        before: Prestaged | Resumed | None = None,
     ) -> None:
         self.graph = graph
         self.request = request
         self.tasks = tasks
         self.tuning = tuning
-        self.done = done
-        self.load_id = new_ulid() if done is None else done.job.load_id
+        self.done = before if isinstance(before, Prestaged) else None
+        self.resumed = before if isinstance(before, Resumed) else None
+        self.load_id = _load_id(before)
         self._staging: Staging | None = None
         self._refused_in_sets: Counter[str] = Counter()
         self._found_in_sets: list[Violation] = []
@@ -186,7 +193,7 @@ class _Load:
         if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
             self._staging = Staging.taken_over(self.done, self.request, self.tasks)
         else:
-            place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs)
+            place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs, self.resumed)
             self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
         if self._too_many():
             self._give_up()
@@ -275,6 +282,16 @@ class _Load:
         if mine.replacing:
             return ReplaceParts(mine.replacing, mine.fresh, rows)
         return AppendParts(mine.fresh, rows)
+
+
+def _load_id(before: Prestaged | Resumed | None) -> str:
+    match before:
+        case Prestaged(job=job):
+            return job.load_id
+        case Resumed(load_id=load_id):
+            return load_id
+        case None:
+            return new_ulid()
 
 
 def _moved(found: Sequence[Found]) -> dict[str, tuple[str, ...]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +30,7 @@ from omnigraph.pipeline.tasks.splits import Split, require_here
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance import parts
 
 PART_ROWS = 1 << 20
@@ -47,7 +49,7 @@ class StageJob:
     `firsts` are the numbers of the first lines of splits, as far as they are known. `dropped` names rows to leave out,
     split → table → ascending positions among the rows that pass their own checks. `failpoints` arms workers that were
     started before the driver was. Key columns are partitioned while they are in memory, in parts that have at least
-    `keyed_rows` rows for each of the `partitions`.
+    `keyed_rows` rows for each of the `partitions`. With `records` a task leaves word of what it staged.
     """
 
     root: Root
@@ -59,6 +61,7 @@ class StageJob:
     partitions: int = 1
     keyed_rows: int = 64
     part_bytes: int = 512 << 20
+    records: bool = False
     skip: bool = False
     write: bool = True
     max_errors: int | None = None
@@ -100,7 +103,28 @@ def stage_split(job: StageJob, split: Split) -> Staged:
         if job.failpoints:
             held.enter_context(failpoints.armed(job.failpoints))
         held.enter_context(minting_from(job.first_id + split.index * _IDS_PER_SPLIT))
-        return _Stager(job, split).run()
+        staged = _Stager(job, split).run()
+    if job.records and not staged.refused and split.index not in job.dropped:
+        open_objects(job.root).write(record_name(job.load_id, split.index), _record(split, staged), durable=False)
+    return staged
+
+
+def record_name(load_id: str, split: int) -> str:
+    """Where a task says what became of its split, for a load that may have to go on without this driver."""
+    return f"{parts.load_directory(load_id)}/staged/{split:06d}.json"
+
+
+def _record(split: Split, staged: Staged) -> str:
+    told = {
+        "place": [split.source.file.path, split.start, split.stop],
+        "counted_from": staged.counted_from,
+        "lines": staged.lines,
+        "bytes": staged.bytes,
+        "parts": [asdict(part) for part in staged.parts],
+        "embeddings": asdict(staged.embeddings),
+        "referred": staged.referred,
+    }
+    return json.dumps(told)
 
 
 def decoded_places(job: StageJob, split: Split, wanted: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:

@@ -14,6 +14,7 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.embeddings.cache import shared
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.embedding import FillPlan, plan_filling
+from omnigraph.engine.intake.sources import is_paths
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.result import EmbedCounts
 from omnigraph.ids import reserve_ulids
@@ -23,11 +24,13 @@ from omnigraph.pipeline.tasks.key_rows import place_of_code
 from omnigraph.pipeline.tasks.key_sets import Part
 from omnigraph.pipeline.tasks.refusal import first_lines, row_refusals
 from omnigraph.pipeline.tasks.rejects import join_rejects, reject_split
-from omnigraph.pipeline.tasks.splits import SPLIT_BYTES, SPLIT_ROWS, Split, about_rows, cut, plan_sources
+from omnigraph.pipeline.tasks.resume import Resumed, adopted, plan_of, write_plan
+from omnigraph.pipeline.tasks.splits import SPLIT_BYTES, SPLIT_ROWS, Source, Split, about_rows, cut, plan_sources
 from omnigraph.pipeline.tasks.stage import Staged, StageJob, decoded_places, stage_split
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
+from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance import parts
 
 # What a row of key columns takes in a check, with the tables that compare it.
@@ -69,6 +72,7 @@ class Place:
     root: Root
     load_id: str
     external: ExternalBlobPolicy | None = None
+    resumed: Resumed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +127,29 @@ class Staging:
 
     @classmethod
     def of(cls, place: Place, catalog: Catalog, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> Staging:
-        """Cut the input and stage every split of it."""
+        """Cut the input and stage every split of it that an interrupted load has not staged before."""
         sources = plan_sources(request, f"{place.root.uri}/{parts.load_directory(place.load_id)}")
-        splits = cut(sources, cores=tasks.cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
+        before = place.resumed
+        cores = tasks.cores if before is None else before.plan.cores  # so that the input is cut as it was
+        splits = cut(sources, cores=cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
         elsewhere = tasks.name == "spark"
         rows = about_rows(splits)
         job = stage_job(place, catalog, request, tuning, cores=tasks.cores, elsewhere=elsewhere, rows=rows)
-        made = cls(job, request, tasks, splits)
-        made._stage(splits)
+        if before is not None:
+            job = replace(job, first_id=before.plan.first_id)
+        made = cls(replace(job, records=_may_resume(request, rows, tuning)), request, tasks, splits)
+        if made.job.records:
+            made._plan(sources, cores, before)
+        made._stage([split for split in splits if split.index not in made._staged])
         made._report()
         return made
+
+    def _plan(self, sources: Sequence[Source], cores: int, before: Resumed | None) -> None:
+        """Leave word for a load that goes on after this one, and take what one before it has left."""
+        objects, plan = open_objects(self.job.root), plan_of(self.job, self.request, sources, cores)
+        if before is not None:
+            self._staged = {each.split: each for each in adopted(objects, before, plan, self.splits)}
+        write_plan(objects, self.job.load_id, plan)
 
     @classmethod
     def taken_over(cls, done: Prestaged, request: LoadRequest, tasks: Tasks) -> Staging:
@@ -268,6 +285,11 @@ class Staging:
 
     def _run(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return self.tasks.run(work, items, stage=stage, report=self.request.progress)
+
+
+def _may_resume(request: LoadRequest, rows: int, tuning: Tuning) -> bool:
+    """Whether another load could go on with what this one stages: it reads files, and enough to be worth it."""
+    return rows > tuning.smallest and (request.mapping is not None or is_paths(request.data)) and not request.dry_run
 
 
 def _fill_plan(catalog: Catalog, request: LoadRequest, processes: int) -> FillPlan:

@@ -48,9 +48,25 @@ def discard_abandoned(store: Store) -> list[str]:
 
     Taking a live load for dead costs that load its scratch files, and so the load; never more.
     """
+    return [load_directory(load_id) for load_id in abandoned(store) if discard_with_strays(store, load_id)]
+
+
+def abandoned(store: Store) -> list[str]:
+    """The loads that have left something and that no process works on any more, the oldest first."""
     found = {name.split("/")[1] for name in store.objects.list_tree(LOADS_DIR) if name.count("/") > 1}
-    gone = sorted(load_id for load_id in found if not _is_held(store, load_id))
-    return [load_directory(load_id) for load_id in gone if discard_with_strays(store, load_id)]
+    return sorted(load_id for load_id in found if not _is_held(store, load_id))
+
+
+def take_claim(store: Store, load_id: str) -> bool:
+    """Claim the directory of an abandoned load; of several processes that try, one succeeds."""
+    name = f"{load_directory(load_id)}/{_CLAIM}"
+    fresh = json.dumps(asdict(lease.fresh_lease(store.settings.control_ttl_ms)))
+    found = store.objects.read_tagged(name)
+    if found is None:
+        return store.objects.write_if_absent(name, fresh)
+    text, tag = found
+    held = lease.held(Lease(**json.loads(text)), load_id, skew_ms=store.settings.lease_skew_ms)
+    return not held and store.objects.write_if_match(name, fresh, tag)
 
 
 def require_part(store: Store, load_id: str, location: str) -> None:

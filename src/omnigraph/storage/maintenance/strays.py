@@ -43,13 +43,31 @@ def referred_files(address: Address) -> set[str]:
     return found
 
 
-def _strays(store: Store, load_id: str) -> Iterator[tuple[Address, str]]:
-    """Lineage and name of every part's file that a table has and no version of it needs."""
+def has_arrived(store: Store, load_id: str) -> bool:
+    """Whether a version of a table refers to a file that the load has staged, so that its rows are in the graph."""
+    parts = _files(store, load_id)
+    registered = manifest.load(store.root).state.registrations if parts else {}
+    return any(
+        names & referred_files(address)
+        for key, names in parts.items()
+        if key in registered
+        for address in _lineages(store.root.table(registered[key].location))
+    )
+
+
+def _files(store: Store, load_id: str) -> dict[str, set[str]]:
+    """The data files of a load's parts, by table, as they would be called inside it."""
     parts: dict[str, set[str]] = {}
     for path in store.objects.list_tree(load_directory(load_id)):
         _, _, _, *inside = path.split("/")  # __loads/<load>/<split>/<table>-<number>/data/…
         if len(inside) > 2 and inside[1] == "data":
             parts.setdefault(_table_key(inside[0]), set()).add("/".join(inside[1:]))
+    return parts
+
+
+def _strays(store: Store, load_id: str) -> Iterator[tuple[Address, str]]:
+    """Lineage and name of every part's file that a table has and no version of it needs."""
+    parts = _files(store, load_id)
     if not parts:
         return
     registered = manifest.load(store.root).state.registrations

@@ -32,6 +32,7 @@ _ONLY_IN_STORAGE = (
     "--no-embed",
     "--no-build",
     "--timings",
+    "--resume",
 )
 
 
@@ -149,6 +150,7 @@ def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> L
         progress=stage,
         no_embed=call.given("--no-embed"),
         no_build=call.given("--no-build"),
+        resume=call.given("--resume"),
         message=call.text("--message"),
     )
 

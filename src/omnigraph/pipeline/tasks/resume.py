@@ -1,0 +1,156 @@
+"""What a load leaves for another that goes on after it: what it was about to stage, and what became of each split.
+
+The driver writes a plan before the first task, and every task a record of its split after its last part. A later load
+of the same input takes over the directory of one that nobody works on, and stages only splits whose input has changed
+or that have no record. Ids that were generated come from the plan, so rows are the same whoever staged them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake.files import written_at
+from omnigraph.engine.values.result import EmbedCounts
+from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.pipeline.tasks.key_sets import Part
+from omnigraph.pipeline.tasks.splits import Source, Split
+from omnigraph.pipeline.tasks.stage import Staged, StageJob, record_name
+from omnigraph.storage.base.objects import Objects
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance.parts import load_directory
+from omnigraph.storage.maintenance.load_claims import abandoned, take_claim
+from omnigraph.storage.maintenance.strays import has_arrived
+from omnigraph.storage.protocol.recovery import sweep
+
+_PLAN = "plan.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What decides whether staged rows are those that another load would stage, and what it has to do alike."""
+
+    request: str
+    schema: str
+    first_id: int
+    cores: int
+    sources: Mapping[str, str]
+
+    def to_json(self) -> str:
+        return json.dumps({**asdict(self), "first_id": str(self.first_id)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        found = json.loads(text)
+        return cls(**{**found, "first_id": int(found["first_id"])})
+
+
+def plan_of(job: StageJob, request: LoadRequest, sources: Sequence[Source], cores: int) -> Plan:
+    """The plan of a load that is about to stage its input."""
+    states = {source.file.path: _state(source) for source in sources}
+    return Plan(request_digest(request), job.catalog.ir_hash, job.first_id, cores, states)
+
+
+def write_plan(objects: Objects, load_id: str, plan: Plan) -> None:
+    """Leave the plan beside what will be staged."""
+    objects.write(f"{load_directory(load_id)}/{_PLAN}", plan.to_json())
+
+
+def request_digest(request: LoadRequest) -> str:
+    """A text that is equal for requests that would stage the same rows of the same files."""
+    told = [
+        request.mode,
+        request.type,
+        request.edge,
+        sorted((request.columns or {}).items()),
+        request.on_error,
+        request.max_errors,
+        request.no_embed,
+        None if request.embedder is None else type(request.embedder).__name__,
+        request.branch,
+    ]
+    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
+
+
+def _state(source: Source) -> str:
+    """What changes when a file does, and when it is read as something else."""
+    frame = "" if source.frame is None else repr(source.frame)
+    return hashlib.sha256(f"{source.file.size}/{written_at(source.file.path)}/{frame}".encode()).hexdigest()
+
+
+# --- taking over -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The directory of an earlier load, and its plan."""
+
+    load_id: str
+    plan: Plan
+
+
+def take_over(store: Store, request: LoadRequest) -> Resumed | None:
+    """Claim what an interrupted load of the same kind has left; None when there is nothing to go on with.
+
+    Of several that try one succeeds. A load that had begun to change tables when it was interrupted is refused: its
+    rows may be in the graph, and would come twice.
+    """
+    left = [(load_id, plan) for load_id in abandoned(store) if (plan := _plan(store.objects, load_id)) is not None]
+    for load_id, plan in reversed(left):
+        if plan.request != request_digest(request):
+            continue
+        sweep(store, eager_restore=False)  # what it had armed is decided first
+        if has_arrived(store, load_id):
+            raise BadRequest(
+                "the load that was interrupted had begun to change tables, so its rows may be in the graph already; "
+                "look, and load without resume if they are not"
+            )
+        if take_claim(store, load_id):
+            return Resumed(load_id, plan)
+    return None
+
+
+def _plan(objects: Objects, load_id: str) -> Plan | None:
+    text = objects.read_if_exists(f"{load_directory(load_id)}/{_PLAN}")
+    try:
+        return None if text is None else Plan.from_json(text)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def adopted(objects: Objects, resumed: Resumed, now: Plan, splits: Sequence[Split]) -> list[Staged]:
+    """The splits that need not be staged again: they have a record, and their input is what it was."""
+    if resumed.plan.schema != now.schema:
+        return []
+    found: list[Staged] = []
+    for split in splits:
+        path = split.source.file.path
+        if path not in now.sources or resumed.plan.sources.get(path) != now.sources[path]:
+            continue
+        text = objects.read_if_exists(record_name(resumed.load_id, split.index))
+        staged = None if text is None else _staged(text, split)
+        if staged is not None and all(objects.list_tree(part.location) for part in staged.parts):
+            found.append(staged)
+    return found
+
+
+def _staged(text: str, split: Split) -> Staged | None:
+    try:
+        told: dict[str, Any] = json.loads(text)
+        if told["place"] != [split.source.file.path, split.start, split.stop]:
+            return None
+        return Staged(
+            split.index,
+            told["counted_from"],
+            told["lines"],
+            told["bytes"],
+            [Part(**part) for part in told["parts"]],
+            embeddings=EmbedCounts(**told["embeddings"]),
+            referred=told["referred"],
+        )
+    except (ValueError, TypeError, KeyError, OmnigraphError):
+        return None
