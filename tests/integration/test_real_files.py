@@ -201,3 +201,47 @@ def test_a_source_of_several_types_is_read_once(tmp_path: Path, monkeypatch: pyt
     with graph_of(tmp_path) as graph:
         done = load(graph, mapping)
     assert (dict(done.nodes), dict(done.edges), len(opened)) == ({"City": 2}, {"Near": 2}, 1)
+
+
+# --- before and after reading ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+def test_a_mapping_is_checked_as_a_whole_before_any_row_is_read(tmp_path: Path, tasks: bool) -> None:
+    (tmp_path / "c.csv").write_text("code,near,people\no,b,unreadable\n")
+    mapping = {
+        "sources": {"c": {"path": str(tmp_path / "c.csv")}, "gone": {"path": str(tmp_path / "gone.csv")}},
+        "nodes": {"City": [{"from": "c", "columns": {"people": "inhabitants"}}, {"from": "gone"}]},
+        "edges": {"Nearby": {"from": "c", "src": "code", "dst": "near"}},
+    }
+    with (
+        graph_of(tmp_path) as graph,
+        pytest.raises(BadRequest, match=r"no column 'inhabitants'.*it has code, near, people") as told,
+    ):
+        load(graph, mapping, tasks=tasks)
+    notes = "\n".join(told.value.__notes__)
+    assert "there is no file" in notes
+    assert "unknown edge type 'Nearby'; did you mean 'Near'?" in notes
+
+
+def test_a_key_that_no_column_fills_is_told(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("kode,people\no,1\n")
+    mapping = {"sources": {"c": {"path": str(tmp_path / "c.csv")}}, "nodes": {"City": {"from": "c"}}}
+    with graph_of(tmp_path) as graph, pytest.raises(BadRequest, match="no column for 'code', the key of 'City'"):
+        load(graph, mapping)
+
+
+def test_a_dry_run_counts_and_shows_the_first_of_each_kind_of_problem(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("code,near,people\no,b,3\n,o,1\no,zz,1\nx,o,many\n")
+    mapping = {
+        "sources": {"c": {"path": str(tmp_path / "c.csv")}},
+        "nodes": {"City": {"from": "c"}},
+        "edges": {"Near": {"from": "c", "src": "code", "dst": "near"}},
+    }
+    with graph_of(tmp_path) as graph:
+        done = load(graph, mapping, dry_run=True, on_error="skip")
+        assert (done.commit, dict(done.nodes)) == (None, {"City": 1})
+        assert dict(done.rejected) == {"W001": 1, "W002": 1, "W012": 1, "W013": 3}
+        assert {"W001", "W002", "W012", "W013"} <= set(done.examples)
+        assert "line 5" in done.examples["W002"]
+        assert rows(graph, "match { $c: City } return { $c.code }") == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,11 +116,8 @@ def _selected(
     chosen: dict[str, str] = {}
     for target, source in (mapping or {}).items():
         if source not in names:
-            entry = f"the mapping of '{info.name}'" + (f" in {described_in}" if described_in is not None else "")
-            raise BadRequest(
-                f"{file or 'the frame'} has no column '{source}', which {entry} names for '{target}'"
-                f" (it has {', '.join(names)})"
-            )
+            place = file or "the frame"
+            raise missing_column(place, source, target, type_name=info.name, mapping=described_in, names=names)
         chosen[_field(info, target)] = source
     mapped = set(chosen.values())
     for name in names:
@@ -131,6 +128,19 @@ def _selected(
         if end not in chosen:
             raise ValueViolation("W019", f"an edge frame requires field '{end}'", type_name=info.name)
     return table.select(list(chosen.values())).rename_columns(list(chosen))
+
+
+def missing_column(
+    file: str, column: str, field: str, *, type_name: str, mapping: str | None, names: Sequence[str]
+) -> BadRequest:
+    """The error of a column that a mapping names and a file does not have."""
+    entry = f"the mapping of '{type_name}'" + (f" in {mapping}" if mapping is not None else "")
+    return BadRequest(f"{file} has no column '{column}', which {entry} names for '{field}' (it has {', '.join(names)})")
+
+
+def require_field(info: TableType, name: str) -> None:
+    """W017 or W018 when a name is no field of a type."""
+    _field(info, name)
 
 
 def _without_index(table: pa.Table, info: TableType) -> pa.Table:

@@ -13,7 +13,8 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputFile, list_files, open_stream
 from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import decode_frame
-from omnigraph.engine.intake.mapping import MappedFile, mapped_files
+from omnigraph.engine.intake.mapping import MappedFile, described, mapped_files
+from omnigraph.engine.intake.mapping_check import check_mapping
 from omnigraph.engine.intake.ndjson import decode_ndjson
 from omnigraph.engine.intake.records import Decoded, Intake, merge_decoded
 from omnigraph.engine.intake.tabular import decode_table_file
@@ -42,8 +43,14 @@ def decoder_of(
 
 
 def mapping_decoder(mapping: Any) -> Decode:
-    """How to decode everything a mapping names."""
-    return _tables(mapped_files(mapping))
+    """How to decode everything a mapping names; it is checked as a whole first."""
+    files = _tables(mapped_files(mapping))
+
+    def decode(catalog: Catalog, intake: Intake) -> Decoded:
+        check_mapping(described(mapping), catalog)
+        return files(catalog, intake)
+
+    return decode
 
 
 def given(data: Any) -> Any:

@@ -80,6 +80,21 @@ def table_pieces(
         raise BadRequest(f"'{path}' cannot be read: {told}; name the encoding that it has") from error
 
 
+def file_schema(path: str, form: Form) -> pa.Schema | None:
+    """The columns of a file as a load reads them; None where only reading tells them (JSON, an empty file)."""
+    format = form.of(path)
+    if format == "json":
+        return None
+    if format == "parquet":
+        with open_input(path) as file:
+            try:
+                return pq.ParquetFile(file).schema_arrow
+            except pa.ArrowInvalid as error:
+                raise BadRequest(f"'{path}' is not a Parquet file: {error}") from error
+    piece = next(table_pieces(path, form, Columns(as_text=True)), None)
+    return None if piece is None else piece.schema
+
+
 def _advice(told: str) -> str:
     if "UTF8" not in told:
         return ""

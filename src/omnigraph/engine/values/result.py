@@ -84,9 +84,10 @@ class LoadResult:
     rejected: Mapping[str, int] = field(default_factory=dict)  # by error code, when the load was told to skip
     dry_run: bool = False
     embeddings: EmbedCounts = EmbedCounts()
-    skipped: Mapping[str, int] = field(
-        default_factory=dict
-    )  # edges to nodes that are not there, by type (missing: skip)
+    # Edges to nodes that are not there, by type, where the mapping says `missing: skip`.
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    # Of a dry run that skips: the first of each kind of problem, by code.
+    examples: Mapping[str, str] = field(default_factory=dict)
     profile: LoadProfile | None = None  # where the time went; None when a server did the work
 
     @property

@@ -11,6 +11,7 @@ from omnigraph.engine.api.access import Access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.external_blobs import require_reachable
 from omnigraph.engine.intake.mapping import described
+from omnigraph.engine.intake.mapping_check import check_mapping
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.values.result import LoadResult
@@ -100,6 +101,7 @@ def load(
         dry_run=request.dry_run,
         embeddings=work.staging.embeddings,
         skipped=dict(sorted(work.skipped.items())),
+        examples=work.examples() if request.dry_run else {},
     )
 
 
@@ -144,6 +146,13 @@ class _Load:
     def refused(self) -> Counter[str]:
         """How many rows were refused, by code."""
         return self.staging.refused + self._refused_in_sets
+
+    def examples(self) -> dict[str, str]:
+        """The first problem of each kind, in words."""
+        found: dict[str, str] = {}
+        for each in (*self.staging.samples(), *self._found_in_sets):
+            found.setdefault(each.code, each.text())
+        return dict(sorted(found.items()))
 
     def counts(self, kind: str) -> dict[str, int]:
         """Rows by the name of their node or edge type."""
@@ -190,6 +199,8 @@ class _Load:
 
     def _stage(self, view: View) -> None:
         self._refused_in_sets, self._found_in_sets, self.skipped = Counter(), [], Counter()
+        if self.request.mapping is not None:
+            check_mapping(described(self.request.mapping), view.catalog)
         if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
             self._staging = Staging.taken_over(self.done, self.request, self.tasks)
         else:
@@ -263,7 +274,8 @@ class _Load:
             return True
         self._refused_in_sets += named.counts
         wanted = self.tuning.samples - len(self._found_in_sets)
-        if wanted > 0 and (self.request.on_error == "stop" or self.request.max_errors is not None or not named.rows):
+        told = self.request.on_error == "stop" or self.request.max_errors is not None or self.request.dry_run
+        if wanted > 0 and (told or not named.rows):
             self._found_in_sets += self.staging.placed(about_sources(named.violations)[:wanted])
         if self.request.rejects is not None:
             self.staging.note_reasons(named.violations)

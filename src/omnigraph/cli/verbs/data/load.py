@@ -16,7 +16,7 @@ from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.commits import note_commit
 from omnigraph.cli.terminal.progress import CountedLines, progress, stages, wanted
 from omnigraph.cli.verbs.data.inspect import datasets_of
-from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict
+from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict, KeyConflict, ValueViolation
 
 if TYPE_CHECKING:
     from omnigraph.engine.values.load_profile import LoadProfile
@@ -66,7 +66,14 @@ def load(call: Call) -> None:
     echo(call, target)
     base, mapping = call.text("--from"), call.text("--mapping")
     with target.writer() as graph, stages(call) as stage:
-        done = _load(call, graph, stage)
+        try:
+            done = _load(call, graph, stage)
+        except (ValueViolation, KeyConflict) as error:
+            if in_storage(graph) is not None and call.text("--on-error") is None:
+                error.add_note(
+                    "= help: --on-error skip loads the other rows; --rejects FILE then keeps the refused ones"
+                )
+            raise
     if call.json:
         output.document(
             {
@@ -80,7 +87,8 @@ def load(call: Call) -> None:
                 "total_entities": done.total_entities,
                 "commit": None if done.commit is None else done.commit.document(),
                 "runner": done.runner,
-                **({"rejected": dict(done.rejected)} if call.text("--on-error") == "skip" else {}),
+                **({"rejected": dict(done.rejected)} if call.text("--on-error") == "skip" or done.rejected else {}),
+                **({"examples": dict(done.examples)} if done.examples else {}),
                 **({"skipped": dict(done.skipped)} if done.skipped else {}),
                 **({"dry_run": True} if done.dry_run else {}),
                 **embeddings_json(done.embeddings),
@@ -96,7 +104,10 @@ def load(call: Call) -> None:
     if done.dry_run and mapping is not None:
         _print_preview(mapping)
     if done.rejected:
-        output.line(f"skipped {output.counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
+        verb = "would refuse" if done.dry_run else "skipped"
+        output.line(f"{verb} {output.counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
+    for code, text in done.examples.items():
+        output.line(f"  {code}: {text}")
     if done.skipped:
         output.line(f"skipped edges to nodes that are not there: {_listed(done.skipped)}")
     for line in embeddings_text(done.embeddings):
@@ -142,7 +153,8 @@ def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> L
         mapping=mapping,
         branch=branch,
         from_=base,
-        on_error="skip" if on_error == "skip" else "stop",
+        # A dry run is there to say what is wrong, so it goes on unless it is told to stop.
+        on_error="skip" if on_error == "skip" or (on_error is None and call.given("--dry-run")) else "stop",
         rejects=call.text("--rejects"),
         max_errors=call.number("--max-errors"),
         runner=parse_runner(call.value("--runner")),
