@@ -69,7 +69,8 @@ def load(call: Call) -> None:
         try:
             done = _load(call, graph, stage)
         except (ValueViolation, KeyConflict) as error:
-            if in_storage(graph) is not None and call.text("--on-error") is None:
+            # Where there are others, they are noted.
+            if getattr(error, "__notes__", None) and call.text("--on-error") is None:
                 error.add_note(
                     "= help: --on-error skip loads the other rows; --rejects FILE then keeps the refused ones"
                 )
