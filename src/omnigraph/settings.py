@@ -35,6 +35,9 @@ class Settings:
     reprepare_budget: int = 32
     reprepare_seconds: float = 60.0
     neutralize_attempts: int = 8
+    # Writes that wait for their turn on a branch are published in that of another, at most so many commits by one
+    # version of the manifest; 1 publishes each by itself.
+    commits_together: int = 16
     # Commit time grows with the fragments of `__manifest` and of the written tables, so a writer folds them
     # once this many have piled up; 0 turns the automatic compaction off.
     manifest_compact_fragments: int = 12

@@ -25,7 +25,7 @@ from omnigraph.errors import NotFound
 from omnigraph.storage.lance.tables import in_list
 from omnigraph.storage.lance.version_tree import UPDATED
 from omnigraph.storage.manifest import manifest
-from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.commits import GraphCommit, Lineage
 from omnigraph.storage.manifest.published import PublishedVersions, published_versions
 from omnigraph.storage.manifest.snapshot import Snapshot, TableIdentity
 
@@ -102,11 +102,11 @@ class _Search:
         if published is None or commit is None:
             self._follow_states(branch, head, wanted)
             return
-        place = published.shown_at(commit.manifest_version)
+        place = published.shown_at(commit)
         here = self._shown(published, place)
         while wanted:
             first = -1 if here is None else min(published.first_with(self._written_in(published, place)), place)
-            found = None if first < 0 else lineage.at_version(int(published.published_at[first]))
+            found = None if first < 0 else self._publisher(lineage, published, first)
             if here is None or found is None or (first == 0 and published.registered.renamed_from is not None):
                 self._follow_states(branch, head, wanted)
                 return
@@ -115,6 +115,10 @@ class _Search:
             wanted = wanted - changed
             self._attribute(found, here, changed, born=before is None)
             head, here, place = str(found.parent_commit_id), before, first - 1
+
+    def _publisher(self, lineage: Lineage, published: PublishedVersions, place: int) -> GraphCommit | None:
+        key, version = published.registered.table_key, int(published.versions[place])
+        return lineage.publisher(int(published.published_at[place]), key, version)
 
     def _published_on(self, branch: str | None) -> PublishedVersions | None:
         """What a branch has published of the table under the name it has now; None when that is another table's."""

@@ -166,7 +166,8 @@ def _fork(ends: Endpoints, ancestors: Mapping[str, object]) -> GraphCommit:
     lineages = list(_lineages(ends.receiver))
     for name in ancestors:
         known = next((found for each in lineages if (found := each.get(name)) is not None), None)
-        if known is not None and _has_state(ends.receiver, known):
+        # A commit that was published together with later ones has no version of the manifest that ends with it.
+        if known is not None and known.within is None and _has_state(ends.receiver, known):
             return known
     raise Conflict(f"'{ends.receiver.store.root.uri}' has no commit of branch '{ends.branch or 'main'}' to begin from")
 

@@ -17,6 +17,7 @@ from omnigraph.engine.views.time_travel import (
     find_commit,
     state_at_commit,
     state_at_version,
+    state_at_view,
 )
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound
@@ -47,7 +48,7 @@ def state_of(core: Core, target: Target, bound: str | None) -> ManifestState:
     """The state a target means; versions and instants are those of the bound branch."""
     match target:
         case View():
-            return state_at_version(core, target.branch, target.version)
+            return state_at_view(core, target)
         case GraphCommit():
             return state_at_commit(core, target)
         case int():

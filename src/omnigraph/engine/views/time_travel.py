@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from omnigraph.compiler.temporal import BadTemporal, parse_datetime
 from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.view import View
 from omnigraph.errors import AmbiguousCommit, BadRequest, BranchNotFound, CommitNotFound, NotFound
 from omnigraph.ids import may_begin_ulid
 from omnigraph.storage.base.layout import normalize_branch
@@ -60,7 +61,7 @@ def _lineages(core: Core, bound: str | None) -> Iterator[Lineage]:
 def state_at_commit(core: Core, commit: GraphCommit) -> ManifestState:
     """The state right after a commit; refused when its branch was deleted, or deleted and created again."""
     branch = commit.manifest_branch
-    state = manifest.load_version(core.store.root, branch, commit.manifest_version)
+    state = manifest.load_commit(core.store.root, branch, commit.manifest_version, commit.graph_commit_id)
     if state.branch != branch or state.graph_head != commit.graph_commit_id:
         name = branch or "main"
         raise NotFound(
@@ -76,6 +77,14 @@ def state_at_version(core: Core, branch: str | None, version: int) -> ManifestSt
     if not 1 <= version <= newest:
         raise CommitNotFound(f"version {version}")
     return manifest.load_version(core.store.root, branch, version)
+
+
+def state_at_view(core: Core, view: View) -> ManifestState:
+    """The state that a view shows."""
+    state = state_at_version(core, view.branch, view.version)
+    if view.head is None or state.effective_head == view.head:
+        return state
+    return manifest.load_commit(core.store.root, view.branch, view.version, view.head)
 
 
 def commit_at_time(core: Core, branch: str | None, time: str | datetime) -> GraphCommit:

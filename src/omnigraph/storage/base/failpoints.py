@@ -29,6 +29,7 @@ _DECLARED = """
     mutation.post_stage_pre_gate mutation.post_no_effect_pre_gate mutation.post_sidecar_pre_fork
     transaction.post_lease transaction.post_fork transaction.pre_merge transaction.pre_drop transaction.mid_drop
     commit.pre_turn commit.pre_rebase commit.pre_reprepare commit.hand_over
+    together.taken together.pre_member together.post_member together.pre_publish
     queue.ticket_write queue.awaiting queue.turn_came queue.ticket_delete
     mutation.post_fork_pre_commit mutation.post_table_commit mutation.post_effects_pre_publish
     capture.awaits_schema_change

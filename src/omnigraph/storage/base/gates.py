@@ -7,62 +7,15 @@ Everyone acquires in one order (branches with main first, then schema, then tabl
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
+
+from omnigraph.storage.base.turns import Turn
 
 TableRef = tuple[str, str | None]
 _Key = TypeVar("_Key")
-
-
-class Turn:
-    """A lock that is handed over in the order in which it was asked for."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._held = False
-        self._waiting: deque[threading.Lock] = deque()
-
-    def acquire(self, timeout: float | None = None) -> bool:
-        """Wait for the turn, at most so many seconds; whether it came."""
-        with self._guard:
-            if not self._held:
-                self._held = True
-                return True
-            mine = threading.Lock()
-            mine.acquire()
-            self._waiting.append(mine)
-        try:
-            came = mine.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
-        except BaseException:
-            if self._came_after_all(mine):
-                self.release()
-            raise
-        return came or self._came_after_all(mine)
-
-    def release(self) -> None:
-        """Hand the turn to the writer that has waited longest."""
-        with self._guard:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._held = False
-
-    def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-    def _came_after_all(self, mine: threading.Lock) -> bool:
-        """Leave the queue; True when the turn was handed over in that very moment."""
-        with self._guard:
-            if mine in self._waiting:
-                self._waiting.remove(mine)
-                return False
-            return True
 
 
 class SharedGate:
@@ -107,10 +60,10 @@ class Gates:
         self.schema = SharedGate()
         self._guard = threading.Lock()
         # A turn lives as long as somebody holds it or waits for it; names of branches come and go.
-        self._branches: WeakValueDictionary[str | None, Turn] = WeakValueDictionary()
-        self._tables: WeakValueDictionary[TableRef, Turn] = WeakValueDictionary()
+        self._branches: WeakValueDictionary[str | None, Turn[Any]] = WeakValueDictionary()
+        self._tables: WeakValueDictionary[TableRef, Turn[Any]] = WeakValueDictionary()
 
-    def turn(self, branch: str | None) -> Turn:
+    def turn(self, branch: str | None) -> Turn[Any]:
         """The queue of writers to one branch."""
         return self._lock(self._branches, branch)
 
@@ -134,6 +87,18 @@ class Gates:
             yield
 
     @contextmanager
+    def more_tables(self, refs: Iterable[TableRef]) -> Iterator[bool]:
+        """Hold further tables if nobody else does; whether it was so. Without waiting no cycle can form."""
+        with ExitStack() as stack:
+            for ref in set(refs):
+                lock = self._lock(self._tables, ref)
+                if not lock.acquire(0):
+                    yield False
+                    return
+                stack.callback(lock.release)
+            yield True
+
+    @contextmanager
     def hold(
         self, branches: Iterable[str | None], refs: Iterable[TableRef] = (), *, exclusive_schema: bool = False
     ) -> Iterator[None]:
@@ -141,7 +106,7 @@ class Gates:
         with self.branches(branches), self.tables(refs, exclusive_schema=exclusive_schema):
             yield
 
-    def _lock(self, locks: WeakValueDictionary[_Key, Turn], key: _Key) -> Turn:
+    def _lock(self, locks: WeakValueDictionary[_Key, Turn[Any]], key: _Key) -> Turn[Any]:
         with self._guard:
             found = locks.get(key)
             if found is None:

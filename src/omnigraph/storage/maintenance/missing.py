@@ -36,7 +36,8 @@ def _is_kept(store: Store, entry: TableEntry) -> bool:
             continue  # deleted while we were looking
     for tag in list_tags(store):
         try:
-            if _pins(manifest.load_version(store.root, tag.branch, tag.manifest_version).snapshot, entry):
+            state = manifest.load_commit(store.root, tag.branch, tag.manifest_version, tag.graph_commit_id)
+            if _pins(state.snapshot, entry):
                 return True
         except BranchNotFound:
             continue

@@ -67,7 +67,7 @@ def needs_of(store: Store) -> Needs:
         refuse_drift(store, entry)
     for tag in tags.list_tags(store):
         try:
-            needs.keep(manifest.load_version(store.root, tag.branch, tag.manifest_version).snapshot)
+            needs.keep(manifest.load_commit(store.root, tag.branch, tag.manifest_version, tag.graph_commit_id).snapshot)
         except BranchNotFound:
             continue  # its branch was deleted, so nothing can read it any more
     return needs

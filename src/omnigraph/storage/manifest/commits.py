@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import Corrupt
 from omnigraph.storage.manifest.note import Epoch, RowCounts
 from omnigraph.storage.manifest.row_codec import parse_commit
-from omnigraph.storage.manifest.rows import CommitRow
+from omnigraph.storage.manifest.rows import CommitRow, Within
 
 LINEAGE_SCHEMA = pa.schema(
     [
@@ -34,7 +34,7 @@ class GraphCommit:
 
     `kind`, `message`, `query` (the name of the query that ran) and `counts` (by type) are those of its note; commits of
     older releases have none. `recovered_by` is set when recovery published it for an interrupted writer, `epoch` when
-    it brought a batch of a stream.
+    it brought a batch of a stream. `within` tells storage where a commit stands that was published with later ones.
     """
 
     graph_commit_id: str
@@ -50,6 +50,7 @@ class GraphCommit:
     counts: Mapping[str, RowCounts] = field(default_factory=dict, hash=False)
     recovered_by: str | None = None
     epoch: Epoch | None = None
+    within: Within | None = field(default=None, repr=False, compare=False)
 
     @property
     def lineage_key(self) -> tuple[int, int, str]:
@@ -124,10 +125,30 @@ class Lineage:
         position = self._find(commit_id)
         return None if position < 0 else self._decode(position)
 
-    def at_version(self, manifest_version: int) -> GraphCommit | None:
-        """The commit that a version of the manifest introduced, if it did."""
-        position = int(pc.index(self.table["manifest_version"], pa.scalar(manifest_version, pa.uint64())).as_py())
-        return None if position < 0 else self._decode(position)
+    def publisher(self, manifest_version: int, table_key: str, version: int) -> GraphCommit | None:
+        """The commit of a manifest version that published a version of a table, if one did."""
+        there = pc.indices_nonzero(pc.equal(self.table["manifest_version"], manifest_version))
+        together = sorted(self._decoded(there), key=lambda commit: commit.lineage_key)
+        for commit in together:
+            shown = None if commit.within is None else commit.within.shown.get(table_key)
+            if shown is None or shown.version >= version:
+                return commit
+        return None
+
+    def until(self, commit: GraphCommit, later: int) -> Lineage:
+        """This lineage without the `later` commits that were published together with one, after it."""
+
+        def kept(rows: pa.Table) -> pa.Table:
+            together = pc.equal(rows["manifest_version"], commit.manifest_version)
+            if not pc.any(together).as_py():
+                return rows
+            keys = [_decoded(rows, at).lineage_key for at in pc.indices_nonzero(together).to_pylist()]
+            gone = [key[2] for key in keys if key > commit.lineage_key]
+            return rows.filter(pc.invert(pc.is_in(rows["commit_id"], value_set=pa.array(gone, pa.utf8()))))
+
+        find = self._find_one
+        single = None if find is None else lambda commit_id: kept(find(commit_id))
+        return Lineage.deferred(self._size - later, lambda: kept(self.table), single)
 
     def beginning(self, text: str) -> list[str]:
         """The ids that begin with a text."""
@@ -223,4 +244,5 @@ def graph_commit(row: CommitRow) -> GraphCommit:
         counts=row.note.counts,
         recovered_by=row.note.recovered_by,
         epoch=row.note.epoch,
+        within=row.within,
     )

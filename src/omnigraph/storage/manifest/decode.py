@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
 from omnigraph.storage.lance.refs import Identifier
-from omnigraph.storage.manifest.commits import LINEAGE_SCHEMA, Lineage
+from omnigraph.storage.manifest.commits import LINEAGE_SCHEMA, GraphCommit, Lineage
 from omnigraph.storage.manifest.row_codec import (
     encode_rows,
     parse_abort,
@@ -166,6 +166,19 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
             changed[name] = pa.concat_tables([known, encode_rows(decided).select(known.column_names)]).combine_chunks()
     unchanged = {name: getattr(state, name) for name in _PARTS if name not in changed}
     return _assemble(branch=state.branch, version=version, identifier=state.identifier, **unchanged, **changed)
+
+
+def state_within(state: ManifestState, commit: GraphCommit) -> ManifestState:
+    """The state right after a commit, from that of its version, which publishes later commits too."""
+    within = commit.within
+    assert within is not None, "the last commit of a version has the state of the version"
+    changed: dict[str, Any] = {
+        "published": {**state.published, **within.shown},
+        "heads": {**state.heads, state.branch or "main": commit.graph_commit_id},
+        "lineage": state.lineage.until(commit, within.later),
+    }
+    unchanged = {name: getattr(state, name) for name in _PARTS if name not in changed}
+    return _assemble(branch=state.branch, version=state.version, identifier=state.identifier, **unchanged, **changed)
 
 
 _ABORT_COLUMNS = ("object_id", "table_branch", "metadata")

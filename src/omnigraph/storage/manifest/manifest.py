@@ -19,7 +19,7 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import Identifier, Ref, read_ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Staged, TableHandle
 from omnigraph.storage.manifest.branch_refs import require_ref
-from omnigraph.storage.manifest.decode import Decision, ManifestState, decode_state, fold
+from omnigraph.storage.manifest.decode import Decision, ManifestState, decode_state, fold, state_within
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.manifest.scan import naming_damage, scan_manifest
@@ -29,8 +29,8 @@ from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
     "Decision", "Loaded", "ManifestState", "advance", "carry_over", "compact_manifest", "compaction_due",
-    "decode_state", "fold", "inherit", "load", "load_kept", "load_version", "newest", "peek", "publish_rows", "refresh",
-    "stage_genesis",
+    "decode_state", "fold", "inherit", "load", "load_commit", "load_kept", "load_version", "newest", "peek",
+    "publish_rows", "refresh", "stage_genesis",
 ]  # fmt: skip
 
 _log = logging.getLogger("omnigraph.storage")
@@ -111,6 +111,20 @@ def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
         rebuilt = rebuild_state(address, name, version, identifier)
         states.put(key, rebuilt)
     return rebuilt
+
+
+def load_commit(root: Root, branch: str | None, version: int, commit_id: str) -> ManifestState:
+    """The state right after a commit of a version; of commits that were published together each has its own.
+
+    Where no such commit is, the state of the version: its head says so.
+    """
+    state = load_version(root, branch, version)
+    if state.graph_head == commit_id:
+        return state
+    found = state.lineage.get(commit_id)
+    if found is None or found.within is None or found.manifest_version != version:
+        return state
+    return state_within(state, found)
 
 
 def load_kept(root: Root, branch: str | None, version: int) -> Loaded:

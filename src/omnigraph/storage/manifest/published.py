@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.storage.lance.tables import TableHandle, quote
+from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.row_codec import parse_version
 from omnigraph.storage.manifest.rows import TableRow
 from omnigraph.storage.manifest.scan import CREATED_AT
@@ -34,9 +35,12 @@ class PublishedVersions:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def shown_at(self, manifest_version: int) -> int:
-        """The place of what a manifest version shows; -1 when the table had no such key then."""
-        return int(np.searchsorted(self.published_at, manifest_version, side="right")) - 1
+    def shown_at(self, commit: GraphCommit) -> int:
+        """The place of what a commit shows; -1 when the table had no such key then."""
+        within = None if commit.within is None else commit.within.shown.get(self.registered.table_key)
+        if within is not None:
+            return int(np.searchsorted(self.versions, within.version, side="right")) - 1
+        return int(np.searchsorted(self.published_at, commit.manifest_version, side="right")) - 1
 
     def first_with(self, version: int) -> int:
         """The place of the oldest publication that a version of the table is part of."""
@@ -58,5 +62,7 @@ def published_versions(newest: TableHandle, registered: TableRow) -> PublishedVe
     )
     own = pc.equal(found["object_type"], "table")
     since = pc.max(found.filter(own)[_CHANGED_AT]).as_py() or 0
-    rows = found.filter(pc.and_(pc.invert(own), pc.greater_equal(found[CREATED_AT], since))).sort_by(CREATED_AT)
+    rows = found.filter(pc.and_(pc.invert(own), pc.greater_equal(found[CREATED_AT], since))).sort_by(
+        [(CREATED_AT, "ascending"), ("table_version", "ascending")]
+    )
     return PublishedVersions(registered, rows, rows[CREATED_AT].to_numpy(), rows["table_version"].to_numpy())

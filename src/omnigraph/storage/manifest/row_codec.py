@@ -29,6 +29,7 @@ from omnigraph.storage.manifest.rows import (
     TableRow,
     TombstoneRow,
     VersionRow,
+    Within,
 )
 from omnigraph.storage.manifest.snapshot import TableIdentity
 
@@ -86,16 +87,19 @@ def parse_table(table_key: str, location: str, text: str | None) -> TableRow:
 
 def parse_version(table_key: str, version: int, ref: str | None, row_count: int, text: str | None) -> VersionRow:
     def build(raw: Json) -> VersionRow:
-        evidence = VersionEvidence(
-            _text(raw["manifest_path"]),
-            _optional_number(raw, "manifest_size"),
-            _optional_text(raw, "e_tag"),
-            _optional_text(raw, "naming_scheme"),
-            _crc32(raw),
-        )
-        return VersionRow(table_key, version, ref, row_count, evidence)
+        return VersionRow(table_key, version, ref, row_count, _evidence(raw))
 
     return _parsed(text, f"version {version} of '{table_key}'", build)
+
+
+def _evidence(raw: Json) -> VersionEvidence:
+    return VersionEvidence(
+        _text(raw["manifest_path"]),
+        _optional_number(raw, "manifest_size"),
+        _optional_text(raw, "e_tag"),
+        _optional_text(raw, "naming_scheme"),
+        _crc32(raw),
+    )
 
 
 def _crc32(raw: Json) -> int | None:
@@ -113,6 +117,7 @@ def parse_commit(commit_id: str, manifest_version: int, branch: str | None, text
             _optional_text(raw, "merged_parent_commit_id"),
             _optional_text(raw, "actor_id"),
             Note.read(raw),
+            None if (within := raw.get("within")) is None else _within(within),
         )
 
     return _parsed(text, f"commit '{commit_id}'", build)
@@ -223,7 +228,31 @@ def _typed(object_type: str, metadata: Json) -> Json:
 
 def _commit_metadata(row: CommitRow) -> Json:
     links = _given(parent_commit_id=row.parent_commit_id, merged_parent_commit_id=row.merged_parent_commit_id)
-    return {**links, **_given(actor_id=row.actor_id), "created_at": row.created_at, **row.note.stored()}
+    within = {} if row.within is None else {"within": _within_metadata(row.within)}
+    return {**links, **_given(actor_id=row.actor_id), "created_at": row.created_at, **row.note.stored(), **within}
+
+
+def _within_metadata(within: Within) -> Json:
+    shown = {
+        key: {"table_version": row.version, "row_count": row.row_count, **_given(table_branch=row.ref)}
+        | version_metadata(row.evidence)
+        for key, row in within.shown.items()
+    }
+    return {"later": within.later, "shown": shown}
+
+
+def _within(raw: Json) -> Within:
+    shown = {
+        key: VersionRow(
+            key,
+            _positive(each["table_version"]),
+            _optional_text(each, "table_branch"),
+            _number(each["row_count"]),
+            _evidence(each),
+        )
+        for key, each in raw["shown"].items()
+    }
+    return Within(_positive(raw["later"]), shown)
 
 
 def _abort_metadata(row: AbortRow) -> Json:

@@ -86,8 +86,22 @@ class TombstoneRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """The place of a commit in a manifest version that publishes later ones too.
+
+    `later` says how many; `shown` has, by key, the version of every table that they change as it was at this commit.
+    """
+
+    later: int
+    shown: Mapping[str, VersionRow] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRow:
-    """One graph commit; doubles as the decision row of its operation."""
+    """One graph commit; doubles as the decision row of its operation.
+
+    `within` is None for the last, and normally only, commit of its manifest version.
+    """
 
     commit_id: str
     manifest_version: int
@@ -97,6 +111,7 @@ class CommitRow:
     merged_parent_commit_id: str | None = None
     actor_id: str | None = None
     note: Note = field(default_factory=Note)
+    within: Within | None = None
 
     @property
     def object_id(self) -> str:

@@ -173,5 +173,6 @@ def _head_of(commits: pa.Table, branch: str | None) -> HeadRow | None:
     )
     if not own.num_rows:
         return None
-    at = pc.index(own[CREATED_AT], pc.max(own[CREATED_AT])).as_py()
-    return HeadRow(branch, own["object_id"][at].as_py())
+    # Of commits that were published together the last one has the greatest id: their writer mints them in order.
+    newest = own.filter(pc.equal(own[CREATED_AT], pc.max(own[CREATED_AT])))
+    return HeadRow(branch, pc.max(newest["object_id"]).as_py())

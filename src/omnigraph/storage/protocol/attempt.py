@@ -1,4 +1,4 @@
-"""One attempt at a commit: stage, arm, commit the tables in their exact slots, publish, retire.
+"""One attempt at a commit: stage, arm, commit the tables in their exact slots, and after the publication retire.
 
 Whatever goes wrong, the attempt ends decided: published, aborted, withdrawn without effect, or (when storage does
 not answer) released for others to resolve.
@@ -21,7 +21,7 @@ from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.forks import create_fork
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import Txn, require_token
-from omnigraph.storage.intent.publication import Published
+from omnigraph.storage.intent.publication import Publication, Published
 from omnigraph.storage.intent.sidecar import Sidecar
 from omnigraph.storage.intent.tally import Tally, tally
 from omnigraph.storage.intent.writeset import Create, WriteSet, touched_ids
@@ -29,11 +29,10 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.storage.protocol import fence, fold, recovery, tickets
+from omnigraph.storage.protocol import fence, recovery, tickets
 from omnigraph.storage.protocol.drafts import Drafts
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.plan import PlannedTable, Planner, owned
-from omnigraph.storage.protocol.publish import publish
 from omnigraph.storage.protocol.table_steps import plant, stage_step
 
 _log = logging.getLogger(__name__)
@@ -54,7 +53,8 @@ class Hooks:
 class Attempt:
     """A single try to publish one write set on one captured state; used once.
 
-    `ticket` is the writer's place in the queue of processes, if it has one.
+    `ticket` is the writer's place in the queue of processes, if it has one. `behind` is the commit that will be
+    published before this one by the same version of the manifest: the state it leaves is the one captured here.
     """
 
     def __init__(
@@ -66,10 +66,12 @@ class Attempt:
         *,
         drafts: Drafts | None = None,
         ticket: str | None = None,
+        behind: Publication | None = None,
     ) -> None:
         self.store = store
         self.drafts = drafts or {}
         self.ticket = ticket
+        self.behind = behind
         self.stepped_back = False  # an earlier writer of another process was let ahead; nothing has happened
         self.txn = txn
         self.write = write
@@ -78,30 +80,24 @@ class Attempt:
         self._intent: Sidecar | None = None
         self._leased_at = 0.0
         self._heartbeat: Heartbeat | None = None
-        self._captured = txn.loaded
-        self._handles: list[TableHandle] = []
+        self.captured = txn.loaded
+        self.handles: list[TableHandle] = []
         self._armed = False
         self._effects = False  # a table may have moved, so the operation needs a decision before it is left
         self._published: Published | None = None
 
-    def run(self, after: ExitStack) -> Published | None:
-        """Publish, or raise with the operation decided; None when no step would change anything.
+    @property
+    def has_effects(self) -> bool:
+        """Whether a table may have moved."""
+        return self._effects
 
-        The sidecar is retired when `after` is closed, which may be after the next writer of this process has begun.
+    def carry_out(self, after: ExitStack) -> Publication | None:
+        """Stage, arm and commit the tables; what is left to publish, or None when no step would change anything.
+
+        Whatever this raises, `give_up` has to follow. When `after` is closed, the operation is not worked on any more.
         """
         after.enter_context(lease.active(self.operation_id))
         after.callback(self._stop_heartbeat)
-        try:
-            published = self._run()
-        except BaseException as error:
-            landed = self._give_up(error)
-            if landed is None or not isinstance(error, Exception):
-                raise
-            return landed
-        after.callback(self._retire)
-        return published
-
-    def _run(self) -> Published | None:
         planner = Planner(self.store, self.txn, self.operation_id, self._recover, self.drafts)
         planned = planner.plan(self.write)
         if not planned and self.write.delta.is_empty and not self.write.lineage_only:
@@ -110,23 +106,27 @@ class Attempt:
         if planned or self.write.writer_kind in ("SchemaApply", "BranchMerge"):
             self._arm(intent)
         versions = self._effect(planned)
-        self._check_lease()
+        self.check_lease()
         self.hooks.before_publish()
         self._effects = True  # from here on only a scan of the manifest can tell what happened
-        publication = recovery.publication_of(intent, versions)
-        published = self._published = self._confirmed(publish(self.store, publication, self._captured))
-        self._remember(published)
-        self.hooks.after_publish()
-        # Still in turn: folding files under the next writer's feet would cost it its attempt.
-        fold.after_commit(self.store, published, self._handles)
-        return published
+        self._remember(intent.commit_id)
+        return recovery.publication_of(intent, versions)
 
-    def _remember(self, published: Published) -> None:
-        """Leave word of the changed rows for the writers of this process that prepare ahead of their turn."""
+    def conclude(self, published: Published, after: ExitStack) -> Published:
+        """What was published, if it stands; the sidecar is retired when `after` is closed.
+
+        That may be after the next writer of this process has begun.
+        """
+        self._published = self._confirmed(published)
+        self.hooks.after_publish()
+        after.callback(self._retire)
+        return self._published
+
+    def _remember(self, commit_id: str) -> None:
+        """Leave word of the changed rows for writers of this process, under an id that only this commit can have."""
         if self.write.delta.is_empty:
             changes = {table.table_key: touched_ids(table.steps) for table in self.write.tables}
-            commit = published.commit
-            self.store.recent.record(commit.graph_commit_id, commit.parent_commit_id, changes)
+            self.store.recent.record(commit_id, self.txn.state.effective_head, changes)
 
     def _describe(self, planned: list[PlannedTable]) -> Sidecar:
         self._leased_at, replayed = host.monotonic(), self.write.replayed
@@ -139,13 +139,17 @@ class Attempt:
             authority=self.txn.token,
             rollback_commit_id=new_ulid(),
             merged_parent_commit_id=self.write.merged_parent,
-            created_at=now_micros() if replayed is None else replayed.created_at,
+            created_at=self._created_at() if replayed is None else replayed.created_at,
             tables=tuple(table.plan for table in planned),
             delta=self.write.delta,
             note=self.write.note,
             tallies=self._tallies(planned),
             replayed_commit_id=None if replayed is None else replayed.commit_id,
         )
+
+    def _created_at(self) -> int:
+        """Now; of commits that one version publishes this is their order, whatever the clock does."""
+        return now_micros() if self.behind is None else max(now_micros(), self.behind.created_at + 1)
 
     def _tallies(self, planned: list[PlannedTable]) -> dict[str, Tally]:
         if self.write.writer_kind == "SchemaApply" or self.write.replayed is not None:
@@ -165,13 +169,15 @@ class Attempt:
         sidecar.arm(self.store.objects, intent)
         ttl = self.store.settings.lease_ttl_ms
         self._heartbeat = Heartbeat(self._beat, ttl_ms=ttl, since=self._leased_at).start()
+        if self.behind is not None:
+            return  # the one ahead has looked, and writers of other processes wait for its sidecar
         older = tickets.older(self.store, intent, self.ticket)
         if older is not None:
             self.stepped_back = True
             raise tickets.spent(older, intent.branch)
         # A writer that arms after this sees our sidecar; one that published before this has moved the head.
-        self._captured = manifest.refresh(self.txn.loaded)
-        require_token(self._captured.state, self.txn.token)
+        self.captured = manifest.refresh(self.txn.loaded)
+        require_token(self.captured.state, self.txn.token)
         self.hooks.after_arm()
 
     def _beat(self) -> None:
@@ -179,7 +185,8 @@ class Attempt:
         self._intent = sidecar.with_lease(self._intent, self._intent.lease.renewed())
         sidecar.renew(self.store.objects, self._intent)
 
-    def _check_lease(self) -> None:
+    def check_lease(self) -> None:
+        """Raise when others may have taken this operation over."""
         if self._heartbeat is not None and self._heartbeat.lapsed():
             raise ReadSetChanged(f"lease:{self.operation_id}", expected="held", actual="lapsed")
 
@@ -193,7 +200,7 @@ class Attempt:
         # The sidecar names them all, so their order means nothing to those who finish or undo them.
         pairs = list(zip(planned, first, strict=True))
         done = self.store.side_by_side(lambda pair: self._commit_table(*pair), pairs)
-        self._handles += [handle for handle, _ in done]
+        self.handles += [handle for handle, _ in done]
         hit("mutation.post_effects_pre_publish")
         return tuple(row for _, row in done)
 
@@ -216,7 +223,7 @@ class Attempt:
         return owned(staged, plan, position, operation_id=self.operation_id, branch=self.txn.branch)
 
     def _commit_exactly(self, table: PlannedTable, staged: Staged) -> TableHandle:
-        self._check_lease()
+        self.check_lease()
         before, member = self._effects, f"table:{table.plan.table_key}"
         outcome = tables.commit(staged)
         self._effects = True
@@ -263,7 +270,7 @@ class Attempt:
             # The write is durable; the next writer finds the decision and removes the file.
             _log.warning("sidecar of %s could not be deleted: %s", self.operation_id, error)
 
-    def _give_up(self, error: BaseException) -> Published | None:
+    def give_up(self, error: BaseException) -> Published | None:
         """Decide the operation; the commit when it turns out to have been published after all."""
         if self._published is not None:
             _log.warning("commit %s is durable, but finishing it failed: %s", self.operation_id, error)
@@ -272,7 +279,7 @@ class Attempt:
         if not self._armed and not self._effects:
             return None
         try:
-            if self._effects and not isinstance(error, OperationAborted):
+            if self._effects and not self._was_aborted(error):
                 self._published = self._settle(error)
             if self._published is not None:
                 self.hooks.after_publish()
@@ -288,7 +295,7 @@ class Attempt:
     def _given_up_by_others(self, error: BaseException) -> bool:
         """Whether a recovery took this process for dead; it owes history a commit and the audit a row."""
         slept = self._heartbeat is not None and self._heartbeat.lapsed()
-        if not (slept or isinstance(error, OperationAborted)):
+        if not (slept or self._was_aborted(error)):
             return False
         try:
             state = manifest.load(self.store.root, self.txn.branch).state
@@ -297,6 +304,10 @@ class Attempt:
         marker = state.abort_row(self.operation_id)
         begun = self._intent is not None and self._intent.rollback_commit_id in state.lineage
         return begun or (marker is not None and marker.aborted_by == "recovery")
+
+    def _was_aborted(self, error: BaseException) -> bool:
+        """Whether an error says that this very operation was given up, and not one to be published together with it."""
+        return isinstance(error, OperationAborted) and error.operation_id == self.operation_id
 
     def _settle(self, error: BaseException) -> Published | None:
         abort = Abort(self.write.writer_kind, "writer", f"{type(error).__name__}: {error}")

@@ -1,8 +1,9 @@
 """The commit protocol: every write, whatever its source, becomes visible through one attempt lifecycle.
 
 Heal, capture, prepare and draft ahead of the turn; then, in turn: rebase or prepare again, stage, arm, effects,
-publish; and after the turn was handed over, retire. Until the sidecar is armed nothing durable has happened but
-unreferenced data files; from then on an interrupted attempt is finished or undone by the next writer.
+publish; and after the turn was handed over, retire. What waits for its turn may be published in that of another.
+Until the sidecar is armed nothing durable has happened but unreferenced data files; from then on an interrupted attempt
+is finished or undone by the next writer.
 
 A write means what it would mean had it been started after everything that was published before it. So one whose branch
 moved is computed again on the new head, unless what it read and writes proves that nothing in between can affect it.
@@ -10,8 +11,8 @@ moved is computed again on the new head, unless what it read and writes proves t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from omnigraph import host
@@ -27,16 +28,19 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.turns import Turn, Waiter
 from omnigraph.storage.intent.capture import Txn, capture, require_token, token_of
 from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.lance.refs import Identifier
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState, load, refresh
+from omnigraph.storage.protocol import together
 from omnigraph.storage.protocol.attempt import Attempt, Hooks
 from omnigraph.storage.protocol.budget import Budget
 from omnigraph.storage.protocol.drafts import Drafts, draw_up
 from omnigraph.storage.protocol.rebase import Interference, change_behind, interference
 from omnigraph.storage.protocol.tickets import Interest, Place, heal, queued
+from omnigraph.storage.protocol.together import Offer, is_plain
 
 Prepare = Callable[[Txn], WriteSet | None]
 """Reads from one captured state and says what to write; called again from fresh state when the head has moved."""
@@ -45,6 +49,7 @@ Prepare = Callable[[Txn], WriteSet | None]
 # writes pass it; after so many losses it keeps the turn, so that it lands.
 _SHORT_SECONDS = 0.25
 _LONG_LOSSES = 2
+_NO_HOOKS = Hooks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,12 @@ def commit(
     It is computed again when others were published first, until it lands or the budget is spent; then ReadSetChanged
     says who changed what. `expected_head` turns every movement into PreconditionFailed.
     """
-    hooks, budget = hooks or Hooks(), budget or Budget.of(store.settings)
-    return _Write(store, branch, prepare, expected_head=expected_head, hooks=hooks, budget=budget).run()
+    write = Write(store, branch, prepare, expected_head=expected_head, hooks=hooks, budget=budget)
+    while True:
+        write.begin()
+        done = write.finish()
+        if done is not None:
+            return done
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +96,20 @@ class _Prepared:
         return self.write is not None and self.write.has_effect
 
 
-class _Write:
-    """One call of `commit`: its attempts and what the failed ones have taught it."""
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """An attempt with a place in the queue; without one its caller holds the turn, or it has no effect."""
+
+    prepared: _Prepared | None
+    turn: Turn[Offer] | None = None
+    waiter: Waiter[Offer] | None = None
+
+
+class Write:
+    """One call of `commit`: its attempts and what the failed ones have taught it.
+
+    Each attempt is begun, up to a place in the queue for the turn, and finished, which waits for it.
+    """
 
     def __init__(
         self,
@@ -96,35 +117,50 @@ class _Write:
         branch: str | None,
         prepare: Prepare,
         *,
-        expected_head: str | None,
-        hooks: Hooks,
-        budget: Budget,
+        expected_head: str | None = None,
+        hooks: Hooks | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.store = store
         self.branch = branch
         self.prepare = prepare
         self.expected_head = expected_head
-        self.hooks = hooks
-        self.spent = budget.begin()
+        self.hooks = hooks or Hooks()
+        self.spent = (budget or Budget.of(store.settings)).begin()
         self.failure: OmnigraphError | None = None
         self.losses = 0
         self.contended = False
         self._identifier: Identifier | None = None
         self._met: tuple[Interference, ManifestState] | None = None
         self._kept: _Prepared | None = None  # what a step back for an earlier writer has left intact
+        self._begun: _Begun | None = None
 
-    def run(self) -> Committed:
-        while True:
-            prepared = self._kept or (None if self._keeps_turn() else self._ahead_of_turn())
-            self._kept = None
-            if prepared is not None and not prepared.has_effect:
-                return self._no_effect(prepared.txn)
-            with ExitStack() as after:
-                with self._turn() as place:
-                    done = self._in_turn(prepared, place, after)
-                if done is not None:
-                    hit("commit.hand_over")
-                    return done
+    def begin(self) -> None:
+        """Prepare ahead of the turn, and get in the queue for it."""
+        prepared = self._kept or (None if self._keeps_turn() else self._ahead_of_turn())
+        self._kept = None
+        if self.hooks.gated or (prepared is not None and not prepared.has_effect):
+            self._begun = _Begun(prepared)
+            return
+        hit("commit.pre_turn")
+        turn = self.store.gates.turn(self.branch)
+        self._begun = _Begun(prepared, turn, turn.join(self._offer(prepared)))
+
+    def finish(self) -> Committed | None:
+        """Wait for the turn and make one attempt in it, unless others publish it in theirs; None asks for another."""
+        begun, self._begun = self._begun, None
+        assert begun is not None, "an attempt is begun before it is finished"
+        prepared = begun.prepared
+        if prepared is not None and not prepared.has_effect:
+            return self._no_effect(prepared.txn)
+        with ExitStack() as after:
+            with ExitStack() as held:
+                if not self._got_turn(begun, held):
+                    return self._served(begun)
+                done = self._in_turn(prepared, self._place(held), begun.turn, after)
+            if done is not None:
+                hit("commit.hand_over")
+            return done
 
     # --- ahead of the turn -----------------------------------------------------------------------
 
@@ -173,23 +209,53 @@ class _Write:
 
     # --- in turn ---------------------------------------------------------------------------------
 
-    @contextmanager
-    def _turn(self) -> Iterator[Place | None]:
-        """The turn among the writers of this process and then, where others are at work, among all processes."""
-        with ExitStack() as held:
-            if not self.hooks.gated:
-                hit("commit.pre_turn")
-                turn = self.store.gates.turn(self.branch)
-                if not turn.acquire(self.spent.left):
-                    raise self._refusal()
-                held.callback(turn.release)
-            place = None
-            if self.contended or self.failure is not None:
-                place = held.enter_context(queued(self.store, self._interest()))
-                place.wait(self.spent.deadline)
-            yield place
+    def _got_turn(self, begun: _Begun, held: ExitStack) -> bool:
+        """Wait for the turn among the writers of this process; False when another one has done the work in its own."""
+        if begun.turn is None or begun.waiter is None:
+            return True  # the caller holds it
+        state = begun.turn.wait(begun.waiter, self.spent.left)
+        if state == "left":
+            raise self._refusal()
+        if state == "turn":
+            held.callback(begun.turn.release)
+        return state == "turn"
 
-    def _in_turn(self, prepared: _Prepared | None, place: Place | None, after: ExitStack) -> Committed | None:
+    def _place(self, held: ExitStack) -> Place | None:
+        """Where others are at work, the turn among all processes too."""
+        if not self.contended and self.failure is None:
+            return None
+        place = held.enter_context(queued(self.store, self._interest()))
+        place.wait(self.spent.deadline)
+        return place
+
+    def _offer(self, prepared: _Prepared | None) -> Offer | None:
+        """The write for others to publish in their turn; None where it needs one of its own."""
+        alone = self.failure is not None or self.contended or self.expected_head is not None
+        if prepared is None or prepared.write is None or alone or not self._may_share(prepared):
+            return None
+        return Offer(self.store, prepared.txn, prepared.write, prepared.drafts)
+
+    def _may_share(self, prepared: _Prepared) -> bool:
+        assert prepared.write is not None
+        return self.hooks == _NO_HOOKS and is_plain(prepared.write, prepared.drafts)
+
+    def _served(self, begun: _Begun) -> Committed | None:
+        """What became of the write in the turn of another."""
+        offer = None if begun.waiter is None else begun.waiter.work
+        assert offer is not None, "only what was offered is served"
+        assert begun.prepared is not None, "only what was prepared is offered"
+        with offer.after:
+            if offer.error is not None:
+                self._lost(offer.error, begun.prepared, offer.operation_id)
+                return None
+            if offer.published is None:
+                return self._no_effect(begun.prepared.txn)
+            hit("commit.hand_over")
+            return Committed(offer.published.commit, offer.published.state)
+
+    def _in_turn(
+        self, prepared: _Prepared | None, place: Place | None, turn: Turn[Offer] | None, after: ExitStack
+    ) -> Committed | None:
         """One attempt; None asks for another one. What may wait until the turn is handed over goes to `after`."""
         current = self._compute() if prepared is None else self._current(prepared)
         if current is None:
@@ -199,7 +265,8 @@ class _Write:
         assert current.write is not None
         refs = [(table.table_key, self.branch) for table in current.write.tables]
         with self.store.gates.tables(refs, exclusive_schema=current.write.delta.target_schema is not None):
-            return self._attempt(current, current.write, None if place is None else place.ticket.ticket_id, after)
+            ticket = None if place is None else place.ticket.ticket_id
+            return self._attempt(current, ticket, turn if self._may_share(current) else None, after)
 
     def _current(self, prepared: _Prepared) -> _Prepared | None:
         """The prepared write on the state as it is now: the same, rebased or computed again; None: compute outside."""
@@ -219,29 +286,39 @@ class _Write:
             return None
         return self._compute()
 
-    def _attempt(self, current: _Prepared, write: WriteSet, ticket: str | None, after: ExitStack) -> Committed | None:
-        txn = current.txn
+    def _attempt(
+        self, current: _Prepared, ticket: str | None, turn: Turn[Offer] | None, after: ExitStack
+    ) -> Committed | None:
+        txn, write = current.txn, current.write
+        assert write is not None
         attempt = Attempt(self.store, txn, write, self.hooks, drafts=current.drafts, ticket=ticket)
         try:
-            published = attempt.run(after)
+            published = together.run(attempt, after, turn)
             return Committed(None, txn.state) if published is None else Committed(published.commit, published.state)
-        except OperationAborted as error:
+        except OmnigraphError as error:
+            self._lost(error, current, attempt.operation_id, stepped_back=attempt.stepped_back)
+            return None
+
+    def _lost(
+        self, error: OmnigraphError, current: _Prepared, operation_id: str | None, *, stepped_back: bool = False
+    ) -> None:
+        """Learn from an attempt that failed, with its operation decided; raises where there is to be no other."""
+        if isinstance(error, OperationAborted):
             # Another process took this attempt for dead; that is the same as having lost a race.
             self.failure = ReadSetChanged(f"operation:{error.operation_id}", expected="open", actual="aborted")
-        except Retry as error:
-            self.failure, self._kept = error, current if attempt.stepped_back else None
-        except (HistoricalVersionReclaimed, StorageError) as error:
-            self.failure = self._overtaken(txn, error)
-        except RecoveryRequired as error:
+        elif isinstance(error, Retry):
+            self.failure, self._kept = error, current if stepped_back else None
+        elif isinstance(error, HistoricalVersionReclaimed | StorageError):
+            self.failure = self._overtaken(current.txn, error)
+        elif isinstance(error, RecoveryRequired) and error.operation_id != operation_id:
+            self.failure, self._kept = error, current if stepped_back else None
+        else:
             # An attempt that could not be decided may yet be published by its recovery: a second one would repeat it.
-            if error.operation_id == attempt.operation_id:
-                raise
-            self.failure, self._kept = error, current if attempt.stepped_back else None
-        if self.hooks.operation_id is not None and not attempt.stepped_back:
+            raise error
+        if self.hooks.operation_id is not None and not stepped_back:
             # A control operation has one id, and an id is decided once: it may be computed again, but not attempted.
             raise self._refusal()
         self.losses = max(self.losses, _LONG_LOSSES) + 1 if current.seconds <= _SHORT_SECONDS else self.losses + 1
-        return None
 
     # --- endings ---------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ failure is not worth more than a log line.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.publication import Published
@@ -22,8 +22,11 @@ from omnigraph.storage.protocol.trim import trim_manifest
 _log = logging.getLogger(__name__)
 
 
-def after_commit(store: Store, published: Published, written: Iterable[TableHandle]) -> None:
-    """Compact and trim the manifest, and compact the tables just written, past their thresholds; never raises."""
+def after_commit(store: Store, published: Published, written: Iterable[TableHandle], own: Collection[str]) -> None:
+    """Compact and trim the manifest, and compact the tables just written, past their thresholds; never raises.
+
+    `own` are the operations that were published just now, whose sidecars are still there.
+    """
     settings = store.settings
     keep_reserve(store.root)
     try:
@@ -31,9 +34,8 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
             place = address_of(store.root, published.state.branch)
             manifest.compact_manifest(place, state=published.state)
             if keep := settings.manifest_keep_versions:
-                own = published.commit.graph_commit_id
                 trim_manifest(place, keep=keep, at_least=keep, state=published.state, own=own)
-        for handle in written:
+        for handle in {handle.address: handle for handle in written}.values():  # the newest one of each
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
                 _compact_table(handle)
     except Exception as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from omnigraph.errors import (
     BadRequest,
@@ -33,36 +34,45 @@ from omnigraph.storage.manifest.rows import (
     TableRow,
     TombstoneRow,
     VersionRow,
+    Within,
 )
 
 _JITTER_SECONDS = (0.005, 0.050)
 
 
 def publish(store: Store, publication: Publication, captured: Loaded | None = None) -> Published:
-    """Make a commit visible exactly once, or raise without effect.
+    """Make a commit visible exactly once, or raise without effect."""
+    return publish_together(store, (publication,), captured)[0]
 
-    The first attempt may run on a state captured earlier: whatever has moved since conflicts on the head row, the
-    branch row or the decision row, and the next attempt then starts from a fresh scan.
+
+def publish_together(
+    store: Store, publications: Sequence[Publication], captured: Loaded | None = None
+) -> tuple[Published, ...]:
+    """Make commits of one branch visible by one version of its manifest, all of them exactly once, or raise.
+
+    Each was made on the state that the one before it leaves, and its token says so. The first attempt may run on a
+    state captured earlier: whatever has moved since conflicts on the head row, the branch row or a decision row, and
+    the next attempt then starts from a fresh scan.
     """
-    loaded = captured
+    loaded, branch = captured, publications[0].branch
     outcome: CommitOutcome | None = None
     for _ in range(store.settings.publisher_retry_budget + 1):
-        if loaded is None and (loaded := _load(store, publication.branch)) is None:
+        if loaded is None and (loaded := _load(store, branch)) is None:
             continue
-        done = _already_decided(loaded.state, publication)
+        done = _already_decided(loaded.state, publications)
         if done is not None:
             return done
-        rows = rows_of(store, loaded.state, publication)
+        rows = rows_together(store, loaded.state, publications)
         outcome = _attempt(loaded, rows)
         if isinstance(outcome, Landed):
             failpoints.hit("publish.after_commit")
-            state = manifest.advance(loaded, rows, outcome)
-            return _published(state, publication, fragments=outcome.handle.fragment_count())
+            state, fragments = manifest.advance(loaded, rows, outcome), outcome.handle.fragment_count()
+            return tuple(_published(state, each, fragments=fragments) for each in publications)
         loaded = None
         if isinstance(outcome, Refused):
             pause(_JITTER_SECONDS)
     # The last attempt may have been the unknown one that landed.
-    done = _already_decided(manifest.load(store.root, publication.branch).state, publication)
+    done = _already_decided(manifest.load(store.root, branch).state, publications)
     if done is not None:
         return done
     if isinstance(outcome, Unknown):
@@ -89,14 +99,18 @@ def _attempt(loaded: Loaded, rows: list[ManifestRow]) -> CommitOutcome:
     return outcome
 
 
-def _already_decided(state: ManifestState, publication: Publication) -> Published | None:
-    match state.decision(publication.operation_id):
-        case "published":
-            return _published(state, publication)
-        case "aborted":
-            raise OperationAborted(publication.operation_id)
-        case None:
-            return None
+def _already_decided(state: ManifestState, publications: Sequence[Publication]) -> tuple[Published, ...] | None:
+    decisions = {each.operation_id: state.decision(each.operation_id) for each in publications}
+    for operation_id, decision in decisions.items():
+        if decision == "aborted":
+            raise OperationAborted(operation_id)
+    undecided = [operation_id for operation_id, decision in decisions.items() if decision is None]
+    if not undecided:
+        return tuple(_published(state, each) for each in publications)
+    if len(undecided) < len(publications):
+        # A recovery that took this process for dead publishes them one by one; whether it goes on is to be settled.
+        raise ReadSetChanged(f"operation:{undecided[0]}", expected="decided with the others", actual="open")
+    return None
 
 
 def _published(state: ManifestState, publication: Publication, *, fragments: int = 0) -> Published:
@@ -106,7 +120,29 @@ def _published(state: ManifestState, publication: Publication, *, fragments: int
     return Published(commit, state, fragments)
 
 
-def rows_of(store: Store, state: ManifestState, publication: Publication) -> list[ManifestRow]:
+def rows_together(store: Store, state: ManifestState, publications: Sequence[Publication]) -> list[ManifestRow]:
+    """The rows of publications that follow one another, for one version of the manifest.
+
+    Rows that every commit replaces (head, branch) are those of the last; every other commit notes what it shows of the
+    tables that later ones change, because the version shows only what the last one leaves.
+    """
+    version, each, states = state.version + 1, list[list[ManifestRow]](), list[ManifestState]()
+    for publication in publications:
+        each.append(rows_of(store, state, publication, version))
+        state = manifest.fold(state, each[-1], version)  # refuses a state that could not be read back
+        states.append(state)
+    changed: set[str] = set()
+    found: dict[str, ManifestRow] = {}
+    for later, (rows, after) in enumerate(zip(reversed(each), reversed(states), strict=True)):
+        within = Within(later, {key: after.published[key] for key in sorted(changed)}) if later else None
+        for row in reversed(rows):
+            placed = replace(row, within=within) if isinstance(row, CommitRow) else row
+            found.setdefault(placed.object_id, placed)
+        changed |= {row.table_key for row in rows if isinstance(row, VersionRow)}
+    return list(reversed(found.values()))
+
+
+def rows_of(store: Store, state: ManifestState, publication: Publication, version: int) -> list[ManifestRow]:
     """The rows of a publication on this state, after checking that the state still allows it."""
     if publication.token is not None:
         require_token(state, publication.token)
@@ -129,8 +165,7 @@ def rows_of(store: Store, state: ManifestState, publication: Publication) -> lis
     registered = branch_row_of(store, state)
     if registered is not None:
         rows.append(registered)  # unchanged, so that a publish and a seal of the branch conflict
-    rows += _lineage(state, publication)
-    manifest.fold(state, rows, state.version + 1)  # refuses a state that could not be read back
+    rows += _lineage(state, publication, version)
     return rows
 
 
@@ -165,11 +200,11 @@ def _held_control(state: ManifestState, operation_id: str) -> ControlRow:
     return control
 
 
-def _lineage(state: ManifestState, publication: Publication) -> Iterable[ManifestRow]:
+def _lineage(state: ManifestState, publication: Publication, version: int) -> Iterable[ManifestRow]:
     parent = state.effective_head
     yield CommitRow(
         commit_id=publication.commit_id,
-        manifest_version=state.version + 1,
+        manifest_version=version,
         branch=publication.branch,
         created_at=publication.created_at,
         parent_commit_id=parent,

@@ -12,6 +12,7 @@ work, versions of the last seconds stay: a commit that has chosen its number may
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection
 
 from omnigraph.errors import HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.layout import Address
@@ -37,13 +38,13 @@ def trim_manifest(
     keep: int,
     at_least: int = 1,
     state: ManifestState | None = None,
-    own: str | None = None,
+    own: Collection[str] = (),
 ) -> Reclaimed:
     """Let old versions of a manifest lineage go, if there are `at_least` that many beyond the newest `keep`.
 
     The newest ones stay because readers and writers of other processes may be at work on them. `state` is what a
-    recent version was known to say; it is remembered for the barrier if that says the same. `own` is the operation on
-    whose behalf this happens: it is published, whether or not its sidecar is still there.
+    recent version was known to say; it is remembered for the barrier if that says the same. `own` are the operations on
+    whose behalf this happens: they are published, whether or not their sidecars are still there.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -55,7 +56,9 @@ def trim_manifest(
     return Reclaimed()
 
 
-def _trim(newest: TableHandle, keep: int, at_least: int, state: ManifestState | None, own: str | None) -> Reclaimed:
+def _trim(
+    newest: TableHandle, keep: int, at_least: int, state: ManifestState | None, own: Collection[str]
+) -> Reclaimed:
     versions = existing_versions(newest)
     beyond = max(len(versions) - max(keep, 1), 0)
     settled = _settled(newest, versions[: beyond + 1], own)
@@ -71,7 +74,7 @@ def _trim(newest: TableHandle, keep: int, at_least: int, state: ManifestState | 
     return reclaim_versions(barrier, [version for version in settled if version not in needed])
 
 
-def _settled(newest: TableHandle, versions: list[int], own: str | None) -> list[int]:
+def _settled(newest: TableHandle, versions: list[int], own: Collection[str]) -> list[int]:
     """Those versions on whose successors no writer can be about to commit; asked after the newest one was opened.
 
     A writer that announces itself later begins with that one or a later one.
@@ -79,7 +82,7 @@ def _settled(newest: TableHandle, versions: list[int], own: str | None) -> list[
     root = newest.address.root
     objects = open_objects(root)
     control = manifest.load(root).state.control
-    others = [operation for operation in sidecar.pending(objects) if operation != own]
+    others = [operation for operation in sidecar.pending(objects) if operation not in own]
     if not others and (control is None or control.holder is None):
         return versions
     # By the clock of the store alone, which dated both: that of this machine may be ahead of it by more than that.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from omnigraph.storage.base.gates import Gates, Turn
+from omnigraph.storage.base.gates import Gates
+from omnigraph.storage.base.turns import Turn
 
 
 def waiting(turn: Turn, count: int) -> None:
@@ -64,15 +65,55 @@ def test_a_waiter_whose_time_is_over_leaves_the_queue() -> None:
 
 
 def test_a_wait_that_is_interrupted_does_not_swallow_the_turn() -> None:
-    turn = Turn()
+    turn: Turn[str] = Turn()
     turn.acquire()
-    mine = threading.Lock()
-    mine.acquire()
-    turn._waiting.append(mine)
+    waiter = turn.join()
     turn.release()  # handed over to a waiter that is on its way out
-    assert turn._came_after_all(mine)
-    turn.release()
+    turn._leave(waiter)
     assert turn.acquire(timeout=0)
+
+
+def test_the_holder_takes_offered_work_from_the_front_of_the_queue_only() -> None:
+    turn: Turn[str] = Turn()
+    turn.acquire()
+    first, second, alone, behind = turn.join("a"), turn.join("b"), turn.join(), turn.join("c")
+    assert turn.take(8) == [first, second]  # nobody passes the one that wants the turn for itself
+    assert turn.take(8) == []
+    turn.serve(first)
+    turn.give_back([first, second])
+    assert (first.state, second.state) == ("served", "waiting")
+    turn.release()
+    assert turn.wait(second) == "turn"
+    turn.release()
+    assert turn.wait(alone) == "turn"
+    assert [waiter.work for waiter in turn.take(1)] == ["c"]
+    assert behind.state == "taken"
+
+
+def test_taken_work_is_waited_for_beyond_the_time_of_its_owner() -> None:
+    turn: Turn[str] = Turn()
+    turn.acquire()
+    waiter = turn.join("work")
+    ended: list[str] = []
+    thread = threading.Thread(target=lambda: ended.append(turn.wait(waiter, 0.05)))
+    assert turn.take(1) == [waiter]
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive()
+    turn.serve(waiter)
+    thread.join(20)
+    assert ended == ["served"]
+
+
+def test_work_of_an_owner_that_was_interrupted_has_nobody_to_look_at_it() -> None:
+    turn: Turn[str] = Turn()
+    turn.acquire()
+    waiter = turn.join("work")
+    turn.take(1)
+    turn._leave(waiter)
+    assert not turn.serve(waiter)
+    turn.give_back([waiter])
+    assert not turn._waiting
 
 
 def test_a_turn_that_nobody_holds_or_awaits_is_forgotten() -> None:

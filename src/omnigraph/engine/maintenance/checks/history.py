@@ -101,7 +101,7 @@ def _tags(core: Core, checking: Checking, history: History) -> None:
 
 def _tag(core: Core, checking: Checking, history: History, tag: Tag) -> None:
     try:
-        state = manifest.load_version(core.store.root, tag.branch, tag.manifest_version)
+        state = manifest.load_commit(core.store.root, tag.branch, tag.manifest_version, tag.graph_commit_id)
     except BranchNotFound:
         return  # deleted, so nothing can read it any more
     except HistoricalVersionReclaimed as error:
