@@ -91,34 +91,42 @@ class Checker:
             self._broken(f"{home} {version.number} lost '{key}'")
         commits = [row for row in added.values() if row["object_type"] == "graph_commit"]
         head = next((row for row in added.values() if row["object_type"] == "graph_head"), None)
-        if len(commits) > 1:
-            self._broken(f"{home} {version.number} publishes {len(commits)} commits")
         if commits:
-            self._check_commit(home, version, before, commits[0], head)
+            self._check_commits(home, version, before, commits, head)
         elif head is not None and _metadata(head)["head_commit_id"] != before._cache["head"]:
             self._broken(f"{home} {version.number} moves the head without a commit")
 
-    def _check_commit(self, home: str, version: Version, before: Version, row: Row, head: Row | None) -> None:
-        commit_id, described = row["object_id"], _metadata(row)
-        if described.get("parent_commit_id") != before._cache["head"]:
-            self._broken(
-                f"commit {commit_id} has the parent {described.get('parent_commit_id')}, the head was "
-                f"{before._cache['head']}"
-            )
-        if head is None or _metadata(head)["head_commit_id"] != commit_id:
-            self._broken(f"commit {commit_id} is not the head after it was published")
-        actor = described.get("actor_id")
-        expected = before._cache["content"]
-        if actor != RECOVERY_ACTOR:
-            inherited = frozenset(key for key, pin in pins_of(view_of(before)).items() if pin["table_branch"] is None)
-            expected = self._expected(actor, commit_id, described, expected, inherited)
-        actual = self._content(view_of(version))
-        if actual != expected:
-            self._broken(f"commit {commit_id} of {actor}: {_difference(expected, actual)}")
-        version._cache["head"], version._cache["content"] = commit_id, actual
-        self.contents[commit_id] = actual
-        self._world.counts["commits"] += 1
-        self._world.note(f"PUBLISHED {commit_id[-8:]} of {actor} at {home} {version.number}")
+    def _check_commits(
+        self, home: str, version: Version, before: Version, commits: list[Row], head: Row | None
+    ) -> None:
+        """The commits of one version: each follows the one before it, and shows what its own write makes of it."""
+        ordered = sorted(commits, key=lambda row: (_metadata(row)["created_at"], row["object_id"]))
+        last, content, pins = before._cache["head"], before._cache["content"], pins_of(view_of(before))
+        for later, row in zip(range(len(ordered) - 1, -1, -1), ordered, strict=True):
+            commit_id, described = row["object_id"], _metadata(row)
+            if described.get("parent_commit_id") != last:
+                self._broken(
+                    f"commit {commit_id} has the parent {described.get('parent_commit_id')}, the head was {last}"
+                )
+            within = described.get("within", {"later": 0, "shown": {}})
+            if within["later"] != later:
+                self._broken(f"commit {commit_id} says that {within['later']} follow it, and {later} do")
+            actor, expected = described.get("actor_id"), content
+            if actor != RECOVERY_ACTOR:
+                inherited = frozenset(key for key, pin in pins.items() if pin["table_branch"] is None)
+                expected = self._expected(actor, commit_id, described, content, inherited)
+            pins = {**pins_of(view_of(version)), **{key: _shown(pin) for key, pin in within["shown"].items()}}
+            content = self._content(view_of(version), pins)
+            if content != expected:
+                self._broken(f"commit {commit_id} of {actor}: {_difference(expected, content)}")
+            last = commit_id
+            self.contents[commit_id] = content
+            self._world.counts["commits"] += 1
+            self._world.counts["commits published with others"] += len(ordered) > 1
+            self._world.note(f"PUBLISHED {commit_id[-8:]} of {actor} at {home} {version.number}")
+        if head is None or _metadata(head)["head_commit_id"] != last:
+            self._broken(f"commit {last} is not the head after it was published")
+        version._cache["head"], version._cache["content"] = last, content
 
     def _expected(
         self, actor: str, commit_id: str, described: Mapping[str, Any], content: Content, inherited: frozenset[str]
@@ -153,10 +161,10 @@ class Checker:
         numbers = existing(self._bucket, home)
         return self._bucket.files[version_path(home, max(numbers))].value if numbers else None
 
-    def _content(self, view: View) -> Content:
-        """The rows of every table that a manifest version shows, from the files it points at."""
+    def _content(self, view: View, pins: Mapping[str, Row]) -> Content:
+        """The rows of every table that a commit shows, from the files it points at."""
         places = {row["table_key"]: row["location"] for row in view.values() if row["object_type"] == "table"}
-        return {key: self._rows(places[key], row) for key, row in sorted(pins_of(view).items())}
+        return {key: self._rows(places[key], row) for key, row in sorted(pins.items())}
 
     def _rows(self, location: str, pin: Row) -> Any:
         ref = pin["table_branch"]
@@ -222,6 +230,11 @@ def pins_of(view: View) -> dict[str, Row]:
             if known is None or known["table_version"] < row["table_version"]:
                 pins[row["table_key"]] = row
     return pins
+
+
+def _shown(pin: Mapping[str, Any]) -> Row:
+    """What a commit notes about a table that a later one of its version changes, as the row that published it."""
+    return {"table_branch": None, **pin}
 
 
 def _metadata(row: Row) -> Mapping[str, Any]:

@@ -10,8 +10,9 @@ from omnigraph.host import running_on
 from omnigraph.settings import Settings
 from omnigraph.storage.branches.branches import create_branch, delete_branch, list_branches
 from omnigraph.storage.branches.private_branches import open_private
+from omnigraph.storage.protocol import commit as protocol
 from omnigraph.storage.protocol import recovery
-from omnigraph.storage.protocol.commit import commit
+from omnigraph.storage.protocol.commit import Committed
 from tests.simulation.checks import Checker
 from tests.simulation.cleanup import clean
 from tests.simulation.objects import Bucket
@@ -73,6 +74,8 @@ class Client:
         while not self._world.draining:
             if self._chance.random() < self._branching:
                 self._attempted(lambda: self._use_branches(process))
+            elif self._chance.random() < 0.3:
+                self._attempted(lambda: self._write_together(process, self._some_branch(process)))
             else:
                 self._attempted(lambda: self.write(process, self._some_write(self._some_branch(process))))
 
@@ -80,19 +83,59 @@ class Client:
         try:
             action()
         except OmnigraphError as error:
-            self._world.counts["refusals"] += 1
-            self._world.note(f"refused: {type(error).__name__}: {str(error)[:120]}")
+            self._refused(error)
+
+    def _refused(self, error: OmnigraphError) -> None:
+        self._world.counts["refusals"] += 1
+        self._world.note(f"refused: {type(error).__name__}: {str(error)[:120]}")
 
     # --- writing ---------------------------------------------------------------------------------
 
     def write(self, process: Process, write: Write) -> None:
         """Run one write through the protocol, and compare what it answers with what is stored."""
+        self._finish(write, self._begun(process, write))
+
+    def _write_together(self, process: Process, branch: str | None) -> None:
+        """Writes of one process that wait for each other, as those of its threads do; the first may take them along."""
+        writes = [self._some_write(branch) for _ in range(self._chance.choice((2, 3, 5)))]
+        waiting: list[tuple[Write, protocol.Write]] = []
+        for write in writes:
+            running = self._begun(process, write)
+            if self._stepped(write, running.begin):
+                waiting.append((write, running))
+        for _, running in waiting:
+            running.join()  # nothing is asked of storage from here until somebody's turn has come
+        # In the order of the queue, so that the turn has come for whoever looks, or its write is done.
+        lost = [pair for pair in waiting if not self._stepped(pair[0], pair[1].finish, ends=True)]
+        for write, running in lost:
+            self._attempted(lambda write=write, running=running: self._finish(write, running))
+
+    def _stepped(self, write: Write, step: Callable[[], Committed | None], *, ends: bool = False) -> bool:
+        """Whether a step went well (or, with `ends`, whether the write is done with)."""
+        try:
+            return self._compared(write, step) is not None or not ends
+        except OmnigraphError as error:
+            self._refused(error)
+            return ends
+
+    def _finish(self, write: Write, running: protocol.Write) -> None:
+        done: Committed | None = None
+        while done is None:
+            self._compared(write, running.begin)
+            running.join()
+            done = self._compared(write, running.finish)
+
+    def _begun(self, process: Process, write: Write) -> protocol.Write:
         self._checker.writes[write.name] = write
         self._world.counts["writes"] += 1
         where = write.branch or "main"
         self._world.note(f"begins {write.name}: {write.kind} {write.row} on {where}")
+        return protocol.Write(process.store, write.branch, lambda txn: write.prepare(process.store, txn))
+
+    def _compared(self, write: Write, step: Callable[[], Committed | None]) -> Committed | None:
+        """One step of a write, and what it answers compared with what is stored."""
         try:
-            done = commit(process.store, write.branch, lambda txn: write.prepare(process.store, txn))
+            done = step()
         except (BranchNotFound, RecoveryRequired):
             # Not decided yet, or gone together with the branch that it may have been published on.
             write.outcome = "unknown" if write.outcome == "open" else write.outcome
@@ -100,13 +143,16 @@ class Client:
         except OmnigraphError:
             self._checker.refused(write)
             raise
+        if done is None:
+            return None
         if done.commit is None:
             self._checker.refused(write)
             write.outcome = "no effect"
-            return
+            return done
         self._checker.acknowledged(write, done.commit.graph_commit_id)
         self._world.counts["acknowledged"] += 1
         self._world.note(f"ACKNOWLEDGED {write.name}")
+        return done
 
     def _some_write(self, branch: str | None, kind: Kind | None = None, source: str | None = None) -> Write:
         self._writes += 1

@@ -77,6 +77,7 @@ def commit(
     write = Write(store, branch, prepare, expected_head=expected_head, hooks=hooks, budget=budget)
     while True:
         write.begin()
+        write.join()
         done = write.finish()
         if done is not None:
             return done
@@ -108,7 +109,7 @@ class _Begun:
 class Write:
     """One call of `commit`: its attempts and what the failed ones have taught it.
 
-    Each attempt is begun, up to a place in the queue for the turn, and finished, which waits for it.
+    Each attempt is begun ahead of the turn, gets a place in the queue for it, and is finished, which waits for it.
     """
 
     def __init__(
@@ -136,15 +137,19 @@ class Write:
         self._begun: _Begun | None = None
 
     def begin(self) -> None:
-        """Prepare ahead of the turn, and get in the queue for it."""
+        """Prepare ahead of the turn; what has lost before may leave that to the turn."""
         prepared = self._kept or (None if self._keeps_turn() else self._ahead_of_turn())
-        self._kept = None
-        if self.hooks.gated or (prepared is not None and not prepared.has_effect):
-            self._begun = _Begun(prepared)
+        self._kept, self._begun = None, _Begun(prepared)
+
+    def join(self) -> None:
+        """Get in the queue for the turn, with the prepared write as an offer to those ahead."""
+        begun = self._begun
+        assert begun is not None, "an attempt is begun before it gets a place"
+        if self.hooks.gated or (begun.prepared is not None and not begun.prepared.has_effect):
             return
         hit("commit.pre_turn")
         turn = self.store.gates.turn(self.branch)
-        self._begun = _Begun(prepared, turn, turn.join(self._offer(prepared)))
+        self._begun = replace(begun, turn=turn, waiter=turn.join(self._offer(begun.prepared)))
 
     def finish(self) -> Committed | None:
         """Wait for the turn and make one attempt in it, unless others publish it in theirs; None asks for another."""
@@ -230,7 +235,7 @@ class Write:
 
     def _offer(self, prepared: _Prepared | None) -> Offer | None:
         """The write for others to publish in their turn; None where it needs one of its own."""
-        alone = self.failure is not None or self.contended or self.expected_head is not None
+        alone = self.failure is not None or self.expected_head is not None
         if prepared is None or prepared.write is None or alone or not self._may_share(prepared):
             return None
         return Offer(self.store, prepared.txn, prepared.write, prepared.drafts)
