@@ -20,6 +20,7 @@ PATHS = (
     "lease.",
     "branch_create.",
     "branch_delete.",
+    "together.",
 )
 
 

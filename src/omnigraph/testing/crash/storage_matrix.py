@@ -34,13 +34,14 @@ from omnigraph.storage.intent.writeset import WriteSet
 from omnigraph.storage.maintenance.orphans import reclaim_files, reclaim_orphans
 from omnigraph.storage.protocol import recovery, tickets
 from omnigraph.storage.protocol.commit import Prepare, commit
+from omnigraph.testing.crash import together_matrix
 from omnigraph.testing.crash.invariants import violations
 from omnigraph.testing.crash.merge_matrix import merge_scenarios, prepare_merge_template, run_merge_scenario
 from omnigraph.testing.crash.processes import children
+from omnigraph.testing.crash.together_matrix import VICTIM, torn, write_together
 from omnigraph.testing.graphs.tiny import A, B, contents, create_tiny, inserting, open_tiny, upserting, write
 
 SETTINGS = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000, retire_grace_ms=0)
-VICTIM = "victim"
 BRANCH = "feature"
 
 Outcome = Literal["published", "absent", "either"]
@@ -151,6 +152,7 @@ ACTIONS: dict[str, Callable[[Store], None]] = {
     "overtaken": _act_overtaken,
     "contradicted": _act_contradicted,
     "queued": _act_queued,
+    "together": write_together,
     "other": _act_other,
     "sweep": _act_sweep,
     "create": _act_create,
@@ -257,6 +259,10 @@ def scenarios() -> Iterator[Scenario]:
         yield Scenario((Child("write", spec),), expect)
     for action, spec, expect in _REPREPARE_POINTS:
         yield Scenario((Child(action, spec),), expect)
+    for spec, is_there in together_matrix.POINTS:
+        yield Scenario((Child("together", spec),), "published" if is_there else "absent")
+    for spec in together_matrix.RECOVERY_POINTS:
+        yield Scenario((Child("together", together_matrix.COMPLETE), Child("sweep", spec)), "published")
     for spec, expect in _FORK_POINTS:
         yield Scenario((Child("write_branch", spec),), expect)
     for point in _ROLL_BACK_POINTS:
@@ -324,7 +330,7 @@ def _child_main(child: Child, directory: str, acknowledged: str) -> None:
 def _victim(store: Store, scenario: Scenario) -> tuple[bool, list[str]]:
     branch = BRANCH if scenario.children[0].action == "write_branch" else None
     seen = [VICTIM in contents(store, key, branch) for key in (A, B)]
-    problems = []
+    problems = torn(store) if scenario.children[0].action == "together" else []
     if seen[0] != seen[1]:
         problems.append(f"partial: victim in A {seen[0]}, in B {seen[1]}")
     wanted = {"published": True, "absent": False}.get(scenario.expect)
