@@ -26,7 +26,7 @@ node Counter { name: String @key  n: I64 }
 ADD = "query add($name: String, $age: I64) { insert Person { name: $name, age: $age } }"
 AGE = "query grow($name: String, $age: I64) { update Person set { age: $age } where name = $name }"
 FOUND = "query found($name: String) { insert City { name: $name } }"
-COUNT = "query tick() { update Counter set { n: n + 1 } where name = 'all' }"
+COUNT = 'query tick() { update Counter set { n: n + 1 } where name = "all" }'
 NAMES = "query names() { match { $p: Person } return { $p.name as name, $p.age as age } order { $p.name asc } }"
 
 

@@ -168,6 +168,7 @@ WRITE_PROTOCOL = {
     "publisher_retry_budget": "how often a commit is published again after losing a race",
     "reprepare_budget": "how often a write is computed, at most, while the branch moves",
     "reprepare_seconds": "how long a write may take, waiting for other writers included",
+    "commits_together": "how many waiting writes of a branch are published at once at most, each as its own commit",
     "neutralize_attempts": "how often recovery tries to take back what an interrupted write left",
     "manifest_compact_fragments": "fragments of `__manifest` from which a writer folds them; 0 never does",
     "table_compact_fragments": "the same for the table that is written",
