@@ -58,6 +58,25 @@ def test_declared_pipelines_are_allowed(desk: Desk) -> None:
     assert desk.validate()["ok"]
 
 
+def test_pipelines_are_part_of_the_plan(desk: Desk) -> None:
+    desk.write("m.yaml", "sources: {p: {path: p.csv}}\nnodes: {Person: {from: p}}\n")
+    desk.write("cluster.yaml", CONFIG + "pipelines: {nightly: {graph: knowledge, mapping: m.yaml}}\n")
+
+    def changes() -> dict[str, str]:
+        found = desk.plan()["changes"]
+        return {each["resource"]: each["operation"] for each in found if each["resource"].startswith("pipeline.")}
+
+    assert changes() == {"pipeline.nightly": "create"}
+    desk.import_state()
+    applied = desk.apply()
+    assert applied["ok"], applied["diagnostics"]
+    assert changes() == {}
+    desk.write("m.yaml", "sources: {p: {path: q.csv}}\nnodes: {Person: {from: p}}\n")
+    assert changes() == {"pipeline.nightly": "update"}
+    desk.write("cluster.yaml", CONFIG)
+    assert changes() == {"pipeline.nightly": "delete"}
+
+
 def test_a_pipeline_for_an_undeclared_graph_is_refused(desk: Desk) -> None:
     desk.write("cluster.yaml", CONFIG + "pipelines: {nightly: {graph: missing, mapping: m.yaml}}\n")
     assert codes(desk.validate(), "error") == ["invalid_pipeline"]

@@ -1,4 +1,5 @@
-"""Addresses of resources: `graph.kb`, `schema.kb`, `query.kb.find`, `policy.base`, `provider.embedding.default`."""
+"""Addresses of resources: `graph.kb`, `schema.kb`, `query.kb.find`, `policy.base`, `pipeline.nightly`, and
+`provider.embedding.default`."""
 
 from __future__ import annotations
 
@@ -31,13 +32,17 @@ def provider(name: str) -> str:
     return _PROVIDER + name
 
 
+def pipeline(name: str) -> str:
+    return f"pipeline.{name}"
+
+
 def kind_of(address: str) -> str:
-    """`graph`, `schema`, `query`, `policy`, `embedding_provider` or `unknown`."""
+    """`graph`, `schema`, `query`, `policy`, `pipeline`, `embedding_provider` or `unknown`."""
     head, _, rest = address.partition(".")
     if address.startswith(_PROVIDER):
         return "embedding_provider"
     parts = 2 if head == "query" else 1
-    known = head in ("graph", "schema", "query", "policy") and rest.count(".") == parts - 1
+    known = head in ("graph", "schema", "query", "policy", "pipeline") and rest.count(".") == parts - 1
     return head if known else "unknown"
 
 

@@ -179,7 +179,7 @@ class _Scene:
                 return self._query(change)
             case "policy":
                 return self._policy(change)
-            case "embedding_provider":
+            case "embedding_provider" | "pipeline":
                 return "applied", None
         return "deferred", UNSUPPORTED
 

@@ -13,7 +13,7 @@ import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.files import list_files, open_output
-from omnigraph.errors import NotFound, ValueViolation
+from omnigraph.errors import NotFound, StorageError, ValueViolation
 from omnigraph.pipeline.tasks.export import export_files
 from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.pipeline.tasks.load import load
@@ -62,6 +62,12 @@ def test_what_is_wrong_on_s3_is_named_with_its_place(place: str) -> None:
         list_files(f"{place}/nothing/*.jsonl")
     with pytest.raises(NotFound, match="contains no record files"):
         list_files(f"{place}/nothing.jsonl")
+    for use in (og.open, lambda uri: og.init(uri, SCHEMA)):
+        with pytest.raises(
+            StorageError, match=r"s3://no-such-bucket/.*: the bucket does not exist, or these"
+        ) as missing:
+            use("s3://no-such-bucket/graph")
+        assert "404" not in str(missing.value)
 
 
 def test_parquet_comes_from_s3_and_exports_go_there(place: str, tmp_path: Path) -> None:

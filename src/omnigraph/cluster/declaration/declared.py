@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.cluster import addresses
 from omnigraph.cluster.declaration.config import ClusterConfig
@@ -14,10 +14,13 @@ from omnigraph.cluster.declaration.graphs import GraphSources, Sources, declare_
 from omnigraph.cluster.declaration.policies import declare_policies
 from omnigraph.cluster.declaration.providers import check_providers, provider_address
 from omnigraph.cluster.diagnostics import Diagnostics, Stopped
-from omnigraph.cluster.state.digests import config_digest, graph_digest, provider_digest
+from omnigraph.cluster.state.digests import config_digest, graph_digest, pipeline_digest, provider_digest
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.runs.declared import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +159,25 @@ class _Assembly:
         if self.config.pipelines is None:
             return
         try:
-            _check_pipelines(self.config.pipelines, self.declared.directory, frozenset(self.config.graphs))
+            found = _checked_pipelines(self.config.pipelines, self.declared.directory, frozenset(self.config.graphs))
         except OmnigraphError as error:
             self.declared.found.error("invalid_pipeline", "pipelines", f"{error.message} ({FILE_NAME})")
+            return
+        for name, pipeline in found.items():
+            address = addresses.pipeline(name)
+            files = [path.read_bytes() for path in (pipeline.mapping, *pipeline.checks)]
+            digest = pipeline_digest(self.config.pipelines[name], files)
+            self._add(Resource(address, digest, pipeline.mapping))
+            self.declared.dependencies.append((address, addresses.graph(pipeline.graph)))
+            self.declared.dependencies += [(address, addresses.pipeline(other)) for other in pipeline.after]
 
 
-def _check_pipelines(declared: Mapping[str, Any], directory: Path, graphs: frozenset[str]) -> None:
-    """Refuse a pipeline that cannot run: of the wrong shape, or for a graph that is not declared."""
+def _checked_pipelines(declared: Mapping[str, Any], directory: Path, graphs: frozenset[str]) -> dict[str, Pipeline]:
+    """The pipelines; one that cannot run is refused: of the wrong shape, or for a graph that is not declared."""
     from omnigraph.pipeline.runs.declared import parse_pipelines
 
-    for name, pipeline in parse_pipelines(declared, directory).items():
+    found = parse_pipelines(declared, directory)
+    for name, pipeline in found.items():
         if pipeline.graph not in graphs:
             raise BadRequest(f"pipelines.{name}.graph: no graph '{pipeline.graph}' is declared in '{directory}'")
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
@@ -22,6 +22,12 @@ def content_digest(data: bytes) -> str:
 def provider_digest(profile: Mapping[str, str]) -> str:
     """Of an embedding profile whose members stand in their order."""
     return content_digest(b"embedding-provider\0" + compact(profile))
+
+
+def pipeline_digest(declared: Mapping[str, Any], files: Iterable[bytes]) -> str:
+    """Of a pipeline as it is declared, with its mapping and its checks."""
+    told = json.dumps(declared, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return content_digest(b"\0".join([b"pipeline", told, *(content_digest(data).encode() for data in files)]))
 
 
 def graph_digest(

@@ -15,10 +15,11 @@ from omnigraph.engine.intake.mapping import described
 from omnigraph.engine.values.result import LoadMode, parse_mode
 from omnigraph.engine.views.table_tasks import Runner, parse_runner
 from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.pipeline.runs.gates import Gate, parse_gates, parse_seconds
 
 _MEMBERS = {
     "graph", "mapping", "branch", "checks", "merge_into", "mode", "schedule", "runner", "on_error", "max_errors",
-    "description",
+    "description", "retries", "retry_after", "timeout", "after", "gates",
 }  # fmt: skip
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PLACEHOLDERS = ("date", "time", "run")
@@ -28,7 +29,7 @@ _CRON_FIELDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One declared pipeline; paths are absolute, and exist."""
+    """One declared pipeline; paths are absolute, and exist. `retry_after` and `timeout` are seconds."""
 
     name: str
     graph: str
@@ -42,6 +43,11 @@ class Pipeline:
     on_error: Literal["stop", "skip"] = "stop"
     max_errors: int | None = None
     description: str | None = None
+    retries: int = 0
+    retry_after: float = 10.0
+    timeout: float | None = None
+    after: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
 
     def branch_at(self, now: datetime, run: str) -> str | None:
         """The branch of one run, its template filled in."""
@@ -60,7 +66,23 @@ def parse_pipelines(section: Any, base_dir: str | Path) -> dict[str, Pipeline]:
         return {}
     if not isinstance(section, Mapping):
         raise BadRequest("pipelines: a table of pipelines by name is expected")
-    return {str(name): _Reading(str(name), value, Path(base_dir)).pipeline() for name, value in section.items()}
+    found = {str(name): _Reading(str(name), value, Path(base_dir)).pipeline() for name, value in section.items()}
+    for name in found:
+        in_order(found, name)
+    return found
+
+
+def in_order(found: Mapping[str, Pipeline], name: str, above: tuple[str, ...] = ()) -> list[Pipeline]:
+    """What a pipeline comes after, each before whatever needs it, and the pipeline itself at the end."""
+    if name in above:
+        raise BadRequest(f"pipelines.{name}.after: {' → '.join((*above, name))} goes round in a circle")
+    pipeline = found[name]
+    order: dict[str, Pipeline] = {}
+    for other in pipeline.after:
+        if other not in found:
+            raise BadRequest(f"pipelines.{name}.after: there is no pipeline '{other}'")
+        order |= {each.name: each for each in in_order(found, other, (*above, name))}
+    return [*order.values(), pipeline]
 
 
 class _Reading:
@@ -81,8 +103,9 @@ class _Reading:
     def pipeline(self) -> Pipeline:
         branch, merge_into = self._branch(), self._text("merge_into")
         checks = self._checks()
-        if branch is None and (checks or merge_into):
-            named = "checks" if checks else "merge_into"
+        gates = self._gates()
+        if branch is None and (checks or gates or merge_into):
+            named = "checks" if checks else "gates" if gates else "merge_into"
             raise self._wrong(named, "needs a branch to load on first, such as branch: ingest/{date}")
         if branch is not None and branch == merge_into:
             raise self._wrong("merge_into", f"the branch '{branch}' cannot be merged into itself")
@@ -99,7 +122,34 @@ class _Reading:
             on_error=cast("Literal['stop', 'skip']", self._choice("on_error", ("stop", "skip"))),
             max_errors=self._count("max_errors"),
             description=self._text("description"),
+            retries=self._count("retries") or 0,
+            retry_after=self._seconds("retry_after", 10.0) or 0.0,
+            timeout=self._seconds("timeout", None),
+            after=self._names("after"),
+            gates=gates,
         )
+
+    def _gates(self) -> tuple[Gate, ...]:
+        try:
+            return parse_gates(self.value.get("gates"))
+        except BadRequest as error:
+            raise self._wrong("gates", error.message) from error
+
+    def _names(self, member: str) -> tuple[str, ...]:
+        given = self.value.get(member)
+        names = [given] if isinstance(given, str) else given if given is not None else []
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self._wrong(member, "a name, or a list of names, is expected")
+        return tuple(names)
+
+    def _seconds(self, member: str, default: float | None) -> float | None:
+        value = self.value.get(member)
+        if value is None:
+            return default
+        try:
+            return parse_seconds(value)
+        except BadRequest as error:
+            raise self._wrong(member, error.message) from error
 
     def _mapping(self) -> Path:
         path = self.base / self._required("mapping")

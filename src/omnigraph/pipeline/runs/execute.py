@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,18 +14,24 @@ from typing import Any
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.values.result import LoadResult
-from omnigraph.errors import Conflict, MergeConflicts, OmnigraphError
+from omnigraph.errors import Conflict, MergeConflicts, NotFound, OmnigraphError, Retry, StorageError
 from omnigraph.ids import new_ulid
+from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.runs.declared import Pipeline
-from omnigraph.pipeline.runs.records import Input, Run, Status, digest_of, inputs_of, keep, previous
+from omnigraph.pipeline.runs.gates import measured
+from omnigraph.pipeline.runs.records import DONE, Input, Run, Status, digest_of, history, inputs_of, keep, previous
 
+_log = logging.getLogger(__name__)
 # A branch per run under one name, and as many again: beyond this the template is at fault.
 _MOST_NAMES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How one run is made: `force` repeats work that was done already, `dry_run` checks the data and writes nothing."""
+    """How one run is made: `force` repeats work that was done already, `dry_run` checks the data and writes nothing.
+
+    `after` says in which graphs the pipelines keep their records that this one comes after; its own where it does not.
+    """
 
     dry_run: bool = False
     force: bool = False
@@ -31,6 +39,8 @@ class RunOptions:
     progress: Callable[[Any], None] | None = None
     spark: Any = None
     now: datetime | None = None
+    sleep: Callable[[float], None] = time.sleep
+    after: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_pipeline(pipeline: Pipeline, graph: Graph, options: RunOptions | None = None) -> Run:
@@ -51,20 +61,72 @@ class _Running:
     digest: str | None = None
     branch: str | None = None
     loaded: bool = False
+    attempts: int = 1
+    thread: threading.Thread = field(default_factory=threading.current_thread)
 
     @property
     def now(self) -> datetime:
         return self.options.now or datetime.now(UTC)
 
     def run(self) -> Run:
-        self.inputs = inputs_of(self.pipeline)
-        self.digest = digest_of(self.pipeline, self.inputs)
-        done = previous(self.graph, self.pipeline.name, self.digest)
-        if done is not None and not self.options.force:
-            told = f"run {done.run_id} has taken in the same input"
-            return self._record("unchanged", message=told, commit_id=done.commit_id, branch=done.branch)
         with self._noted():
-            return self._kept(self._load())
+            missing = self._waits_for()
+            if missing is not None:
+                return self._kept(self._record("waiting", message=missing))
+            self.inputs = inputs_of(self.pipeline)
+            self.digest = digest_of(self.pipeline, self.inputs)
+            done = previous(self.graph, self.pipeline.name, self.digest)
+            if done is not None and not self.options.force:
+                told = f"run {done.run_id} has taken in the same input"
+                return self._record("unchanged", message=told, commit_id=done.commit_id, branch=done.branch)
+            return self._kept(self._tried())
+
+    def _waits_for(self) -> str | None:
+        """Why this run cannot begin yet: a pipeline that it comes after has not taken its input in."""
+        for name in self.pipeline.after:
+            newest = self._newest(name)
+            if newest is None or newest.status not in DONE:
+                state = "has not run" if newest is None else f"ended as {newest.status} (run {newest.run_id})"
+                return f"it comes after '{name}', which {state}; run that first, or use --with-dependencies"
+        return None
+
+    def _newest(self, name: str) -> Run | None:
+        """The newest run of another pipeline."""
+        uri = self.options.after.get(name)
+        if uri is None:
+            return next(iter(history(self.graph, name)), None)
+        with open_graph(uri, read_only=True) as other:
+            return next(iter(history(other, name)), None)
+
+    def _tried(self) -> Run:
+        """The load, again where it failed for no fault of the data, as often as the declaration says."""
+        while True:
+            try:
+                return self._load()
+            except (StorageError, Retry) as error:
+                if self.attempts > self.pipeline.retries or self.loaded or self._is_late():
+                    raise
+                _log.warning("attempt %d of pipeline '%s' failed: %s", self.attempts, self.pipeline.name, error.message)
+                self._drop_branch()
+                self.attempts += 1
+                self.options.sleep(self.pipeline.retry_after)
+
+    def _is_late(self) -> bool:
+        return self.pipeline.timeout is not None and time.monotonic() - self.begin > self.pipeline.timeout
+
+    def _require_time(self) -> None:
+        if self._is_late():
+            raise StorageError(
+                f"pipeline '{self.pipeline.name}' took longer than its timeout of {self.pipeline.timeout:g} s",
+                kind="Timeout",
+            )
+
+    def _progress(self, found: Any) -> None:
+        """Every task of the load that ends is an occasion to stop."""
+        if threading.current_thread() is self.thread:
+            self._require_time()
+        if self.options.progress is not None:
+            self.options.progress(found)
 
     def _load(self) -> Run:
         into = self.pipeline.merge_into or "main"
@@ -78,18 +140,20 @@ class _Running:
             max_errors=self.pipeline.max_errors,
             rejects=self.options.rejects,
             dry_run=self.options.dry_run,
-            progress=self.options.progress,
+            progress=self._progress if self.pipeline.timeout is not None else self.options.progress,
             spark=self.options.spark,
             message=f"pipeline {self.pipeline.name}, run {self.run_id}",
         )
         self.loaded = True
+        self._require_time()
         loaded = self._record("loaded", **_counts(done), branch=self.branch)
         if self.options.dry_run:
             planned = self.pipeline.branch_at(self.now, self.run_id)
             return replace(loaded, status="dry_run", branch=planned)
         if self.branch is None:
             return loaded
-        checked = self._check(replace(loaded, status="review"))
+        checked = self._check(self._gated(replace(loaded, status="review"), done))
+        self._require_time()
         return checked if checked.status == "rejected" or self.pipeline.merge_into is None else self._merge(checked)
 
     def _new_branch(self, source: str) -> str | None:
@@ -97,6 +161,7 @@ class _Running:
         name = self.pipeline.branch_at(self.now, self.run_id)
         if name is None:
             return None
+        self._drop_rejected()
         for number in range(1, _MOST_NAMES):
             tried = name if number == 1 else f"{name}-{number}"
             try:
@@ -106,9 +171,33 @@ class _Running:
             return tried
         raise Conflict(f"{_MOST_NAMES} branches are called like '{name}'; put {{time}} or {{run}} into the template")
 
+    def _drop_rejected(self) -> None:
+        """The branches of earlier tries of the same input go, unless somebody has worked on them."""
+        for run in history(self.graph, self.pipeline.name):
+            if run.status in ("rejected", "conflict") and run.digest == self.digest and run.branch is not None:
+                with suppress(NotFound):
+                    if self.graph.branch(run.branch).commits.head() == run.commit_id:
+                        self.graph.branches.delete(run.branch)
+
+    def _gated(self, run: Run, done: LoadResult) -> Run:
+        """Look at every gate of the loaded branch."""
+        assert self.branch is not None
+        if not self.pipeline.gates:
+            return run
+        view = self.graph.branch(self.branch).view()
+        counts = done.total_entities, sum(done.rejected.values())
+        found = {gate: measured(gate, view, *counts, self.now) for gate in self.pipeline.gates}
+        failed = [gate.told(value) for gate, value in found.items() if not gate.passes(value)]
+        run = replace(run, gates={gate.name: value for gate, value in found.items()})
+        if not failed:
+            return run
+        return replace(run, status="rejected", message=f"{'; '.join(failed)}; the data waits on branch '{self.branch}'")
+
     def _check(self, run: Run) -> Run:
         """Run every check on the loaded branch; one that returns rows has found something."""
         assert self.branch is not None
+        if run.status == "rejected":
+            return run
         found: dict[str, int] = {}
         here = self.graph.branch(self.branch)
         for path in self.pipeline.checks:
@@ -146,11 +235,12 @@ class _Running:
             actor_id=self.graph.actor,
             digest=self.digest,
             inputs=self.inputs,
+            attempts=self.attempts,
             **more,
         )
 
     def _kept(self, run: Run) -> Run:
-        run = replace(run, duration_ms=self._taken())
+        run = replace(run, duration_ms=self._taken(), attempts=self.attempts)
         if run.status != "dry_run":
             keep(self.graph, run)
         return run
@@ -162,7 +252,7 @@ class _Running:
             yield
         except OmnigraphError as error:
             if not self.options.dry_run:
-                self._kept(self._record("failed", message=error.message))
+                self._kept(self._record("failed", message=error.message, branch=self.branch if self.loaded else None))
             self._drop_branch()
             raise
 

@@ -20,7 +20,7 @@ from omnigraph.pipeline.runs.declared import Pipeline
 RUNS_DIR = "__pipelines"
 _CHUNK = 8 << 20
 
-Status = Literal["merged", "loaded", "review", "rejected", "conflict", "failed", "unchanged", "dry_run"]
+Status = Literal["merged", "loaded", "review", "rejected", "conflict", "failed", "waiting", "unchanged", "dry_run"]
 # A run that ended like this has taken its input in; the same input is not taken in again.
 DONE: frozenset[str] = frozenset({"merged", "loaded", "review"})
 
@@ -56,11 +56,13 @@ class Run:
     rejected: Mapping[str, int] = field(default_factory=dict)
     checks: Mapping[str, int] = field(default_factory=dict)
     message: str | None = None
+    attempts: int = 1
+    gates: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         """Whether nothing is left to be looked into."""
-        return self.status not in ("rejected", "conflict", "failed")
+        return self.status not in ("rejected", "conflict", "failed", "waiting")
 
     def to_json(self) -> dict[str, Any]:
         """The record as a JSON object."""
@@ -119,7 +121,8 @@ def digest_of(pipeline: Pipeline, inputs: tuple[Input, ...]) -> str | None:
     if any(each.digest is None for each in inputs):
         return None
     whole = hashlib.sha256()
-    for part in (pipeline.name, pipeline.graph, pipeline.mode, pipeline.merge_into or "", pipeline.on_error):
+    gates = ";".join(f"{gate.name} {gate.low} {gate.high}" for gate in pipeline.gates)
+    for part in (pipeline.name, pipeline.graph, pipeline.mode, pipeline.merge_into or "", pipeline.on_error, gates):
         whole.update(part.encode() + b"\0")
     for path in (pipeline.mapping, *pipeline.checks):
         whole.update(hashlib.sha256(path.read_bytes()).digest())

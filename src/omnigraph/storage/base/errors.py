@@ -48,6 +48,8 @@ _DAMAGE_WORDS = (
 )
 _INTERRUPT_WORD = "KeyboardInterrupt"
 # What the client of every object store says about a request that failed.
+# What S3, Azure and Google answer.
+_NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|The specified bucket does not exist")
 _STORE_FAILURE = re.compile(
     r"Error performing (?P<method>[A-Z]+) (?P<url>[^ ?]+)\S* in (?P<time>[0-9.]+[a-zµ]+)"
     r"(?:, after (?P<retries>\d+) retries, max_retries: \d+, retry_timeout: \S+)?\s+- (?P<reason>.*)"
@@ -160,6 +162,8 @@ def brief(error: BaseException) -> str:
     text = str(error).strip().split(", /home/runner/", 1)[0].split(", /rustc/", 1)[0]
     if not text:
         return type(error).__name__
+    if _NO_BUCKET.search(text):
+        return "the bucket does not exist, or these credentials cannot see it; create it first"
     line = text.splitlines()[0]
     found = _STORE_FAILURE.search(line)
     if found is None:

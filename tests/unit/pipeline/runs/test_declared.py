@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import BadRequest, ValueViolation
-from omnigraph.pipeline.runs.declared import Pipeline, parse_pipelines
+from omnigraph.errors import BadRequest, NotFound, StorageError, ValueViolation
+from omnigraph.pipeline.runs.declared import Pipeline, in_order, parse_pipelines
 from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
 from omnigraph.pipeline.runs.records import history
+from omnigraph.pipeline.runs.schedules import airflow, crontab
+from omnigraph.storage.base import failpoints
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
 MAPPING = "sources: {people: {path: people.csv}}\nnodes: {Person: {from: people}}\n"
@@ -92,7 +94,99 @@ def test_a_check_that_finds_rows_keeps_the_data_out(place: Path, graph: og.Graph
     assert graph.get("Person", "methuselah") is None
     assert graph.branch("ingest/2026-01-02").get("Person", "methuselah") is not None
     again = run(declared(place), graph)
-    assert (again.status, again.branch) == ("rejected", "ingest/2026-01-02-2"), "what is rejected was not taken in"
+    assert (again.status, again.branch) == ("rejected", "ingest/2026-01-02"), "what is rejected was not taken in"
+    assert sorted(graph.branches.list()) == ["ingest/2026-01-02", "main"], "a retry replaces what it tries again"
+    graph.branch("ingest/2026-01-02").mutate('query q() { delete Person where name = "methuselah" }')
+    assert run(declared(place), graph).branch == "ingest/2026-01-02-2", "what somebody has worked on stays"
+
+
+def test_a_run_without_input_files_is_on_record(place: Path, graph: og.Graph) -> None:
+    (place / "people.csv").unlink()
+    with pytest.raises(NotFound):
+        run(declared(place), graph)
+    kept = history(graph, "nightly")
+    assert [each.status for each in kept] == ["failed"]
+    assert "people.csv" in (kept[0].message or "")
+
+
+def test_a_load_that_fails_for_no_fault_of_the_data_is_tried_again(place: Path, graph: og.Graph) -> None:
+    slept: list[float] = []
+    tries = [3]
+
+    def fail() -> None:
+        tries[0] -= 1
+        if tries[0] > 0:
+            raise StorageError("the store is away", kind="Transient")
+
+    pipeline = declared(place, retries=2, retry_after="5s")
+    with failpoints.armed({"mutation.post_sidecar_pre_fork": fail}):
+        done = run(pipeline, graph, sleep=slept.append)
+    assert (done.status, done.attempts, slept) == ("merged", 3, [5.0, 5.0])
+    assert graph.branches.list() == ["main"]
+    tries[0] = 9
+    (place / "people.csv").write_text("name,age\nbob,1\n")
+    with failpoints.armed({"mutation.post_sidecar_pre_fork": fail}), pytest.raises(StorageError, match="away"):
+        run(pipeline, graph, sleep=slept.append)
+    assert (history(graph, "nightly")[0].status, history(graph, "nightly")[0].attempts) == ("failed", 3)
+
+
+def test_a_run_that_takes_too_long_is_not_merged(place: Path, graph: og.Graph) -> None:
+    with pytest.raises(StorageError, match="took longer than its timeout of 0 s"):
+        run(declared(place, timeout=0), graph)
+    assert graph.get("Person", "ada") is None
+    assert history(graph, "nightly")[0].status == "failed"
+
+
+def test_a_pipeline_waits_for_those_that_it_comes_after(place: Path, graph: og.Graph) -> None:
+    section = {"first": dict(NIGHTLY), "second": {**NIGHTLY, "after": "first", "branch": "second/{run}"}}
+    found = parse_pipelines(section, place)
+    assert [each.name for each in in_order(found, "second")] == ["first", "second"]
+    waits = run(found["second"], graph)
+    assert (waits.status, waits.ok) == ("waiting", False)
+    assert "it comes after 'first', which has not run" in waits.message
+    run(found["first"], graph)
+    assert run(found["second"], graph, force=True).status == "merged"
+    with pytest.raises(BadRequest, match=r"first → second → first goes round in a circle"):
+        parse_pipelines({**section, "first": {**NIGHTLY, "after": ["second"]}}, place)
+
+
+GATES = {
+    "rows": {"Person": {"min": 2, "max": 3}},
+    "nulls": {"Person.age": "40%"},
+    "rejected": "30%",
+    "freshness": {"Person.seen": "2d"},
+}
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("ada,36,2026-01-02\nbob,1,2026-01-01\n", None),
+        ("ada,36,2026-01-02\n", "rows Person is 1, at least 2 is wanted"),
+        ("a,1,2026-01-02\nb,1,\nc,1,\nd,1,\n", "rows Person is 4, at most 3 is wanted"),
+        ("a,,2026-01-02\nb,1,\n", "nulls Person.age is 0.5, at most 0.4 is wanted"),
+        ("a,1,2026-01-02\nb,1,\nc,old,\n", "rejected is 0.333333, at most 0.3 is wanted"),
+        ("a,1,2025-12-30\nb,1,\n", "freshness Person.seen is 302400, at most 172800 is wanted"),
+    ],
+)
+def test_a_gate_stops_the_merge(place: Path, rows: str, told: str | None) -> None:
+    graph = og.init(place / "gated.omni", "node Person { name: String @key  age: I32?  seen: Date? }")
+    (place / "people.csv").write_text(f"name,age,seen\n{rows}")
+    done = run(declared(place, gates=GATES, on_error="skip"), graph)
+    assert done.status == ("merged" if told is None else "rejected")
+    assert told is None or done.message == f"{told}; the data waits on branch 'ingest/2026-01-02'"
+    assert (graph.get("Person", "ada") is not None) is (told is None)
+    assert set(done.gates) == {"rows Person", "nulls Person.age", "rejected", "freshness Person.seen"}
+
+
+def test_schedules_become_a_crontab_and_dags(place: Path) -> None:
+    found = [declared(place), declared(place, schedule=None)]
+    assert crontab(found, place, ["omnigraph"]).splitlines()[1:] == [
+        f"0 2 * * * omnigraph pipeline run nightly --config {place} --with-dependencies --json"
+    ]
+    text = airflow(found, place, ["omnigraph"])
+    compile(text, "dags.py", "exec")
+    assert text.count("with DAG('omnigraph_nightly', schedule='0 2 * * *'") == 1
 
 
 def test_without_a_target_the_branch_waits_for_review(place: Path, graph: og.Graph) -> None:
@@ -165,6 +259,12 @@ def test_a_contradiction_with_the_target_is_left_for_a_person(
         ({"max_errors": -1}, r"whole number"),
         ({"notify": "me"}, r"nightly\.notify: unknown member"),
         ({"graph": ["a"]}, r"nightly\.graph: text is expected"),
+        ({"timeout": "soon"}, r"nightly\.timeout: invalid duration 'soon'"),
+        ({"after": "none"}, r"nightly\.after: there is no pipeline 'none'"),
+        ({"gates": {"size": 1}}, r"nightly\.gates: unknown gate 'size' \(known: freshness, nulls, rejected, rows\)"),
+        ({"gates": {"nulls": {"age": "5%"}}}, r"nightly\.gates: nulls\.age: a property is written Type\.name"),
+        ({"gates": {"rejected": 5}}, r"nightly\.gates: '5' is not a share"),
+        ({"gates": {"rows": {"Person": {"least": 1}}}}, r"nightly\.gates: rows\.Person: min and max"),
     ],
 )
 def test_what_cannot_be_declared_is_told_with_its_place(place: Path, changes: dict[str, Any], told: str) -> None:

@@ -45,6 +45,7 @@ def run(call: Call) -> int:
     """One run; exit 1 when its data did not pass."""
     import omnigraph as og
     from omnigraph.cluster.boot import embedded_blob_policy
+    from omnigraph.pipeline.runs.declared import in_order
     from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
 
     found, uris = _declared(call)
@@ -52,22 +53,35 @@ def run(call: Call) -> int:
     if name not in found:
         raise NotFound(f"there is no pipeline '{name}' (declared: {', '.join(found) or 'none'})")
     actor = call.text("--as") or call.config.actor
-    uri = _uri(found[name], uris)
-    echo(call, Target(uri, actor))
-    allowed = embedded_blob_policy(call.value("--config"), found[name].graph) or ()
-    with og.open(uri, actor=actor, external_blobs=allowed) as graph, stages(call) as progress:
-        options = RunOptions(
-            dry_run=call.given("--dry-run"),
-            force=call.given("--force"),
-            rejects=call.text("--rejects"),
-            progress=progress,
-        )
-        done = run_pipeline(found[name], graph, options)
+    for each in in_order(found, name) if call.given("--with-dependencies") else [found[name]]:
+        uri = _uri(each, uris)
+        echo(call, Target(uri, actor))
+        allowed = embedded_blob_policy(call.value("--config"), each.graph) or ()
+        with og.open(uri, actor=actor, external_blobs=allowed) as graph, stages(call) as progress:
+            options = RunOptions(
+                dry_run=call.given("--dry-run"),
+                force=call.given("--force") and each.name == name,
+                rejects=call.text("--rejects"),
+                progress=progress,
+                after={other: uris[found[other].graph] for other in each.after},
+            )
+            done = run_pipeline(each, graph, options)
+        if not call.json:
+            output.line(_line(done))
+        if not done.ok:
+            break
     if call.json:
         output.document(done.to_json())
-    else:
-        output.line(_line(done))
     return 0 if done.ok else 1
+
+
+def schedule(call: Call) -> None:
+    """The schedules, for what runs things by the clock."""
+    from omnigraph.pipeline.runs.schedules import airflow, crontab
+
+    found, _ = _declared(call)
+    make = airflow if call.text("--format") == "airflow" else crontab
+    output.line(make(found.values(), Path(call.value("--config")).resolve(), ["omnigraph"]).rstrip("\n"))
 
 
 def show_history(call: Call) -> None:
@@ -132,6 +146,10 @@ def _described(pipeline: Pipeline) -> dict[str, object]:
         "merge_into": pipeline.merge_into,
         "mode": pipeline.mode,
         "schedule": pipeline.schedule,
+        "after": list(pipeline.after),
+        "retries": pipeline.retries,
+        "timeout": pipeline.timeout,
+        "gates": [gate.name for gate in pipeline.gates],
         "description": pipeline.description,
     }
 
@@ -139,7 +157,7 @@ def _described(pipeline: Pipeline) -> dict[str, object]:
 def _line(run: Run) -> str:
     entities = sum(run.nodes.values()) + sum(run.edges.values())
     parts = [f"{run.pipeline} {run.status}"]
-    if run.status not in ("unchanged", "failed"):
+    if run.status not in ("unchanged", "failed", "waiting"):
         parts.append(output.counted(entities, "entity"))
     if run.rejected:
         parts.append(f"{sum(run.rejected.values())} refused")
@@ -147,5 +165,7 @@ def _line(run: Run) -> str:
         parts.append(f"into {run.merged_into}")
     elif run.branch is not None:
         parts.append(f"on branch {run.branch}")
-    parts.append(f"{run.duration_ms} ms")
+    if run.commit_id is not None and run.ok:
+        parts.append(f"commit {run.commit_id}")
+    parts.append(f"{run.duration_ms} ms" + (f" in {run.attempts} attempts" if run.attempts > 1 else ""))
     return ", ".join(parts) + (f": {run.message}" if run.message else "")
