@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -253,10 +254,21 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
     if not large or done.commit is None:
         return
     try:
-        with clock.stage("index"):
+        with clock.stage("index"), ThreadPoolExecutor(1, "omnigraph-derived") as beside:
+            # What is kept beside the graph needs no index, so neither waits for the other. Afterwards it is found to be
+            # of a version with the same rows, and stays.
+            derived = beside.submit(_keep_derived, core, large, spark)
             ensure_indices(core, None, only=large, extend=True, spark=spark, actor=done.actor_id)
+            derived.result()
     except OmnigraphError as error:
         _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
+
+
+def _keep_derived(core: Core, only: Collection[str], spark: SparkPlace) -> None:
+    view = core.view(None)
+    keep_keys(view, only)
+    keep_topologies(core, None, only, "auto", spark)
+    keep_corpora(view, only)
 
 
 def keep_corpora(view: View, only: Collection[str] | None = None) -> None:

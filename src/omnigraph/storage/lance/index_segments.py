@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from omnigraph.storage.base.layout import Address
@@ -11,6 +13,16 @@ from omnigraph.storage.lance.staged import IndexSpec
 
 # Segments of these become one. Those of vectors would need common partitions, and each is trained by itself.
 _JOINED = frozenset({"BTREE", "INVERTED"})
+# Below this a thread costs more than it saves.
+_LARGE = 100_000
+
+
+def all_built(dataset: Any, specs: Sequence[IndexSpec]) -> list[Any]:
+    """The segments of several indexes; those of a large table are built side by side, for lance sorts on one core."""
+    if len(specs) < 2 or dataset.count_rows() < _LARGE:
+        return [segment for spec in specs for segment in built(dataset, spec)]
+    with ThreadPoolExecutor(min(len(specs), os.cpu_count() or 1), "omnigraph-index") as pool:
+        return [segment for found in pool.map(lambda spec: built(dataset, spec), specs) for segment in found]
 
 
 def built(dataset: Any, spec: IndexSpec) -> list[Any]:

@@ -178,3 +178,32 @@ def test_a_large_load_leaves_its_indexes_built(tmp_path: Path, monkeypatch: pyte
     graph.branches.create("draft")
     graph.load(records(260, 320), branch="draft")
     assert len(graph.query("query q() { match { $h: Hut } return { $h.code } }")) == 260
+
+
+def test_what_is_kept_beside_the_graph_is_made_once_while_indexes_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index commit makes new versions of the tables; what was derived from the rows before it still serves."""
+    from omnigraph.engine.maintenance import topology_builds
+    from omnigraph.engine.read.columns import key_index_store
+    from omnigraph.engine.read.topology import store
+
+    made: list[str] = []
+    for module in (key_index_store, topology_builds, store):
+        monkeypatch.setattr(module, "least_rows", lambda root, most: 10)
+    for module, name in ((key_index_store, "_built"), (store, "build_topology")):
+        real = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *a, _real=real, _name=name, **k: (made.append(_name), _real(*a, **k))[1]
+        )
+    monkeypatch.setattr("omnigraph.engine.maintenance.indexes.LARGE_LOAD", 50)
+    graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }\nedge Near: Hut -> Hut")
+    near = [f'{{"edge":"Near","from":"H{at:03d}","to":"H{(at + 1) % 60:03d}"}}' for at in range(60)]
+    huts = [f'{{"type":"Hut","data":{{"code":"H{at:03d}"}}}}' for at in range(60)]
+    done = graph.load([*huts, *near])
+    assert sorted(made) == ["_built", "build_topology"]
+    assert done.profile is not None
+    assert [stage.name for stage in done.profile.stages] == ["read", "index", "commit"]
+    assert {each.coverage for each in graph.indexes()} == {1}
+    found = graph.query('query q() { match { $a: Hut { code: "H007" }  $a near{2} $b } return { $b.code } }')
+    assert [row["b.code"] for row in found] == ["H009"]

@@ -70,7 +70,11 @@ def keep_keys(view: View, only: Collection[str] | None = None) -> None:
         if view.find(info) is None or (only is not None and info.table_key not in only):
             continue
         table = Entities(view, info)
-        if table.row_count >= _least(table) and kept_keys(key_artifact(table).place) is None:
+        if table.row_count < _least(table) or kept_keys(key_artifact(table).place) is not None:
+            continue
+        older = _brought_up_to_date(table)
+        # One of a version with the same rows, such as that before an index was built, is as good.
+        if older is None or older.later is not None or older.alive is not None:
             table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
 
 
