@@ -12,7 +12,22 @@ from omnigraph.compiler.types import BASE_SCALARS
 # Every word is a name as well where a name stands; tests compare these with what the parsers ask for.
 QUERY_KEYWORDS = (
     *("query", "match", "return", "distinct", "having", "order", "asc", "desc", "limit", "offset", "as"),
-    *("optional", "shortest", "exists", "either", "union", "all", "case", "when", "then", "else", "end"),
+    *(
+        "optional",
+        "shortest",
+        "exists",
+        "either",
+        "unwind",
+        "with",
+        "union",
+        "all",
+        "per",
+        "case",
+        "when",
+        "then",
+        "else",
+        "end",
+    ),
     *("insert", "update", "set", "delete", "where"),
 )
 QUERY_OPERATORS = ("and", "or", "not", "in", "is", *sorted(WORD_COMPARISONS))

@@ -12,7 +12,17 @@ from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, Filter, Mark, MatchOp, NodeScan, ShortestPath
+from omnigraph.compiler.ir.ops import (
+    AntiJoin,
+    Expand,
+    ExpandTest,
+    Filter,
+    Mark,
+    MatchOp,
+    NodeScan,
+    ShortestPath,
+    Unwind,
+)
 from omnigraph.compiler.ir.pattern import Pattern
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import variables
@@ -56,6 +66,8 @@ class _Composer:
             self._wait(_Part(0, at, condition), variables(condition))
         for at, path in enumerate(pattern.paths):
             self._wait(_Part(3, at, path), {path.link.tail, path.link.head})
+        for at, unwind in enumerate(pattern.unwinds):
+            self._wait(_Part(3, at + len(pattern.paths), unwind), variables(unwind.expr))
         failing = [block for block in pattern.negations if can_fail(block)]
         for at, block in enumerate(pattern.negations):
             if block not in failing:
@@ -97,6 +109,9 @@ class _Composer:
                 self._enter(path.var)
             case AntiJoin() as block:
                 self._ops.append(block)
+            case Unwind() as unwind:
+                self._ops.append(unwind)
+                self._enter(unwind.var)
             case Mark() as mark:
                 self._ops.append(mark)
                 self._enter(mark.var)
@@ -220,7 +235,7 @@ class _Part:
 
     __slots__ = ("at", "item", "missing", "rank")
 
-    def __init__(self, rank: int, at: int, item: Link | ShortestPath | AntiJoin | Mark | ir.Condition) -> None:
+    def __init__(self, rank: int, at: int, item: Link | ShortestPath | AntiJoin | Mark | Unwind | ir.Condition) -> None:
         self.rank = rank
         self.at = at
         self.item = item

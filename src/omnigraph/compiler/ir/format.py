@@ -22,6 +22,9 @@ def format_plan(plan: ops.Plan) -> str:
 
 
 def _read(plan: ops.ReadPlan, depth: int) -> Iterator[str]:
+    if plan.source is not None:
+        yield from _read(plan.source.plan, depth)
+        yield "  " * depth + format_operator(plan.source)
     yield from _pipeline(plan.match, depth)
     for op in plan.result:
         yield "  " * depth + _result(op)
@@ -31,8 +34,13 @@ def _read(plan: ops.ReadPlan, depth: int) -> Iterator[str]:
                 yield from _read(part, depth + 2)
 
 
-def format_operator(op: ops.MatchOp | ops.ResultOp) -> str:
+def format_operator(op: ops.MatchOp | ops.ResultOp | ops.Stage) -> str:
     """One operator on one line; what stands inside a block is not shown."""
+    if isinstance(op, ops.Stage):
+        columns = [f"column {quote(column.name)}" for column in op.plan.columns]
+        return "stage " + ", ".join([*(f"${name}" for name in op.keeps), *columns])
+    if isinstance(op, ops.Unwind):
+        return f"unwind {format_expr(op.expr)} as ${op.var}"
     if isinstance(op, ops.AntiJoin):
         return f"anti-join on {_variables(op.outer)}"
     if isinstance(op, ops.LeftJoin):
@@ -136,7 +144,7 @@ def _pipeline(pipeline: Iterable[ops.MatchOp], depth: int) -> Iterator[str]:
             yield indent + format_operator(op)
             yield from _pipeline(op.ops, depth + 1)
         else:
-            yield indent + _match(op)
+            yield indent + format_operator(op)
 
 
 def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.ShortestPath) -> str:
@@ -195,14 +203,15 @@ def _result(op: ops.ResultOp) -> str:
             return "sort " + ", ".join([*by, *tail]) + _top(fetch)
         case ops.Project(columns):
             return "project " + _outputs(columns)
-        case ops.Aggregate(columns):
-            return "aggregate " + _outputs(columns)
+        case ops.Aggregate(columns, entities):
+            return "aggregate " + ", ".join([*(f"${name}" for name in entities), _outputs(columns)])
         case ops.Having(condition):
             return f"having {format_condition(condition)}"
-        case ops.Distinct():
-            return "distinct"
-        case ops.Limit(limit, offset):
+        case ops.Distinct(entities):
+            return "distinct" + (f" {_variables(entities)}" if entities else "")
+        case ops.Limit(limit, offset, per):
             kept = f"limit {'all' if limit is None else format_expr(limit)}"
+            kept += f" per {', '.join(map(format_expr, per))}" if per else ""
             return kept + (f" offset {format_expr(offset)}" if offset is not None else "")
 
 

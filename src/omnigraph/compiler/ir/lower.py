@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
@@ -36,7 +37,9 @@ from omnigraph.compiler.ir.ops import (
     ShortestPath,
     Sort,
     SortKey,
+    Stage,
     Union,
+    Unwind,
 )
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import rebuild
@@ -46,6 +49,7 @@ from omnigraph.compiler.query.checked import (
     CheckedClause,
     CheckedMutation,
     CheckedRead,
+    CheckedStage,
     Column,
     Driven,
     EitherMatch,
@@ -53,7 +57,9 @@ from omnigraph.compiler.query.checked import (
     NotMatch,
     OptionalMatch,
     PathVar,
+    RowVar,
     Step,
+    UnwindMatch,
     Where,
 )
 
@@ -69,7 +75,29 @@ def _read(read: CheckedRead) -> ReadPlan:
     columns = tuple(ResultColumn(column.name, column.expr.type, column.nullable) for column in read.columns)
     if read.parts:
         return ReadPlan((), tuple(_united(read)), columns, tuple(map(_read, read.parts)))
-    return ReadPlan(_match(read.clauses, frozenset()), _result(read), columns)
+    if read.source is None:
+        return ReadPlan(_match(read.clauses, frozenset()), _result(read), columns)
+    source = _stage(read.source)
+    bound = frozenset({source.var, *source.keeps})
+    return ReadPlan(_match(read.clauses, bound), _result(read), columns, source=source)
+
+
+def _stage(stage: CheckedStage) -> Stage:
+    """The plan of a stage: what is a node stays bound, so that only values become columns."""
+    read = stage.read
+    nodes = {ir.Column(each.name, each.expr.type): each.expr for each in read.columns if _is_node(each)}
+
+    def bare(node: Any) -> Any:
+        return nodes[node] if isinstance(node, ir.Column) and node in nodes else rebuild(node, bare)
+
+    keys = tuple(SortKey(bare(key.expr), key.descending) for key in read.keys)
+    values = replace(read, keys=keys, per=tuple(map(bare, read.per)))
+    plan = _read(replace(values, columns=tuple(column for column in read.columns if not _is_node(column))))
+    return Stage(replace(plan, result=_result(values, stage.keeps)), stage.var, stage.keeps)
+
+
+def _is_node(column: Column) -> bool:
+    return isinstance(column.expr, ir.Node)
 
 
 def _united(read: CheckedRead) -> list[ResultOp]:
@@ -116,6 +144,9 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
             case OptionalMatch(inner, reads, binds):
                 ops.append(LeftJoin(_match(inner, frozenset(bound)), reads, binds))
                 bound |= set(binds)
+            case UnwindMatch(expr, var):
+                ops.append(Unwind(expr, var))
+                bound.add(var)
             case ExistsMatch(inner, reads, var):
                 ops.append(Mark(_match(inner, frozenset(bound)), reads, var))
             case EitherMatch(alternatives, reads, binds):
@@ -150,25 +181,29 @@ def _step(link: Link, bound: set[str]) -> list[MatchOp]:
 # --- result ----------------------------------------------------------------------------------
 
 
-def _result(read: CheckedRead) -> tuple[ResultOp, ...]:
+def _result(read: CheckedRead, keeps: tuple[str, ...] = ()) -> tuple[ResultOp, ...]:
+    """The result operators; of a stage, the variables that it keeps are told apart but are no columns."""
+    ties = [column for column in read.columns if column.is_key]
+    if keeps:
+        read = replace(read, columns=tuple(column for column in read.columns if not _is_node(column)))
     ops: list[ResultOp] = []
     fetch = Fetch(read.limit, read.offset) if read.limit is not None else None
     if read.rank is not None:
         ops.append(Rank(read.rank, arm=fetch if isinstance(read.rank, ir.Rrf) else None))
     columns = tuple(Output(column.name, _reuse_score(column.expr, read.rank)) for column in read.columns)
-    ops.extend(_grouped(read, columns) if read.grouped else _projected(read, columns))
+    ops.extend(_grouped(read, columns, ties, keeps) if read.grouped else _projected(read, columns, keeps))
     if read.limit is not None or read.offset is not None:
-        ops.append(Limit(read.limit, read.offset))
+        ops.append(Limit(read.limit, read.offset, read.per))
     return tuple(ops)
 
 
-def _projected(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
+def _projected(read: CheckedRead, columns: tuple[Output, ...], keeps: tuple[str, ...]) -> list[ResultOp]:
     # Sorting before projecting lets keys read what is not returned; Distinct then keeps the first of equal rows.
     order = _row_order(read, read.keys)
     ops: list[ResultOp] = [order, Project(columns), *_having(read.having)]
     if read.having and can_fail(order, *columns):
         ops = _narrowed(read, columns, order)
-    return [*ops, Distinct()] if read.distinct else ops
+    return [*ops, Distinct(keeps)] if read.distinct else ops
 
 
 def _narrowed(read: CheckedRead, columns: tuple[Output, ...], order: Sort) -> list[ResultOp]:
@@ -187,19 +222,24 @@ def _narrowed(read: CheckedRead, columns: tuple[Output, ...], order: Sort) -> li
     return [Project(first), *_having(tuple(map(inlined, read.having))), order, Project(tuple(again))]
 
 
-def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
+def _grouped(
+    read: CheckedRead, columns: tuple[Output, ...], ties: list[Column], keeps: tuple[str, ...]
+) -> list[ResultOp]:
     groups = Groups.of(read, columns)
-    aggregate = groups.aggregate
-    ties = [column for column in read.columns if column.is_key]
+    aggregate = replace(groups.aggregate, entities=keeps)
     ops: list[ResultOp] = [aggregate, *_having(tuple(map(groups.inlined, read.having)))]
     # Groups come in the order of their first row wherever the keys leave something open; lists keep the order of rows.
     by_rows = read.rank is not None or not read.keys or not all(_has_order(column) for column in ties)
-    if (by_rows and aggregate.keys) or any(_collects(column) for column in aggregate.columns):
+    if (by_rows and aggregate.is_keyed) or any(_collects(column) for column in aggregate.columns):
         ops.insert(0, _row_order(read, ()))
-    if read.keys and aggregate.keys:
+    if read.keys and aggregate.is_keyed:
         keys = tuple(SortKey(groups.inlined(key.expr), key.descending) for key in read.keys)
         used = {key.expr for key in keys}
-        rest = (ir.Column(column.name, column.expr.type) for column in ties if _has_order(column))
+        rest = (
+            column.expr if keeps and _is_node(column) else ir.Column(column.name, column.expr.type)
+            for column in ties
+            if _has_order(column)
+        )
         ops.append(Sort((*keys, *(SortKey(column) for column in rest if column not in used))))
     # What is computed from aggregates is so for the groups that are left.
     return ops if groups.are_plain else [*ops, Project(groups.outputs)]
@@ -207,8 +247,12 @@ def _grouped(read: CheckedRead, columns: tuple[Output, ...]) -> list[ResultOp]:
 
 def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
     # A path follows from its ends, which have names and come first.
-    entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar))
-    ties = tuple(sorted(name for name in entities if not ir.is_hidden(name)))
+    entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar | RowVar))
+    kept = () if read.source is None else (read.source.var, *read.source.keeps)
+    ties = tuple(sorted(name for name in entities if not ir.is_hidden(name) and name not in kept))
+    # Rows of the stage before keep their order, and stand for what they have; items of lists come last.
+    made = tuple(name for name, kind in read.variables.items() if isinstance(kind, RowVar) and name not in kept)
+    ties = (*kept[:1], *ties, *made)
     if read.rank is None:
         return Sort(keys, ties)
     best_first = SortKey(ir.Score(), descending=not isinstance(read.rank, ir.Nearest))

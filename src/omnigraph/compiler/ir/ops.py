@@ -135,6 +135,18 @@ class Mark:
     var: str
 
 
+# What an Unwind puts out is read as this property of its variable.
+ITEM = "item"
+
+
+@dataclass(frozen=True, slots=True)
+class Unwind:
+    """Extend each row by each item of a list, in order; a row whose list is empty or null goes."""
+
+    expr: Expr
+    var: str
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """One of the pipelines of an Either."""
@@ -163,7 +175,9 @@ class ShortestPath:
     columns: tuple[str, ...] = ()
 
 
-MatchOp: TypeAlias = NodeScan | Expand | ExpandTest | Filter | AntiJoin | LeftJoin | Mark | Either | ShortestPath
+MatchOp: TypeAlias = (
+    NodeScan | Expand | ExpandTest | Filter | AntiJoin | LeftJoin | Mark | Either | Unwind | ShortestPath
+)
 
 
 def pipelines(op: MatchOp) -> tuple[tuple[MatchOp, ...], ...]:
@@ -236,16 +250,22 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """Group by the columns that are not aggregates; groups come in the order of their first row."""
+    """Group by the columns that are not aggregates, and by `entities`; groups come in the order of their first row."""
 
     columns: tuple[Output, ...]
+    entities: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(any(isinstance(column.expr, AggregateCall) for column in self.columns), "grouping without an aggregate")
 
     @property
+    def is_keyed(self) -> bool:
+        """Whether there is a group key; without one there is one group, also over no rows."""
+        return bool(self.keys or self.entities)
+
+    @property
     def keys(self) -> tuple[Output, ...]:
-        """The group key; empty means one group, also over no rows."""
+        """The columns to group by."""
         return tuple(column for column in self.columns if not isinstance(column.expr, AggregateCall))
 
 
@@ -258,15 +278,18 @@ class Having:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """Keep the first of equal result rows."""
+    """Keep the first of equal result rows; rows with different `entities` are not equal."""
+
+    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Skip `offset` rows, then keep at most `limit`."""
+    """Skip `offset` rows, then keep at most `limit`; with `per`, among the rows that are equal in these values."""
 
     limit: Const | Param | None
     offset: Const | Param | None = None
+    per: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,12 +432,30 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """Match, then shape the result; a union takes the rows of its `parts` instead, by the first result operator."""
+    """Match, then shape the result; a union takes the rows of its `parts` instead, by the first result operator.
+
+    The match starts from the rows of `source`, if there is one.
+    """
 
     match: tuple[MatchOp, ...]
     result: tuple[ResultOp, ...]
     columns: tuple[ResultColumn, ...]
     parts: tuple[ReadPlan, ...] = ()
+    source: Stage | None = None
+
+    @property
+    def bound(self) -> frozenset[str]:
+        """The variables that the match finds bound."""
+        return frozenset() if self.source is None else frozenset({self.source.var, *self.source.keeps})
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A plan that another one goes on from: `keeps` stay bound, its result columns become properties of `var`."""
+
+    plan: ReadPlan
+    var: str
+    keeps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ def optimize(plan: Plan, context: Context = _NEUTRAL) -> Plan:
 def _optimized(plan: ReadPlan, context: Context) -> ReadPlan:
     if plan.parts:
         plan = replace(plan, parts=tuple(_optimized(part, context) for part in plan.parts))
+    if plan.source is not None:
+        plan = replace(plan, source=replace(plan.source, plan=_optimized(plan.source.plan, context)))
     for run in PASSES:
         plan = run(plan, context)
     return plan

@@ -20,6 +20,7 @@ from omnigraph.compiler.ir.ops import (
     NodeScan,
     ReadPlan,
     ShortestPath,
+    Unwind,
 )
 
 
@@ -37,6 +38,7 @@ class Pattern:
     paths: list[ShortestPath] = field(default_factory=list)
     optionals: list[LeftJoin] = field(default_factory=list)
     negations: list[AntiJoin] = field(default_factory=list)
+    unwinds: list[Unwind] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     alternatives: list[Either] = field(default_factory=list)
 
@@ -74,6 +76,8 @@ def decompose(ops: tuple[MatchOp, ...], bound: frozenset[str]) -> Pattern:
                 pattern.negations.append(op)
             case Mark():
                 pattern.marks.append(op)
+            case Unwind():
+                pattern.unwinds.append(op)
             case Either():
                 pattern.alternatives.append(op)
     return pattern
@@ -93,7 +97,7 @@ def map_match(plan: ReadPlan, change: Callable[[tuple[MatchOp, ...], frozenset[s
             return replace(op, branches=tuple(Branch(inside_out(each.ops, outer)) for each in op.branches))
         return op
 
-    return replace(plan, match=inside_out(plan.match, frozenset()))
+    return replace(plan, match=inside_out(plan.match, plan.bound))
 
 
 def _add_edge_predicates(pattern: Pattern, link: Link, conditions: tuple[Condition, ...]) -> None:

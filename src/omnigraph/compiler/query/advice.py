@@ -56,7 +56,7 @@ def _unused_parameters(checked: Checked) -> Iterator[Advice]:
 
 
 def _cross_product(read: CheckedRead) -> Iterator[Advice]:
-    groups: list[set[str]] = []
+    groups: list[set[str]] = [] if read.source is None else [{read.source.var, *read.source.keeps}]
     for clause in read.clauses:
         if isinstance(clause, NotMatch | ExistsMatch):
             continue

@@ -74,10 +74,12 @@ __all__ = [
     "Range",
     "Read",
     "Sort",
+    "Stage",
     "Statement",
     "Test",
     "Traversal",
     "Unary",
+    "Unwind",
     "Update",
     "UpdateVar",
     "Var",
@@ -154,6 +156,15 @@ class OptionalBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwind:
+    """`unwind list as name`."""
+
+    expr: Expr
+    name: str
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Alternative:
     """One of the patterns of `either`."""
 
@@ -168,7 +179,7 @@ class EitherBlock:
     span: Span = field(default_factory=no_span, compare=False)
 
 
-Clause: TypeAlias = Binding | Traversal | Filter | NotBlock | OptionalBlock | EitherBlock
+Clause: TypeAlias = Binding | Traversal | Filter | NotBlock | OptionalBlock | EitherBlock | Unwind
 
 
 # --- reads -----------------------------------------------------------------------------------
@@ -193,10 +204,25 @@ class Sort:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """`match … with … having … order … limit …`: what the read after it goes on from; `per` belongs to the limit."""
+
+    clauses: tuple[Clause, ...]
+    items: tuple[Item, ...]
+    order: tuple[Sort, ...] = ()
+    limit: Literal | Var | None = None
+    offset: Literal | Var | None = None
+    distinct: bool = False
+    having: tuple[Expr, ...] = ()
+    per: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """`match … return … having … order … limit …`; limit and offset are a Literal int or a Var.
 
-    `more` are the reads after `union`, or `union all`; then order, limit and offset belong to the whole.
+    `more` are the reads after `union`, or `union all`; then order, limit and offset belong to the whole. A read that
+    goes on from `stages` may have no clauses of its own. `per` says for what the limit holds one by one.
     """
 
     clauses: tuple[Clause, ...]
@@ -208,6 +234,8 @@ class Read:
     having: tuple[Expr, ...] = ()
     more: tuple[Read, ...] = ()
     union_all: bool = False
+    stages: tuple[Stage, ...] = ()
+    per: tuple[Expr, ...] = ()
 
 
 # --- mutations -------------------------------------------------------------------------------

@@ -49,7 +49,19 @@ class PathVar:
         return "a path"
 
 
-Variable: TypeAlias = NodeVar | EdgeVar | PathVar
+@dataclass(frozen=True, slots=True)
+class RowVar:
+    """A row that a query made itself, of an earlier stage or of a list: its name is hidden, its columns have names."""
+
+    optional: bool = False
+
+    @property
+    def type_name(self) -> str:
+        """What messages call it."""
+        return "a row"
+
+
+Variable: TypeAlias = NodeVar | EdgeVar | PathVar | RowVar
 
 
 # --- clauses ---------------------------------------------------------------------------------
@@ -123,7 +135,15 @@ class EitherMatch:
     binds: tuple[str, ...]
 
 
-CheckedClause: TypeAlias = Bind | Step | Where | NotMatch | OptionalMatch | ExistsMatch | EitherMatch
+@dataclass(frozen=True, slots=True)
+class UnwindMatch:
+    """One row for each item of a list, read as a property of `var`."""
+
+    expr: ir.Expr
+    var: str
+
+
+CheckedClause: TypeAlias = Bind | Step | Where | NotMatch | OptionalMatch | ExistsMatch | EitherMatch | UnwindMatch
 
 
 # --- bodies ----------------------------------------------------------------------------------
@@ -154,7 +174,8 @@ class CheckedRead:
     """A read: blocks stand last in their list, `not` after `optional`; order keys are resolved, a rank key is apart.
 
     A union has `parts` instead of clauses; its columns, keys and limits speak about their rows, and `distinct` tells
-    `union` from `union all`.
+    `union` from `union all`. One that goes on from a stage has it as its `source`. With `per`, the limit holds for each
+    of those values by itself.
     """
 
     clauses: tuple[CheckedClause, ...]
@@ -167,11 +188,15 @@ class CheckedRead:
     distinct: bool
     having: tuple[ir.Condition, ...] = ()
     parts: tuple[CheckedRead, ...] = ()
+    source: CheckedStage | None = None
+    per: tuple[ir.Expr, ...] = ()
 
     @property
     def reads(self) -> tuple[CheckedRead, ...]:
-        """The read itself, or the parts of a union."""
-        return self.parts or (self,)
+        """The read itself with those it goes on from, or those of a union's parts."""
+        if self.parts:
+            return tuple(read for part in self.parts for read in part.reads)
+        return (self,) if self.source is None else (*self.source.read.reads, self)
 
     @property
     def every_clause(self) -> tuple[CheckedClause, ...]:
@@ -182,6 +207,15 @@ class CheckedRead:
     def grouped(self) -> bool:
         """Whether an aggregate turned the return into groups."""
         return any(column.is_aggregate for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStage:
+    """A read whose rows another one goes on from: `keeps` stay bound, the other columns are properties of `var`."""
+
+    read: CheckedRead
+    var: str
+    keeps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,22 +62,40 @@ def _read(read: ast.Read) -> list[str]:
     lines = _part(read)
     for part in read.more:
         lines += [_STEP + ("union all" if read.union_all else "union"), *_part(part)]
-    if read.order:
-        lines.append(_braced(_STEP, "order", [_sort(key) for key in read.order], last_comma=False))
-    counts = (("limit", read.limit), ("offset", read.offset))
-    paging = [f"{word} {format_expr(count)}" for word, count in counts if count is not None]
-    if paging:
-        lines.append(_STEP + " ".join(paging))
-    return lines
+    return lines + _paging(read)
 
 
 def _part(read: ast.Read) -> list[str]:
-    lines = [_block("match", read.clauses, _STEP)]
-    head = "return distinct" if read.distinct else "return"
+    lines: list[str] = []
+    for stage in read.stages:
+        lines += _shaped("with", stage) + _paging(stage)
+    return lines + _shaped("return", read)
+
+
+def _shaped(word: str, read: ast.Read | ast.Stage) -> list[str]:
+    lines = [_block("match", read.clauses, _STEP)] if read.clauses else []
+    head = f"{word} distinct" if read.distinct else word
     lines.append(_braced(_STEP, head, [_item(item) for item in read.items], last_comma=True))
     if read.having:
         lines.append(_conditions("having", read.having))
     return lines
+
+
+def _paging(read: ast.Read | ast.Stage) -> list[str]:
+    lines = []
+    if read.order:
+        lines.append(_braced(_STEP, "order", [_sort(key) for key in read.order], last_comma=False))
+    counts = (("limit", read.limit), ("offset", read.offset))
+    paging = [f"{word} {format_expr(count)}" for word, count in counts if count is not None]
+    if read.per:
+        paging.insert(1, "per " + ", ".join(_per_key(key) for key in read.per))
+    return [*lines, _STEP + " ".join(paging)] if paging else lines
+
+
+def _per_key(key: ast.Expr) -> str:
+    # A name before `offset` or a brace could go on; in parentheses it cannot.
+    text = format_expr(key)
+    return text if isinstance(key, ast.Var | ast.Prop) else f"({text})"
 
 
 def _conditions(word: str, conditions: Sequence[ast.Expr]) -> str:
@@ -103,6 +121,10 @@ def _clause(clause: ast.Clause, indent: str) -> str:
             return _block("not", clauses, indent)[len(indent) :]
         case ast.OptionalBlock(clauses):
             return _block("optional", clauses, indent)[len(indent) :]
+        case ast.Unwind(expr, name):
+            text = format_expr(expr)
+            plain = isinstance(expr, ast.Var | ast.Prop | ast.ListLiteral | ast.Call)
+            return f"unwind {text if plain else f'({text})'} as {name}"
         case ast.EitherBlock(alternatives):
             blocks = [_block("", each.clauses, indent)[len(indent) + 1 :] for each in alternatives]
             return "either " + " or ".join(blocks)

@@ -55,6 +55,8 @@ def _clause(cur: QueryCursor) -> Clause:
         return _optional(cur)
     if kind == LOWER and text == "either" and cur.peek()[1] == "{":
         return _either(cur)
+    if kind == LOWER and text == "unwind" and _begins_list(cur):
+        return _unwind(cur)
     if kind == LOWER and text == "shortest" and cur.peek()[0] == VAR:
         return _shortest(cur)
     if kind == LOWER and text == "not":
@@ -121,6 +123,25 @@ def _either(cur: QueryCursor) -> ast.EitherBlock:
         found.append(ast.Alternative(parse_clauses(cur)))
     cur.leave()
     return ast.EitherBlock(tuple(found), cur.span_from(start))
+
+
+def _begins_list(cur: QueryCursor) -> bool:
+    # `unwind = 1` and `unwind in […]` are filters on a column of that name.
+    kind, text = cur.peek()
+    return (
+        kind == VAR
+        or text in ("[", "(")
+        or (kind == LOWER and cur.peek(2)[1] == "(")
+        or (kind == LOWER and text not in _OPERATOR_WORDS and cur.peek(2) == (LOWER, "as"))
+    )
+
+
+def _unwind(cur: QueryCursor) -> ast.Unwind:
+    start = cur.advance()
+    expr = parse_expr(cur)
+    cur.need_word("as")
+    name, _ = cur.need_lower("a name (lower-case initial)")
+    return ast.Unwind(expr, name, cur.span_from(start))
 
 
 def _shortest(cur: QueryCursor) -> Traversal:

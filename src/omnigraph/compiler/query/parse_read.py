@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 from omnigraph.compiler.lexer import LOWER, VAR
-from omnigraph.compiler.query.ast import Alias, Call, Clause, Expr, Item, Literal, Read, Sort, Var
+from omnigraph.compiler.query.ast import Alias, Call, Clause, Expr, Item, Literal, Read, Sort, Stage, Var
 from omnigraph.compiler.query.parse_clause import parse_clauses
 from omnigraph.compiler.query.parse_expression import parse_expr
 from omnigraph.compiler.query.parse_literal import QueryCursor
@@ -26,6 +27,8 @@ def parse_read(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
         cur.need_word("match")
         parts.append(_part(cur, parse_clauses(cur)))
     last = parts[-1]
+    if last.per:
+        cur.fail_at(last.per[0].span, "a limit 'per' holds inside one read, not for a union")
     more = (*parts[1:-1], replace(last, order=(), limit=None, offset=None))
     return replace(first, order=last.order, limit=last.limit, offset=last.offset, more=more, union_all=every)
 
@@ -41,14 +44,43 @@ def _refuse_own_order(cur: QueryCursor, part: Read) -> None:
 
 
 def _part(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
+    stages: list[Stage] = []
+    while cur.take_word("with") is not None:
+        stages.append(Stage(clauses, *_result(cur)))
+        clauses = parse_clauses(cur) if cur.take_word("match") is not None else ()
     cur.need_word("return")
+    items, order, limit, offset, distinct, having, per = _result(cur)
+    return Read(clauses, items, order, limit, offset, distinct, having, stages=tuple(stages), per=per)
+
+
+_Result: TypeAlias = tuple[
+    tuple[Item, ...],
+    tuple[Sort, ...],
+    Literal | Var | None,
+    Literal | Var | None,
+    bool,
+    tuple[Expr, ...],
+    tuple[Expr, ...],
+]
+
+
+def _result(cur: QueryCursor) -> _Result:
+    """What follows `with` or `return`: items, order, limit, offset, distinct, having, and what the limit is per."""
     distinct = cur.take_word("distinct") is not None
     items = _items(cur)
     having = _having(cur) if cur.take_word("having") is not None else ()
     order = _order(cur) if cur.take_word("order") is not None else ()
     limit = _count(cur) if cur.take_word("limit") is not None else None
+    per = _per(cur) if limit is not None and cur.take_word("per") is not None else ()
     offset = _count(cur) if cur.take_word("offset") is not None else None
-    return Read(clauses, items, order, limit, offset, distinct, having)
+    return items, order, limit, offset, distinct, having, per
+
+
+def _per(cur: QueryCursor) -> tuple[Expr, ...]:
+    keys = [parse_expr(cur)]
+    while cur.take_punct(",") is not None:
+        keys.append(parse_expr(cur))
+    return tuple(keys)
 
 
 def _items(cur: QueryCursor) -> tuple[Item, ...]:

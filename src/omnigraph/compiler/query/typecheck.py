@@ -9,15 +9,13 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.diagnostics import TypeCheckError, fail
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.check.clauses import check_clauses
 from omnigraph.compiler.query.check.folding import folded_default
 from omnigraph.compiler.query.check.mutations import check_statements
-from omnigraph.compiler.query.check.orders import check_order
-from omnigraph.compiler.query.check.returns import check_count, check_having, check_return
 from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
+from omnigraph.compiler.query.check.stages import check_part, check_stage
 from omnigraph.compiler.query.check.unions import check_union
 from omnigraph.compiler.query.check.values import stored_value
-from omnigraph.compiler.query.checked import Checked, CheckedMutation, CheckedRead, Parameter
+from omnigraph.compiler.query.checked import Checked, CheckedMutation, CheckedRead, CheckedStage, Parameter
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import BASE_SCALARS, INTEGER, INTEGER_RANGE
 
@@ -78,12 +76,7 @@ def _default(param: ast.Param, scope: Scope) -> ir.Const | None:
 def _check_read(read: ast.Read, scope: Scope) -> CheckedRead:
     if read.more:
         return check_union(read, scope, lambda part: _check_read(part, scope.beside()))
-    clauses = check_clauses(read.clauses, scope)
-    known = len(scope.marks)
-    columns = check_return(read.items, scope)
-    having = check_having(read.having, columns, scope)
-    rank, keys = check_order(read.order, columns, scope, limited=read.limit is not None)
-    limit = check_count(read.limit, "limit", scope)
-    offset = check_count(read.offset, "offset", scope)
-    clauses = (*clauses, *scope.marks[known:])  # what return and order ask about
-    return CheckedRead(clauses, scope.visible(), columns, rank, keys, limit, offset, read.distinct, having)
+    source: CheckedStage | None = None
+    for stage in read.stages:
+        source, scope = check_stage(stage, scope, source)
+    return check_part(read, scope, source)

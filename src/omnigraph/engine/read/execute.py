@@ -30,9 +30,12 @@ from omnigraph.compiler.ir.ops import (
     ShortestPath,
     Sort,
     Union,
+    Unwind,
 )
+from omnigraph.compiler.ir.ops import Stage as StageOp
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.frames.unions import made_key
 from omnigraph.engine.read.match.either import either
 from omnigraph.engine.read.match.expand import expand, expand_test
 from omnigraph.engine.read.match.negation import anti_join, mark
@@ -42,6 +45,7 @@ from omnigraph.engine.read.plan.outline import Outline, Stage, binds, outline, s
 from omnigraph.engine.read.shape.aggregate import aggregate
 from omnigraph.engine.read.shape.numbering import number
 from omnigraph.engine.read.shape.order import order
+from omnigraph.engine.read.shape.per_group import limit_per
 from omnigraph.engine.read.shape.project import project, result_table, united_columns
 
 
@@ -53,13 +57,27 @@ def execute(run: Run, plan: ReadPlan, known: Outline | None = None) -> pa.Table:
 
 
 def _read(run: Run, plan: ReadPlan, known: Outline) -> Frame:
-    frame = START if plan.parts else _matched(run, START, known.stages, exists=known.exists)
+    frame = START
+    if plan.source is not None and known.source is not None:
+        frame = _staged(run, plan.source, known.source)
+    if not plan.parts:
+        frame = _matched(run, frame, known.stages, exists=known.exists)
     for op in plan.result:
         run.budget.check()
         with run.profile.measure(op) as step:
             frame = _united(run, plan, known, op) if isinstance(op, Union) else _shape(run, frame, op)
             step.rows = frame.length
     return frame
+
+
+def _staged(run: Run, stage: StageOp, known: Outline) -> Frame:
+    """The rows of a stage: what it keeps stays bound, its columns are those of a variable of their own."""
+    found = _read(run, stage.plan, known)
+    with run.profile.measure(stage) as step:
+        step.rows = found.length
+        numbers = run.made_columns(stage.var).add(found.outputs, np.arange(found.length))
+        kept = {var: found.bound[var] for var in stage.keeps}
+        return Frame(found.length, {**kept, stage.var: Bound(made_key(stage.var), numbers)})
 
 
 def _united(run: Run, plan: ReadPlan, known: Outline, op: Union) -> Frame:
@@ -107,6 +125,10 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
             return mark(run, frame, op, partial(match, exists=True))
         case Either():
             return either(run, frame, op, partial(match, exists=True))
+        case Unwind():
+            from omnigraph.engine.read.match.unwind import unwind  # few queries take lists apart
+
+            return unwind(run, frame, op)
         case AntiJoin():
             return anti_join(run, frame, op, partial(match, exists=True))
         case LeftJoin():
@@ -133,14 +155,16 @@ def _shape(run: Run, frame: Frame, op: ShapingOp) -> Frame:
             return aggregate(run, frame, op)
         case Having(condition):
             return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
-        case Distinct():
-            return _distinct(frame)
-        case Limit(limit, offset):
+        case Distinct(entities):
+            return _distinct(frame, entities)
+        case Limit(limit, offset, ()):
             return _limit(run, frame, limit, offset)
+        case Limit():
+            return limit_per(run, frame, op)
 
 
-def _distinct(frame: Frame) -> Frame:
-    code, count = np.zeros(frame.length, np.int64), 1
+def _distinct(frame: Frame, entities: tuple[str, ...] = ()) -> Frame:
+    code, count = frame.codes(entities)
     for column in frame.outputs.values():
         code, count = combine(code, count, *number(column))
     return frame.take(np.sort(first_places(code, count if frame.length else 0)))

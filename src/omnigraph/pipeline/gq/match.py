@@ -21,6 +21,7 @@ from omnigraph.compiler.ir.ops import (
     MatchOp,
     NodeScan,
     ShortestPath,
+    Unwind,
 )
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import union_members
@@ -28,6 +29,7 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.pipeline.gq.entities import Conditions, Entities, as_
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
 from omnigraph.pipeline.gq.hops import Hops
+from omnigraph.pipeline.gq.stages import unwound
 from omnigraph.pipeline.gq.walks import Walks
 
 
@@ -64,6 +66,8 @@ class Matcher:
                 return self._mark(rows, op)
             case Either():
                 return self._either(rows, op)
+            case Unwind():
+                return unwound(self.low, self._one_row() if rows.frame is None else rows, op)
             case AntiJoin():
                 return self._anti_join(rows, op)
             case LeftJoin():

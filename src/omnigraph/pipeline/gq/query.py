@@ -30,6 +30,7 @@ from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Output, Rows
 from omnigraph.pipeline.gq.match import Matcher
 from omnigraph.pipeline.gq.rank import prepare
 from omnigraph.pipeline.gq.shape import Shaper
+from omnigraph.pipeline.gq.stages import staged
 from omnigraph.pipeline.gq.union import united
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
 
@@ -63,6 +64,8 @@ def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
 def _read(low: Lowering, run: Run, plan: ReadPlan, needed: Mapping[str, frozenset[str]]) -> Rows:
     """The rows of a plan, those of its parts before."""
     rows = Rows(None)
+    if plan.source is not None:
+        rows = staged(low, _read(low, run, plan.source.plan, needed), plan.source)
     if not plan.parts:
         prepare(low, run, plan, _types(plan.match))
         rows = Matcher(low, run, needed).match(rows, plan.match)

@@ -21,6 +21,7 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import TYPE
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
 from omnigraph.pipeline.gq.rank import fuse, ranked
+from omnigraph.pipeline.gq.stages import limited_per
 from omnigraph.pipeline.gq.values import KEY
 
 
@@ -52,10 +53,11 @@ class Shaper:
                 return self._aggregate(rows, op)
             case Having(condition):
                 return self.low.keep(rows, (condition,))
-            case Distinct():
-                return self._distinct(rows)
-            case Limit(limit, offset):
-                return self._limit(rows, self.run.row_number(limit, "limit"), self.run.row_number(offset, "offset"))
+            case Distinct(entities):
+                return self._distinct(rows, entities)
+            case Limit(limit, offset, per):
+                counts = self.run.row_number(limit, "limit"), self.run.row_number(offset, "offset")
+                return limited_per(self.low, rows, op, *counts) if per else self._limit(rows, *counts)
 
     def _fused(self, rows: Rows, exprs: Sequence[ir.Expr]) -> Rows:
         calls = [part for expr in exprs for part in expressions(expr) if isinstance(part, ir.Rrf)]
@@ -111,20 +113,21 @@ class Shaper:
         if order:
             # Groups come in the order of their first rows: the smallest of what rows are ordered by stands for it.
             folds.append(F.min(F.struct(*(part.alias(f"k{at}") for at, part in enumerate(order)))).alias("first"))
-        frame = self._grouped(rows, folds) if op.keys else rows.frame.agg(*folds)
+        frame = self._grouped(rows, folds, op.entities) if op.is_keyed else rows.frame.agg(*folds)
         return replace(
             rows,
             frame=frame,
-            columns={},
+            columns={key: column for key, column in rows.columns.items() if key[0] in op.entities},
             kinds=kinds,
             outputs={column.name: outputs[column.name] for column in op.columns},
             order=(Order("first"),) if order else (),
             score=None,
         )
 
-    def _grouped(self, rows: Rows, folds: Sequence[Any]) -> Any:
+    def _grouped(self, rows: Rows, folds: Sequence[Any], entities: Sequence[str]) -> Any:
         """One row per group; of a whole node, which is one group key, every part comes along."""
-        keys, carried = [], []
+        keys = [rows.key(var) for var in entities]
+        carried = [column for var in entities for column in rows.parts(var).values()]
         for output in rows.outputs.values():
             keys.append(_key(output))
             if isinstance(output, NodeColumns):
@@ -134,8 +137,8 @@ class Shaper:
 
     # --- distinct, limit -------------------------------------------------------------------------
 
-    def _distinct(self, rows: Rows) -> Rows:
-        keys = list(dict.fromkeys(map(_key, rows.outputs.values())))
+    def _distinct(self, rows: Rows, entities: Sequence[str] = ()) -> Rows:
+        keys = list(dict.fromkeys([*map(_key, rows.outputs.values()), *map(rows.key, entities)]))
         if not rows.order:
             return rows.with_frame(rows.frame.dropDuplicates(keys))
         place = self.low.names.fresh()

@@ -7,6 +7,7 @@ from typing import Any
 
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.testing.graphs.patterns import PATTERN_CASES
+from omnigraph.testing.graphs.stages import STAGE_CASES
 
 _H1 = '$h: Hut { code: "h1" }'
 
@@ -183,4 +184,5 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [],
     ),
     **PATTERN_CASES,
+    **STAGE_CASES,
 }

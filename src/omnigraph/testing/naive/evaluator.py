@@ -29,7 +29,9 @@ from omnigraph.compiler.query.checked import (
     NotMatch,
     OptionalMatch,
     PathVar,
+    RowVar,
     Step,
+    UnwindMatch,
     Where,
 )
 from omnigraph.compiler.query.params import ParamValue
@@ -41,6 +43,7 @@ from omnigraph.testing.naive.evaluator_paths import edge_tables, hops_between, p
 from omnigraph.testing.naive.evaluator_values import Assignment, Entity, Values, all_true, compare_total
 
 OutputRow: TypeAlias = dict[str, Any]
+Pair: TypeAlias = tuple[Assignment, OutputRow]
 REFUSED = r"integer overflow|is not a|does not fit"
 
 
@@ -78,6 +81,7 @@ class _Evaluation:
         self.tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
         self.values = Values(self.tables, params, now)
         self.values.answer = self.has_solution
+        self.kept_rows: list[Assignment] = []
         self.marks = {mark.var: mark for mark in expressions(read) if isinstance(mark, ExistsMatch)}
 
     def has_solution(self, var: str, assignment: Assignment) -> bool:
@@ -86,6 +90,18 @@ class _Evaluation:
 
     def rows(self) -> list[OutputRow]:
         return [{name: _json(value) for name, value in row.items()} for row in self.found()]
+
+    def starts(self) -> list[Assignment]:
+        """What the match goes on from: one empty row, or the rows of the stage before it."""
+        stage = self.read.source
+        if stage is None:
+            return [{}]
+        before = _Evaluation(stage.read, self.catalog, self.image, self.params, self.now)
+        rows = before.found()
+        return [
+            {**{name: before.kept_rows[place][name] for name in stage.keeps}, stage.var: {**row, "_place": place}}
+            for place, row in enumerate(rows)
+        ]
 
     def united(self) -> list[OutputRow]:
         """The rows of all parts, then what the union says about all of them."""
@@ -114,7 +130,7 @@ class _Evaluation:
         read, values = self.read, self.values
         limit = _count(values, read.limit)
         offset = _count(values, read.offset) or 0
-        matched = self.solutions(read.clauses, {})
+        matched = [row for start in self.starts() for row in self.solutions(read.clauses, start)]
         scores: dict[int, float] = {}
         if read.rank is not None:
             arm = None if limit is None else limit + offset
@@ -124,18 +140,39 @@ class _Evaluation:
         before: Callable[[int, int], int] = lambda a, b: self.compare(matched, scores, a, b)  # noqa: E731
         order = sorted(range(len(matched)), key=cmp_to_key(before))
         matched = [matched[place] for place in order]
-        if limit is not None and not (read.grouped or read.having or read.distinct):
-            matched = matched[: limit + offset]  # nobody asks what the other rows would give
-        out = self.grouped(matched) if read.grouped else [self.projected(row, matched) for row in matched]
+        shown = matched
+        if limit is not None and not (read.grouped or read.having or read.distinct or read.per):
+            shown = matched[: limit + offset]  # nobody asks what the other rows would give
+        pairs = self.grouped(matched) if read.grouped else [(row, self.projected(row, matched)) for row in shown]
         if not read.grouped:
-            out = [row for row in out if self.kept(row)]
-        for row in out:
-            for value in row.values():
+            pairs = [(row, out) for row, out in pairs if self.kept(out)]
+        for _, out in pairs:
+            for value in out.values():
                 if isinstance(value, Failure):
                     raise value
         if read.distinct:
-            out = [row for place, row in enumerate(out) if row not in out[:place]]
-        return out[offset:] if limit is None else out[offset : offset + limit]
+            rows = [out for _, out in pairs]
+            pairs = [pair for place, pair in enumerate(pairs) if pair[1] not in rows[:place]]
+        pairs = self.limited(pairs, limit, offset)
+        self.kept_rows = [row for row, _ in pairs]
+        return [out for _, out in pairs]
+
+    def limited(self, pairs: list[Pair], limit: int | None, offset: int) -> list[Pair]:
+        """The rows from an offset on, as many as the limit allows, of all rows or of each group of them."""
+        if not self.read.per:
+            return pairs[offset:] if limit is None else pairs[offset : offset + limit]
+        counts: list[list[Any]] = []
+        kept: list[Pair] = []
+        for row, out in pairs:
+            key = [self.values.value(expr, {**row, "": out}, []) for expr in self.read.per]
+            known = next((each for each in counts if each[0] == key), None)
+            if known is None:
+                known = [key, 0]
+                counts.append(known)
+            if known[1] >= offset and (limit is None or known[1] < offset + limit):
+                kept.append((row, out))
+            known[1] += 1
+        return kept
 
     def kept(self, row: OutputRow) -> bool:
         shown: Assignment = {"": row}
@@ -153,6 +190,9 @@ class _Evaluation:
         found = self.plain_solutions(plain, outer, undecided=True)
         for block in (clause for clause in clauses[cut:] if isinstance(clause, OptionalMatch)):
             found = [extended for row in found for extended in self.perhaps(block, row)]
+        for clause in rest:
+            if isinstance(clause, UnwindMatch):
+                found = [extended for row in found for extended in self.unwound(clause, row)]
         # Asked again together with the rest: a row that overflows counts only if nothing excludes it.
         return [row for row in found if self.satisfies_all((*plain, *rest), row)]
 
@@ -166,7 +206,7 @@ class _Evaluation:
             if var not in outer
             and not any(var in clause.binds for clause in clauses if isinstance(clause, EitherMatch))
         }
-        blocks = [clause for clause in clauses if isinstance(clause, EitherMatch)]
+        blocks = [clause for clause in clauses if isinstance(clause, EitherMatch | UnwindMatch)]
         paths = [clause for clause in clauses if isinstance(clause, Step) and clause.path_var is not None]
         found = []
         chosen = ({**outer, **dict(zip(domains, choice, strict=True))} for choice in product(*domains.values()))
@@ -183,10 +223,18 @@ class _Evaluation:
                     found.append(assignment)
         return found
 
-    def alternatives(self, blocks: list[EitherMatch], row: Assignment) -> list[Assignment]:
+    def unwound(self, clause: UnwindMatch, row: Assignment) -> list[Assignment]:
+        """The row with each item of a list."""
+        items = self.values.value(clause.expr, row, [])
+        return [{**row, clause.var: {"item": item, "_place": place}} for place, item in enumerate(items or ())]
+
+    def alternatives(self, blocks: list[EitherMatch | UnwindMatch], row: Assignment) -> list[Assignment]:
         """The row with every combination of what the blocks find, each once."""
         rows = [row]
         for block in blocks:
+            if isinstance(block, UnwindMatch):
+                rows = [extended for one in rows for extended in self.unwound(block, one)]
+                continue
             wider: list[Assignment] = []
             for one in rows:
                 found = [
@@ -216,7 +264,7 @@ class _Evaluation:
                 return self.values.truth(condition, assignment) is True
             case NotMatch(clauses):
                 return not self.solutions(clauses, assignment)
-            case OptionalMatch() | ExistsMatch() | EitherMatch():
+            case OptionalMatch() | ExistsMatch() | EitherMatch() | UnwindMatch():
                 return True
 
     def linked(self, link: Link, assignment: Assignment) -> bool:
@@ -235,8 +283,11 @@ class _Evaluation:
     def compare(self, rows: list[Assignment], scores: dict[int, float], a: int, b: int) -> int:
         """The total order of match rows: rank, keys, ranked entity, then ids by variable name."""
         read = self.read
-        entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar))
-        ties = sorted(name for name in entities if not ir.is_hidden(name))
+        entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar | RowVar))
+        kept = () if read.source is None else (read.source.var, *read.source.keeps)
+        made = [name for name, kind in read.variables.items() if isinstance(kind, RowVar) and name not in kept]
+        named = sorted(name for name in entities if not ir.is_hidden(name) and name not in kept)
+        ties = [*kept[:1], *named, *made]
         if read.rank is not None:
             best = scores[a] - scores[b] if isinstance(read.rank, ir.Nearest) else scores[b] - scores[a]
             if best:
@@ -280,7 +331,7 @@ class _Evaluation:
                 raise
             return error
 
-    def grouped(self, rows: list[Assignment]) -> list[OutputRow]:
+    def grouped(self, rows: list[Assignment]) -> list[Pair]:
         keys = [column for column in self.read.columns if column.is_key]
         groups: list[tuple[list[Any], list[Assignment]]] = []
         for row in rows:
@@ -296,7 +347,8 @@ class _Evaluation:
         kept = [place for place, members in enumerate(groups) if self.kept_group(out[place], members[1], rows)]
         before: Callable[[int, int], int] = lambda a, b: self.compare_groups(groups, out, a, b, rows)  # noqa: E731
         places = sorted(kept, key=cmp_to_key(before))
-        return [out[place] for place in (places if self.read.keys else kept)]
+        chosen = places if self.read.keys else kept
+        return [(groups[place][1][0] if groups[place][1] else {}, out[place]) for place in chosen]
 
     def kept_group(self, row: OutputRow, members: list[Assignment], rows: list[Assignment]) -> bool:
         shown: Assignment = {"": row}
@@ -368,7 +420,9 @@ def _tables(kind: str, union: str) -> list[str]:
     return [f"{kind}:{name}" for name in union_members(union)]
 
 
-def _tie(entity: Entity | None) -> tuple[bytes, str] | tuple[()]:
+def _tie(entity: Entity | None) -> tuple[Any, ...]:
+    if entity is not None and "_place" in entity:
+        return (entity["_place"],)
     return () if entity is None else (entity["id"].encode(), entity["_table"])
 
 

@@ -99,6 +99,7 @@ CODES: dict[str, tuple[str, str]] = {
         "See its signature in the reference.",
     ),
     "T39": ("The parts of a union have different columns.", "Return the same names and types, in the same order."),
+    "T40": ("A stage does not name what it hands on.", "Name values with as; write a node as its variable alone."),
     # Parameters and running.
     "P001": ("Parameters are not an object of names and values.", "Send an object."),
     "P002": ("A parameter is null and must not be.", "Give it a value or declare it nullable."),

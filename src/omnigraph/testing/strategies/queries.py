@@ -20,28 +20,13 @@ _WORDS = (
     *("query", "match", "return", "order", "limit", "offset", "distinct", "as", "asc", "desc", "where", "set"),
     *("not", "and", "or", "in", "is", "contains", "starts_with", "insert", "update", "delete", "description"),
     *("count", "sum", "avg", "min", "max", "now", "nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
-    *(
-        "optional",
-        "shortest",
-        "having",
-        "collect",
-        "exists",
-        "either",
-        "union",
-        "all",
-        "case",
-        "when",
-        "then",
-        "else",
-        "end",
-        "matches",
-        "icontains",
-        "if",
-    ),
+    *("optional", "shortest", "having", "collect", "case", "when", "then", "else", "end", "matches", "icontains", "if"),
+    *("exists", "either", "union", "all", "with", "per", "unwind"),
     *("date", "datetime", "enum", "id", "from", "to", "a", "b", "name", "_", "_x", "truex", "nullable", "camelCase9"),
 )
 _INT64_MAX = 2**63 - 1
 _T = TypeVar("_T")
+_R = TypeVar("_R", ast.Read, ast.Stage)
 # By (inside `where`, may nest): flat operands outnumber nesting ones, which keeps trees small.
 _FLAT = ("value", "property", "value", "alias", "property")
 _EXPRESSION_KINDS = {
@@ -79,16 +64,23 @@ def reads() -> SearchStrategy[ast.Read]:
     items = _tuples(st.builds(ast.Item, expressions(), st.none() | names()), min_size=1)
     part = st.builds(ast.Read, pattern, items, distinct=st.booleans(), having=_tuples(conditions()))
     tail = (_tuples(sort), count, count, st.booleans(), _tuples(conditions()))
+    stage = st.builds(ast.Stage, pattern, items, *tail).map(_per_with_limit)
+    staged = st.builds(ast.Read, pattern | st.just(()), items, *tail, stages=_tuples(stage, min_size=1, max_size=2))
     united = st.builds(
         ast.Read, pattern, items, *tail, more=_tuples(part, min_size=1, max_size=2), union_all=st.booleans()
     )
-    return st.builds(ast.Read, pattern, items, *tail) | united
+    limited = st.builds(ast.Read, pattern, items, *tail, per=_tuples(expressions(), min_size=1, max_size=2))
+    return st.builds(ast.Read, pattern, items, *tail) | united | staged | limited.map(_per_with_limit)
+
+
+def _per_with_limit(read: _R) -> _R:
+    return replace(read, per=()) if read.limit is None else read
 
 
 @st.composite
 def clauses(draw: st.DrawFn, depth: int = 2) -> ast.Clause:
     """Bindings, traversals, filters and nested blocks."""
-    kinds = ["binding", "traversal", "filter", "not", "optional", "either"]
+    kinds = ["binding", "traversal", "filter", "not", "optional", "either", "unwind"]
     kind = draw(st.sampled_from(kinds if depth else ["binding", "filter"]))
     if kind == "binding":
         return draw(_bindings())
@@ -96,6 +88,9 @@ def clauses(draw: st.DrawFn, depth: int = 2) -> ast.Clause:
         return draw(_traversals())
     if kind == "filter":
         return ast.Filter(draw(conditions()))
+    if kind == "unwind":
+        listed = st.builds(ast.Prop, names(), names()) | _calls(1, bare=False)
+        return ast.Unwind(draw(listed), draw(names()))
     if kind == "either":
         inside = st.builds(ast.Alternative, _tuples(clauses(depth - 1), min_size=1))
         return ast.EitherBlock(draw(_tuples(inside, min_size=2, max_size=3)))

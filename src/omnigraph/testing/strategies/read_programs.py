@@ -126,6 +126,13 @@ def _texts(draw: DrawFn, *, searching: bool = False) -> str:
     scope = Scope()
     clauses = [_first(draw, scope)]
     clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 3)))]
+    stages = ""
+    for _ in range(draw(st.sampled_from([0, 0, 0, 0, 1, 1, 2]))):
+        text, after = _stage(draw, scope)
+        stages += f"match {{ {' '.join(clauses)} }} {text} " if clauses else f"{text} "
+        scope = after
+        clauses = [] if scope.nodes and draw(st.integers(0, 2)) == 0 else [_joining(draw, scope)]
+        clauses += [_clause(draw, scope, depth=1) for _ in range(draw(st.integers(0, 1)) if clauses else 0)]
     order, tail = "", ""
     returned, keys = draw(st.sampled_from([plain_return, grouped_return]))(draw, scope)
     rank = rank_key(draw, scope) if "count(" not in returned and (searching or draw(st.integers(0, 4)) == 0) else None
@@ -137,8 +144,50 @@ def _texts(draw: DrawFn, *, searching: bool = False) -> str:
         order = f"order {{ {', '.join(keys)} }}"
     if not tail and draw(st.integers(0, 2)) == 0:
         tail = f"limit {draw(st.integers(0, 6))}"
+        if draw(st.integers(0, 2)) == 0:
+            tail += f" per {draw(st.sampled_from(_per_keys(scope, returned)))}"
         tail += f" offset {draw(st.integers(0, 3))}" if draw(st.booleans()) else ""
-    return f"query q() {{ match {{ {' '.join(clauses)} }} return {returned} {order} {tail} }}"
+    pattern = f"match {{ {' '.join(clauses)} }}" if clauses else ""
+    return f"query q() {{ {stages}{pattern} return {returned} {order} {tail} }}"
+
+
+def _per_keys(scope: Scope, returned: str) -> list[str]:
+    """What a limit may be per: a column that is returned, or something else of the rows."""
+    first = returned.removeprefix("distinct ").split(" as ")[1].partition(",")[0].split(" ")[0]
+    return [first, *(f"${var}" for var in sorted(scope.whole()))]
+
+
+def _joining(draw: DrawFn, scope: Scope) -> str:
+    """The first clause after a stage: from a node that it kept, or anything."""
+    if any(kind in ("Ant", "Bee") for kind in scope.nodes.values()) and draw(st.booleans()):
+        return _traversal(draw, scope, anchored=True)
+    return _first(draw, scope)
+
+
+def _stage(draw: DrawFn, scope: Scope) -> tuple[str, Scope]:
+    """A `with`, and what is in scope after it."""
+    kept = draw(st.lists(st.sampled_from(sorted(scope.whole().items())), max_size=2, unique=True))
+    items, columns = [f"${var}" for var, _ in kept], {}
+    for _ in range(draw(st.integers(0 if items else 1, 2))):
+        value, family = operand(draw, scope)
+        columns[name := f"v{next(scope.names)}"] = family
+        items.append(f"{value} as {name}")
+    if draw(st.integers(0, 2)) == 0:
+        columns[name := f"v{next(scope.names)}"] = "number"
+        items.append(f"count(*) as {name}")
+    word = "distinct " if draw(st.integers(0, 4)) == 0 else ""
+    text = f"with {word}{{ {', '.join(draw(st.permutations(items)))} }}"
+    keys = [*columns, *(f"${var}" for var, _ in kept)]
+    if columns and draw(st.integers(0, 4)) == 0:
+        text += f" having {{ {draw(st.sampled_from(sorted(columns)))} is not null }}"
+    if draw(st.booleans()):
+        text += f" order {{ {draw(st.sampled_from(keys))} {draw(st.sampled_from(['', 'desc']))} }}"
+    if draw(st.integers(0, 2)) == 0:
+        text += f" limit {draw(st.integers(1, 4))}"
+        text += f" per {draw(st.sampled_from(keys))}" if draw(st.booleans()) else ""
+    nodes = {var: kind for var, kind in kept if var in scope.nodes}
+    maybe = {var: kind for var, kind in kept if var in scope.maybe}
+    return text, Scope(nodes, {}, len(kept), scope.names, maybe, columns)
 
 
 def _union(draw: DrawFn) -> str:
@@ -175,13 +224,19 @@ def _first(draw: DrawFn, scope: Scope) -> str:
 
 def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
     kinds = ["traversal", "traversal", "mixed", "filter", "filter", "rebind", "text"]
-    kinds += ["not", "not", "optional", "optional", "exists", "either"] if depth > 0 else []
+    kinds += ["not", "not", "optional", "optional", "exists", "either", "unwind"] if depth > 0 else []
     kinds += ["binding", "edges"] if scope.cost < 2 else []
     match draw(st.sampled_from(kinds)):
         case "mixed" if scope.cost < 3:
             return _mixed_traversal(draw, scope)
         case "optional":
             return _optional(draw, scope, depth)
+        case "unwind" if ants := ants_in(scope):
+            name = f"u{next(scope.names)}"
+            listed = [f"${draw(st.sampled_from(ants))}.tags", '["b", "a", "b"]', 'split("a b", " ")']
+            found = f"unwind {draw(st.sampled_from(listed))} as {name}"
+            scope.columns[name] = "text"
+            return found
         case "exists":
             return _exists(draw, scope, depth)
         case "either":

@@ -51,6 +51,7 @@ class Scope:
     cost: int = 0
     names: Iterator[int] = field(default_factory=count)
     maybe: dict[str, str] = field(default_factory=dict)  # bound in optional blocks
+    columns: dict[str, str] = field(default_factory=dict)  # values with a name, by family
 
     def all(self) -> dict[str, str]:
         return {**self.nodes, **self.edges, **self.maybe}
@@ -68,7 +69,7 @@ class Scope:
         """Inside a block everything bound so far, be it null, is as good as anything else."""
         nodes = {**self.nodes, **self.whole()}
         edges = {var: kind for var, kind in self.all().items() if var not in nodes}
-        return Scope(nodes, edges, max(self.cost, 2), self.names)
+        return Scope(nodes, edges, max(self.cost, 2), self.names, columns=dict(self.columns))
 
 
 def fresh(scope: Scope, prefix: str = "p") -> str:
@@ -92,6 +93,9 @@ def ants_in(scope: Scope) -> list[str]:
 
 def operand(draw: DrawFn, scope: Scope) -> tuple[str, str]:
     """A property, or a computation with it, and the family of its values."""
+    if scope.columns and draw(st.integers(0, 2)) == 0:
+        name, family = draw(st.sampled_from(sorted(scope.columns.items())))
+        return computed(draw, name, family) if draw(st.integers(0, 3)) == 0 else (f"({name})", family)
     var, kind = draw(st.sampled_from(sorted(scope.all().items())))
     family = draw(st.sampled_from(sorted(SCALARS[kind])))
     operand = f"${var}.{draw(st.sampled_from(SCALARS[kind][family]))}"

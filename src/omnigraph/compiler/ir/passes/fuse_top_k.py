@@ -14,9 +14,9 @@ def fuse_top_k(plan: ReadPlan, context: Context) -> ReadPlan:
     fused: list[ResultOp] = []
     for op in reversed(plan.result):
         match op:
-            case Limit(limit, offset) if limit is not None:
+            case Limit(limit, offset, ()) if limit is not None:
                 fetch = Fetch(limit, offset)
-            case Aggregate() | Having() | Distinct():
+            case Aggregate() | Having() | Distinct() | Limit():
                 fetch = None
             case Rank() | Sort() if fetch is not None:
                 op = replace(op, fetch=fetch)

@@ -19,6 +19,7 @@ from omnigraph.compiler.ir.ops import (
     NodeScan,
     ReadPlan,
     ShortestPath,
+    Unwind,
     pipelines,
 )
 from omnigraph.compiler.ir.passes.context import Context
@@ -27,8 +28,17 @@ from omnigraph.compiler.ir.walk import properties
 
 def prune_columns(plan: ReadPlan, context: Context) -> ReadPlan:
     """The plan with `columns` filled in; a pushed predicate reads its column where it stands and needs no entry."""
-    result = (read for op in plan.result for read in properties(op))
-    return replace(plan, match=_pruned(plan.match, result))
+    return _plan(plan, ())
+
+
+def _plan(plan: ReadPlan, later: Iterable[tuple[str, str]]) -> ReadPlan:
+    reads = [read for op in plan.result for read in properties(op)] + list(later)
+    if plan.source is not None:
+        # What a stage keeps is read by everything behind it.
+        source = plan.source
+        behind = [read for read in (*reads, *_match_reads(plan.match)) if read[0] in source.keeps]
+        plan = replace(plan, source=replace(source, plan=_plan(source.plan, behind)))
+    return replace(plan, match=_pruned(plan.match, reads))
 
 
 def _pruned(ops: tuple[MatchOp, ...], later: Iterable[tuple[str, str]]) -> tuple[MatchOp, ...]:
@@ -47,6 +57,8 @@ def _match_reads(ops: tuple[MatchOp, ...]) -> Iterator[tuple[str, str]]:
             case NodeScan(joins=joins):
                 for condition in joins:
                     yield from properties(condition)
+            case Unwind(expr):
+                yield from properties(expr)
             case _:
                 for inner in pipelines(op):
                     yield from _match_reads(inner)

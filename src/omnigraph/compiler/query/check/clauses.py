@@ -8,7 +8,7 @@ from dataclasses import replace
 from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
 from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import FOUND
+from omnigraph.compiler.ir.ops import FOUND, ITEM
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import (
@@ -17,11 +17,19 @@ from omnigraph.compiler.query.check.operands import (
     NODE_COLUMNS,
     TYPE_COLUMN,
     check_condition,
+    operand,
     whole,
 )
 from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
 from omnigraph.compiler.query.check.traversals import check_traversal
-from omnigraph.compiler.query.check.values import check_member, constant, needed_parameter, now_for, temporal_help
+from omnigraph.compiler.query.check.values import (
+    check_member,
+    constant,
+    describe,
+    needed_parameter,
+    now_for,
+    temporal_help,
+)
 from omnigraph.compiler.query.checked import (
     Bind,
     CheckedAlternative,
@@ -33,7 +41,9 @@ from omnigraph.compiler.query.checked import (
     NotMatch,
     OptionalMatch,
     PathVar,
+    RowVar,
     Step,
+    UnwindMatch,
     Variable,
     Where,
 )
@@ -51,7 +61,7 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
     checked: list[CheckedClause] = []
     optionals: list[ast.OptionalBlock] = []
     promised: set[str] = set()
-    late: list[ast.Expr] = []
+    late: list[ast.Expr | ast.Unwind] = []
     negations: list[ast.NotBlock] = []
     for clause in clauses:
         match clause:
@@ -64,6 +74,12 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
                     late.append(condition)
                 else:
                     checked.append(Where(check_condition(condition, scope, IN_FILTER)))
+            case ast.Unwind(expr, name):
+                if has_pattern(expr) or _reads_a_promise(expr, promised, scope):
+                    late.append(clause)
+                    promised.add(name)
+                else:
+                    checked.append(_unwind(clause, scope))
             case ast.OptionalBlock(inner):
                 optionals.append(clause)
                 promised.update(_named_by(inner))
@@ -72,7 +88,11 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
             case ast.EitherBlock():
                 checked.append(_either(clause, scope))
     checked.extend(_optional(block, scope) for block in optionals)
-    checked.extend(Where(check_condition(condition, scope, IN_FILTER)) for condition in late)
+    for each in late:
+        if isinstance(each, ast.Unwind):
+            checked.append(_unwind(each, scope))
+        else:
+            checked.append(Where(check_condition(each, scope, IN_FILTER)))
     checked.extend(_negation(block, scope) for block in negations)
     for name, span in scope.partial.items():
         if scope.find(name) is not None:
@@ -101,6 +121,8 @@ def used_variables(clause: CheckedClause) -> frozenset[str]:
             return frozenset({*outer, *binds})
         case ExistsMatch(_, outer):
             return frozenset(outer)
+        case UnwindMatch(expr, var):
+            return variables(expr) | {var}
 
 
 # --- bindings --------------------------------------------------------------------------------
@@ -117,7 +139,7 @@ def _binding(binding: ast.Binding, scope: Scope) -> Bind:
         scope.bind(var, bound)
     else:
         wanted = _rebound(binding, bound, declared, scope)
-        if bound.optional and not isinstance(bound, PathVar):
+        if bound.optional and isinstance(bound, NodeVar | EdgeVar):
             conditions.append(ir.IsNull(whole(var, bound, scope), negated=True))
         if wanted != union_members(bound.type_name):
             conditions.append(_of_type(var, bound, wanted))
@@ -268,6 +290,9 @@ def _optional(block: ast.OptionalBlock, scope: Scope) -> OptionalMatch:
         raise scope.error("T35", message, block.span, "bind something inside, or leave 'optional' out")
     for name, variable in inner.local.items():
         scope.bind(name, replace(variable, optional=True))
+    for name, value in inner.columns.items():
+        if name not in scope.columns:
+            scope.columns[name] = replace(value, type=value.type.with_nullable(True))
     return OptionalMatch(clauses, tuple(sorted(_outer_variables(clauses, inner))), tuple(sorted(inner.local)))
 
 
@@ -294,6 +319,21 @@ def _either(block: ast.EitherBlock, scope: Scope) -> EitherMatch:
     return EitherMatch(alternatives, tuple(sorted(outer)), tuple(sorted(shared)))
 
 
+def _unwind(clause: ast.Unwind, scope: Scope) -> UnwindMatch:
+    found = operand(clause.expr, scope, IN_FILTER)
+    kind = found.type
+    if not (isinstance(kind, PropType) and kind.list):
+        raise scope.error("T7", f"'unwind' takes a list, not {describe(found)}", clause.expr.span)
+    if clause.name in scope.columns:
+        raise scope.error(
+            "T26", f"two values are called '{clause.name}'", clause.span, "choose another name after 'as'"
+        )
+    var = scope.fresh("unwind")
+    scope.bind(var, RowVar())
+    scope.columns[clause.name] = ir.Property(var, ITEM, PropType(kind.scalar, enum=kind.enum))
+    return UnwindMatch(found, var)
+
+
 def check_exists(exists: ast.Exists, scope: Scope) -> ir.Property:
     """The answer of `exists { … }`: a truth value that the match finds out."""
     inner = scope.inner()
@@ -306,7 +346,8 @@ def _reads_a_promise(condition: ast.Expr, promised: set[str], scope: Scope) -> b
     if not promised:
         return False
     read = {part.var if isinstance(part, ast.Prop) else part.name for part in _variables_in(condition)}
-    return any(scope.find(name) is None for name in read & promised)
+    read |= {part.name for part in expressions(condition) if isinstance(part, ast.Alias)}
+    return any(scope.find(name) is None and name not in scope.columns for name in read & promised)
 
 
 def _named_by(clauses: tuple[ast.Clause, ...]) -> Iterator[str]:
@@ -320,6 +361,8 @@ def _named_by(clauses: tuple[ast.Clause, ...]) -> Iterator[str]:
                 yield from filter(None, (clause.edge_var, clause.path_var))
             case ast.OptionalBlock(inner):
                 yield from _named_by(inner)
+            case ast.Unwind(name=name):
+                yield name
             case ast.EitherBlock(alternatives):
                 yield from set.intersection(*(set(_named_by(each.clauses)) for each in alternatives))
             case _:

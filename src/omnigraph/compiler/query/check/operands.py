@@ -99,6 +99,8 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
         if prop.var in scope.params:
             raise scope.error("T6", f"${prop.var} is a parameter and has no properties", prop.span)
         help_text = scope.suggest(prop.var, scope.visible())
+        if prop.var in scope.dropped:
+            help_text = f"'with' does not hand it on; add ${prop.var} there"
         if prop.var in scope.partial:
             help_text = "only some of the alternatives bind it; bind it in every one"
         raise scope.error(
@@ -150,7 +152,7 @@ def _variable(var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
     if isinstance(variable, PathVar):
         message = f"${var.name} is a path; name ${var.name}.length or ${var.name}.nodes"
         raise scope.error("T36", message, var.span)
-    if variable is not None:
+    if isinstance(variable, NodeVar | EdgeVar):
         return whole(var.name, variable, scope)
     param = parameter(var.name, scope)
     if param is None:
@@ -181,12 +183,14 @@ def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
     if place.target is not None:
         return _target_property(alias, scope, place)
     found = place.aliases.get(alias.name)
+    if found is None and not place.columns_only:
+        found = scope.columns.get(alias.name)
     if found is None:
         holders = [var for var, kind in scope.visible().items() if alias.name in scope.info(kind).properties]
         meant = f"for the property write ${holders[0]}.{alias.name}" if holders else _COLUMN_HELP.get(alias.name)
         if meant is None and alias.name in FUNCTIONS:
             meant = f"for the function write {alias.name}(…)"
-        help_text = scope.suggest(alias.name, place.aliases) or meant
+        help_text = scope.suggest(alias.name, [*place.aliases, *scope.columns]) or meant
         raise scope.error("T25", f"there is no column called '{alias.name}' here", alias.span, help_text)
     return found
 

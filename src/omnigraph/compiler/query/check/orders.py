@@ -8,7 +8,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import Place, operand
 from omnigraph.compiler.query.check.returns import aggregate_place, ungrouped
 from omnigraph.compiler.query.check.scope import Scope
-from omnigraph.compiler.query.checked import Column
+from omnigraph.compiler.query.checked import Column, EdgeVar, NodeVar
 from omnigraph.compiler.types import PropType
 
 _RANKS = (ir.Nearest, ir.Bm25, ir.Rrf)
@@ -37,12 +37,37 @@ def check_order(
     return rank, tuple(keys)
 
 
+def check_per(
+    written: tuple[ast.Expr, ...], columns: tuple[Column, ...], scope: Scope, *, distinct: bool
+) -> tuple[ir.Expr, ...]:
+    """What a limit is per: values of rows, or columns once rows have become groups or distinct rows."""
+    aliases = {column.alias: column.expr for column in columns if column.alias is not None}
+    grouped = any(column.is_aggregate for column in columns)
+    place = Place("what a limit is per", aggregate_code="T27", aliases=aliases)
+    keys: list[ir.Expr] = []
+    for expr in written:
+        found = operand(expr, scope, place)
+        if isinstance(found, ir.Const | ir.Param):
+            raise scope.error("T27", "a limit per constant is a plain limit", expr.span)
+        if grouped or distinct:
+            named = expr.name if isinstance(expr, ast.Alias) else None
+            shown = next((each for each in columns if each.expr == found or (named and each.alias == named)), None)
+            if shown is None:
+                message = "with groups or distinct rows, a limit is per column that is returned"
+                raise scope.error("T27", message, expr.span, "return it as well")
+            found = ir.Column(shown.name, shown.expr.type)
+        keys.append(found)
+    return tuple(keys)
+
+
 def _key(sort: ast.Sort, aliases: dict[str, ir.Expr], scope: Scope, *, grouped: bool) -> ir.Expr:
     inside = aggregate_place(aliases) if grouped else None
     place = Place("order", aggregate_code="T27", rank_allowed=True, aliases=aliases, aggregates=inside)
     match sort.expr:
         case ast.Call(name) if name in ir.TEXT_FUNCTIONS:
             raise scope.error("T27", "a key of order is a value or a rank", sort.span)
+        case ast.Var(name) if isinstance(scope.find(name), NodeVar | EdgeVar):
+            found = operand(sort.expr, scope, place)
         case ast.Literal() | ast.ListLiteral() | ast.Var() | ast.Now():
             raise scope.error(
                 "T27", "a key of order is a property, a column name, a computed value or a rank", sort.span

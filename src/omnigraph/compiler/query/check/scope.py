@@ -7,13 +7,25 @@ from itertools import count
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType, TypeInfo
 from omnigraph.compiler.diagnostics import Diagnostic, TypeCheckError, did_you_mean
-from omnigraph.compiler.query.checked import CheckedClause, EdgeVar, ExistsMatch, NodeVar, Parameter, PathVar, Variable
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.query.checked import (
+    CheckedClause,
+    EdgeVar,
+    ExistsMatch,
+    NodeVar,
+    Parameter,
+    PathVar,
+    RowVar,
+    Variable,
+)
 from omnigraph.compiler.source import Source, Span
 from omnigraph.compiler.types import PropType, union_members
 
 ANONYMOUS = "_"
 _LISTED = 8
 PATH = TypeInfo("a path", {"length": PropType("I64"), "nodes": PropType("String", list=True)})
+
+_ROW = TypeInfo("a row", {})
 
 
 class Scope:
@@ -30,7 +42,10 @@ class Scope:
         self.source = source
         self.params = params
         self.local: dict[str, Variable] = {}
+        # Values with a name but no variable: columns of the stage before, and items of lists.
+        self.columns: dict[str, ir.Property] = {} if parent is None else dict(parent.columns)
         self.marks: list[ExistsMatch] = []
+        self.dropped: frozenset[str] = frozenset() if parent is None else parent.dropped  # by the stages before
         self.partial: dict[str, Span] = {}  # bound in some alternatives of an `either` block only
         self.narrowed: Mapping[str, NodeVar] = {}  # what its bindings say together about a variable of this list
         self._outer: Mapping[str, Variable] = {} if parent is None else parent.visible()
@@ -71,14 +86,20 @@ class Scope:
         for known in self.marks:
             if (known.clauses, known.outer) == (clauses, outer):
                 return known.var
-        self.marks.append(ExistsMatch(clauses, outer, f"exists#{next(self._serial)}"))
+        self.marks.append(ExistsMatch(clauses, outer, self.fresh("exists")))
         return self.marks[-1].var
+
+    def fresh(self, what: str) -> str:
+        """A hidden name that no other variable of the query has."""
+        return f"{what}#{next(self._serial)}"
 
     def info(self, variable: Variable) -> TypeInfo:
         """What can be read of a variable: its declared type, its interface, or what a union has in common."""
         match variable:
             case PathVar():
                 return PATH
+            case RowVar():
+                return _ROW
             case NodeVar(_, str() as name):
                 return NodeType(name, self.catalog.interfaces[name].properties)
             case NodeVar(name) if name in self.catalog.nodes:

@@ -18,7 +18,7 @@ from omnigraph.compiler.types import PropType, compatible
 
 def check_union(read: ast.Read, scope: Scope, check_part: Callable[[ast.Read], CheckedRead]) -> CheckedRead:
     """A union of reads; `check_part` checks one of them by itself."""
-    first = ast.Read(read.clauses, read.items, distinct=read.distinct, having=read.having)
+    first = ast.Read(read.clauses, read.items, distinct=read.distinct, having=read.having, stages=read.stages)
     written = (first, *read.more)
     parts = tuple(check_part(part) for part in written)
     columns = parts[0].columns

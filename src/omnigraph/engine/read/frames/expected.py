@@ -26,11 +26,13 @@ from omnigraph.compiler.ir.ops import (
     ReadPlan,
     ResultOp,
     Sort,
+    Unwind,
 )
 
 # What is known about none of them: the share of rows that a condition on several variables, a `not` or grouping leaves.
 _KEPT = 0.5
 _JOINED = 0.05
+_ITEMS = 4
 _FAR = 64
 
 Expected = Mapping[int, float]
@@ -47,7 +49,8 @@ def expected_rows(plan: ReadPlan, estimates: Estimates) -> Expected:
 def _read(plan: ReadPlan, estimates: Estimates, found: dict[int, float]) -> float:
     rows = sum(_read(part, estimates, found) for part in plan.parts)
     if not plan.parts:
-        rows = _match(plan.match, 1.0, estimates, found)
+        rows = 1.0 if plan.source is None else _read(plan.source.plan, estimates, found)
+        rows = _match(plan.match, rows, estimates, found)
     for op in plan.result:
         rows = _result(op, rows)
         found[id(op)] = rows
@@ -69,6 +72,8 @@ def _match(ops: Iterable[MatchOp], rows: float, estimates: Estimates, found: dic
             case AntiJoin(inner):
                 _match(inner, rows, estimates, found)
                 rows *= _KEPT
+            case Unwind():
+                rows *= _ITEMS
             case Mark(inner):
                 _match(inner, rows, estimates, found)
             case Either(branches):
@@ -109,8 +114,10 @@ def _result(op: ResultOp, rows: float) -> float:
         case Rank(fetch=fetch) | Sort(fetch=fetch):
             return _at_most(rows, fetch)
         case Aggregate():
-            return max(1.0, rows * _KEPT) if op.keys else 1.0
+            return max(1.0, rows * _KEPT) if op.is_keyed else 1.0
         case Distinct():
+            return rows * _KEPT
+        case Limit(per=per) if per:
             return rows * _KEPT
         case Limit(limit):
             return _at_most(rows, Fetch(limit, None)) if limit is not None else rows

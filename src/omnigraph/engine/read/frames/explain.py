@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 from omnigraph.compiler.ir.format import format_operator
-from omnigraph.compiler.ir.ops import MatchOp, ReadPlan, ResultOp, Union, pipelines
+from omnigraph.compiler.ir.ops import MatchOp, ReadPlan, ResultOp, Stage, Union, pipelines
 from omnigraph.engine.read.frames.expected import Expected
+
+Operator: TypeAlias = MatchOp | ResultOp | Stage
 
 # An operator inside `not` runs many times; what it did the first times tells enough.
 _MOST_NOTES = 8
@@ -21,7 +23,7 @@ _MOST_EXPECTED = 1e15
 class Step:
     """One operator as it ran; an operator inside `not` may run once per piece and adds up."""
 
-    op: MatchOp | ResultOp
+    op: Operator
     depth: int
     rows: int = 0
     bytes: int = 0
@@ -48,7 +50,7 @@ class Profile:
         """Let go of what was read; the result keeps the profile."""
         self.bytes_read = _nothing
 
-    def measure(self, op: MatchOp | ResultOp) -> _Measured:
+    def measure(self, op: Operator) -> _Measured:
         """Time one operator; the caller sets `rows` on what it gets."""
         step = self._known.get(id(op))
         if step is None:
@@ -142,24 +144,27 @@ class Explanation:
         cost = "; ".join([f"{rows}, {step.bytes} bytes, {step.seconds * 1000:.2f} ms", *step.notes])
         return f"{'  ' * step.depth}{format_operator(step.op)}  [{cost}]"
 
-    def _promise(self, op: MatchOp | ResultOp) -> str:
+    def _promise(self, op: Operator) -> str:
         expected = self._rows(op)
         return "" if expected is None else f"  [~{expected} rows]"
 
-    def _estimate(self, op: MatchOp | ResultOp) -> dict[str, int]:
+    def _estimate(self, op: Operator) -> dict[str, int]:
         expected = self._rows(op)
         return {} if expected is None else {"expected_rows": expected}
 
-    def _rows(self, op: MatchOp | ResultOp) -> int | None:
+    def _rows(self, op: Operator) -> int | None:
         expected = self.expected.get(id(op))
         return None if expected is None else ceil(min(expected, _MOST_EXPECTED))
 
 
-def _operators(plan: ReadPlan) -> Iterator[tuple[int, MatchOp | ResultOp]]:
+def _operators(plan: ReadPlan) -> Iterator[tuple[int, Operator]]:
     yield from _read(plan, 0)
 
 
-def _read(plan: ReadPlan, depth: int) -> Iterator[tuple[int, MatchOp | ResultOp]]:
+def _read(plan: ReadPlan, depth: int) -> Iterator[tuple[int, Operator]]:
+    if plan.source is not None:
+        yield from _read(plan.source.plan, depth)
+        yield depth, plan.source
     yield from _pipeline(plan.match, depth)
     for op in plan.result:
         yield depth, op

@@ -17,8 +17,10 @@ from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.explain import Profile, TableReads
 from omnigraph.engine.read.frames.frame import Bound, Frame, numpy_of
+from omnigraph.engine.read.frames.made import MadeColumns
 from omnigraph.engine.read.frames.paths import PathColumns
 from omnigraph.engine.read.frames.unions import (
+    MADE,
     MARKED,
     OPTIONAL,
     PATH,
@@ -53,6 +55,7 @@ class Run:
     node_ids: bool = False
     profile: Profile = field(default_factory=Profile)
     paths: dict[str, PathColumns] = field(default_factory=dict)
+    made: dict[str, MadeColumns] = field(default_factory=dict)
     _tables: dict[str, Entities] = field(default_factory=dict)
     _filters: list[tuple[Rows, str]] = field(default_factory=list)
 
@@ -82,9 +85,15 @@ class Run:
             return OptionalColumns(self, table_key.removeprefix(OPTIONAL))
         if table_key == MARKED:
             return MarkColumns()
+        if table_key.startswith(MADE):
+            return self.made_columns(table_key.removeprefix(MADE))
         if table_key.startswith(PATH):
             return self.paths[table_key.removeprefix(PATH)]
         return UnionColumns(self, table_key) if is_union(table_key) else self.entities(table_key)
+
+    def made_columns(self, var: str) -> MadeColumns:
+        """The columns of rows that this execution makes itself."""
+        return self.made.setdefault(var, MadeColumns())
 
     @cached_property
     def numbering(self) -> Numbering:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 TYPE = "@type"
 OPTIONAL = "?"
 PATH = "path:"
+MADE = "row:"
 MARKED = "mark:found"  # the row id itself is the answer, 1 for true
 _ROW_BITS = 40
 _ROW_MASK = (1 << _ROW_BITS) - 1
@@ -82,6 +83,11 @@ class Numbering:
             places = np.flatnonzero(numbers == self._numbers[member])
             if len(places):
                 yield member, places, codes[places] & _ROW_MASK
+
+
+def made_key(var: str) -> str:
+    """The key of a variable over rows that the execution makes itself."""
+    return f"{MADE}{var}"
 
 
 def is_union(table_key: str) -> bool:
@@ -174,6 +180,8 @@ class OptionalColumns:
     def _kind(self, name: str) -> pa.DataType:
         if self._key.startswith(PATH):
             return PATH_TYPES[name]
+        if self._key.startswith(MADE):
+            return self._run.made_columns(self._key.removeprefix(MADE)).kind(name)
         tables = members(self._key)
         if name in ("id", TYPE) or not tables:
             return pa.utf8()

@@ -23,9 +23,10 @@ from omnigraph.compiler.ir.ops import (
     ReadPlan,
     ShortestPath,
     Sort,
+    Unwind,
 )
 from omnigraph.compiler.ir.walk import variables
-from omnigraph.engine.read.frames.unions import MARKED, PATH
+from omnigraph.engine.read.frames.unions import MARKED, PATH, made_key
 from omnigraph.engine.read.match.either import shared_key
 from omnigraph.engine.read.match.optional import optional_key
 from omnigraph.engine.read.plan.multiplicity import ignores_repeats
@@ -47,11 +48,14 @@ class Outline:
     stages: tuple[Stage, ...]
     exists: bool
     parts: tuple[Outline, ...] = ()
+    source: Outline | None = None
 
 
-def outline(plan: ReadPlan) -> Outline:
-    """The outline of a plan."""
-    return Outline(stages(plan.match, _shown(plan)), ignores_repeats(plan), tuple(map(outline, plan.parts)))
+def outline(plan: ReadPlan, keep: frozenset[str] = frozenset()) -> Outline:
+    """The outline of a plan; at least the variables in `keep` are bound in the end."""
+    source = None if plan.source is None else outline(plan.source.plan, frozenset(plan.source.keeps))
+    parts = tuple(map(outline, plan.parts))
+    return Outline(stages(plan.match, _shown(plan) | keep), ignores_repeats(plan), parts, source)
 
 
 def stages(ops: tuple[MatchOp, ...], keep: frozenset[str]) -> tuple[Stage, ...]:
@@ -81,6 +85,8 @@ def binds(op: MatchOp) -> dict[str, str]:
             return {var: shared_key([key[var] for key in keys]) for var in bound}
         case Mark(var=var):
             return {var: MARKED}
+        case Unwind(var=var):
+            return {var: made_key(var)}
         case ShortestPath(var=var):
             return {var: f"{PATH}{var}"}
         case _:
@@ -110,5 +116,7 @@ def _reads(op: MatchOp) -> frozenset[str]:
             return variables(condition)
         case AntiJoin(outer=outer) | LeftJoin(outer=outer) | Mark(outer=outer) | Either(outer=outer):
             return frozenset(outer)
+        case Unwind(expr):
+            return variables(expr)
         case ShortestPath(link):
             return frozenset({link.tail, link.head})

@@ -25,7 +25,7 @@ from omnigraph.engine.values.arrow import arrow_type
 def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     """One row per group, in the order of first rows; without keys there is one group, also over no rows."""
     group, count = _groups(run, frame, op)
-    if op.keys:
+    if op.is_keyed:
         first = first_places(group, count)
         by_first = np.argsort(first, kind="stable")
         place = np.empty(count, np.int64)
@@ -42,9 +42,9 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
 
 
 def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
-    if not op.keys:
+    if not op.is_keyed:
         return np.zeros(frame.length, np.int64), 1
-    group, count = np.zeros(frame.length, np.int64), 1 if frame.length else 0
+    group, count = frame.codes(op.entities) if frame.length else (np.zeros(0, np.int64), 0)
     for key in op.keys:
         group, count = combine(group, count, *number_expr(run, frame, key.expr))
     return group, count
