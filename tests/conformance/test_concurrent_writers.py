@@ -13,6 +13,7 @@ import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.errors import OmnigraphError
 from omnigraph.settings import Settings
+from omnigraph.storage.base import failpoints
 from omnigraph.testing.crash.graph_child import GraphChild
 from omnigraph.testing.crash.invariants import violations
 
@@ -54,6 +55,21 @@ def together(count: int, act: Callable[[int], None]) -> list[OmnigraphError]:
     for thread in threads:
         thread.join()
     return refused
+
+
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_a_row_that_was_skipped_is_considered_again_on_the_new_head(graph: og.Graph, mode: str) -> None:
+    edges = [{"edge": "Knows", "from": "p0", "to": name} for name in ("p1", "late", "never")]
+    arriving = [{"type": "Person", "data": {"name": "late", "age": 1}}]
+
+    def arrive() -> None:
+        if arriving:
+            graph.load([arriving.pop()])
+
+    with failpoints.armed({"load.post_checks": arrive}):
+        done = graph.load(edges, mode=mode, on_error="skip")
+    assert done.edges == {"Knows": 2}
+    assert sum(done.rejected.values()) == 1
 
 
 def ages(graph: og.Graph) -> dict[str, int]:

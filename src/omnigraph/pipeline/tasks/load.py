@@ -172,6 +172,8 @@ class _Load:
         if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
             self._stage(view)
             failpoints.hit("load.post_stage")
+        elif self._refused_in_sets or self.skipped:
+            self._take_back()
         matched = None
         while matched is None:
             matched = self._check(view)
@@ -208,6 +210,11 @@ class _Load:
             self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
         if self._too_many():
             self._give_up()
+
+    def _take_back(self) -> None:
+        """Forget what was left out because of a state that is no longer the newest: it may be right on this one."""
+        self._refused_in_sets, self._found_in_sets, self.skipped = Counter(), [], Counter()
+        self.staging.take_back()
 
     def _too_many(self) -> bool:
         most = self.request.max_errors

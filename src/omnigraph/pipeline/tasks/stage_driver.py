@@ -215,6 +215,12 @@ class Staging:
         self.job = replace(self._located_job(), dropped=dropped)
         self._stage([split for split in self.splits if split.index in gone])
 
+    def take_back(self) -> None:
+        """Stage again what was dropped."""
+        dropped, self._reasons, self._unplaced = self.job.dropped, {}, []
+        self.job = replace(self._located_job(), dropped={})
+        self._stage([split for split in self.splits if split.index in dropped])
+
     def placed(self, found: Sequence[Violation]) -> list[Violation]:
         """Findings whose lines are row codes, with file and physical line; their splits are decoded once more."""
         wanted: dict[int, dict[str, list[int]]] = {}
