@@ -679,6 +679,19 @@ def test_a_branch_has_its_own_schema_until_it_is_merged(api: Api) -> None:
     assert api.get("/schema").json()["schema_source"] == grown
 
 
+def test_a_merge_that_would_break_a_stored_query_is_refused_by_its_name(api: Api) -> None:
+    source = api.get("/schema").json()["schema_source"]
+    broken = source.replace("node Person { name: String @key", 'node Person { title: String @rename_from("name") @key')
+    for name in ("dev", "beside"):
+        assert api.post("/branches", {"name": name}).status_code == 200
+    assert api.post("/schema/apply", {"schema_source": broken, "branch": "dev"}).status_code == 200
+    found = refused(api.post("/branches/merge", {"source": "dev", "target": "main"}), 400, "bad_request")
+    assert "the stored query 'add' would no longer compile" in found["error"]
+    assert api.get("/schema").json()["schema_source"] == source
+    # Stored queries are written for main; other branches may have what they cannot run on.
+    assert api.post("/branches/merge", {"source": "dev", "target": "beside"}).status_code == 200
+
+
 # --- metrics and preferences ----------------------------------------------------------------
 
 

@@ -40,6 +40,7 @@ UNSERVED = {
     "visibility": "is decided by the server, from the token",
     "visibility_of": "is decided by the server, from the token",
     "with_actor": "is decided by the server, from the token",
+    "with_schema_check": "is for those who serve a graph; a server checks the queries it has stored",
     "with_patience": "is not served yet; over HTTP a request says it with `Prefer: wait=SECONDS`",
     "with_policy": "is decided by the server",
     "with_visibility": "is decided by the server, from the token",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.arguments import checked_methods
@@ -152,6 +153,10 @@ class Graph(GraphMaintenance):
         None is everything; for `with_visibility`.
         """
         return self._core.visibility_of(self.actor, action, branch_named(branch, self._branch))
+
+    def with_schema_check(self, check: Callable[[Catalog], None]) -> Graph:
+        """Another handle on the same graph; where its merges bring main another schema, the check may raise."""
+        return Graph(self._core.with_schema_check(check), self._runners, self._branch, self.actor)
 
     def with_patience(self, seconds: float | None) -> Graph:
         """Another handle on the same graph, whose writes take no longer than this; None leaves it to the settings."""

@@ -164,7 +164,7 @@ class _Work:
         if plan.outcome is MergeOutcome.ALREADY_UP_TO_DATE:
             return None
         if plan.schema is not None and plan.schema.changes:
-            self._require_right()
+            self._require_right(plan.schema)
             if not self.controlled:
                 raise _BringsSchema
             return self._with_schema(txn, plan, plan.schema)
@@ -193,10 +193,12 @@ class _Work:
             counts={merge.info.name: merge.counts for merge in plan.merges.values() if not merge.is_empty},
         )
 
-    def _require_right(self) -> None:
+    def _require_right(self, schema: MergedSchema) -> None:
         """A merge that changes a schema is a schema change, except that every branch may follow main."""
         if self.call.source is not None:
             self.core.require_allowed(self.call.actor, Action.SCHEMA_APPLY, target=self.call.target or "main")
+        if self.call.target is None and self.core.schema_check is not None:
+            self.core.schema_check(schema.target.catalog)
 
     def schemas(self) -> SchemaPair:
         """The schema of the target, and the one that the merge planned last gives it."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.catalog.accepted import Accepted
+from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.views.restrict import restricted, visible_under
 from omnigraph.engine.views.schemas import Schemas
 from omnigraph.engine.views.view import OpenTables, View
@@ -34,6 +36,8 @@ class Core:
     policy: PolicyEngine | None = None
     external_blobs: ExternalBlobPolicy | None = None
     visibility: Visibility | None = None
+    # Asked before a merge gives main another schema; it raises where that would break something.
+    schema_check: Callable[[Catalog], None] | None = None
     closed: threading.Event = field(default_factory=threading.Event)
     # Private branches of running transactions → the branch whose rights decide about writing to them.
     policy_branch: dict[str, str] = field(default_factory=dict)
@@ -68,6 +72,10 @@ class Core:
     def view_in(self, txn: Txn) -> View:
         """The view that a write attempt has captured."""
         return self.view_of(txn.state)
+
+    def with_schema_check(self, check: Callable[[Catalog], None]) -> Core:
+        """The same graph for a caller whose merges may not give main a schema that the check refuses."""
+        return replace(self, schema_check=check)
 
     def with_patience(self, seconds: float | None) -> Core:
         """The same graph for a caller who does not wait longer than this for a write; the setting is the bound."""

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.embeddings.provider import Embedder
 from omnigraph.engine.api.graph import Graph
+from omnigraph.errors import BadRequest
 from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import ResolvedActor, TokenTable
@@ -45,6 +49,14 @@ class ServedGraph:
     def with_patience(self, seconds: float | None) -> ServedGraph:
         """The same graph for a sender who does not wait longer than this for a write."""
         return replace(self, handle=self.handle.with_patience(seconds))
+
+    def require_queries_fit(self, catalog: Catalog) -> None:
+        """Refuse a schema that would break a stored query; stored queries are written for main."""
+        for query in self.queries.values():
+            try:
+                compile_query(query.source, catalog, query.name)
+            except CompileError as error:
+                raise BadRequest(f"the stored query '{query.name}' would no longer compile: {error.summary}") from error
 
     def acting(self, actor: str | None) -> Graph:
         """A handle for the sender of a request."""

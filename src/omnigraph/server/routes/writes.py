@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
 
-from omnigraph.compiler.catalog.migrate import Plan
-from omnigraph.compiler.compile import compile_query
-from omnigraph.compiler.diagnostics import CompileError
-from omnigraph.compiler.query.stored import StoredQuery
 from omnigraph.compiler.source import Source
 from omnigraph.engine.values.result import MutationResult
-from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer, compact
 from omnigraph.server.http.exchange import (
@@ -80,19 +74,10 @@ async def apply_schema(exchange: Exchange) -> Response:
     def run() -> dict[str, Any]:
         schema = graph.branch(branch).schema
         if branch == MAIN:  # stored queries are written for main
-            _require_queries_fit(served.queries, schema.plan(desired, allow_data_loss=body.allow_data_loss))
+            plan = schema.plan(desired, allow_data_loss=body.allow_data_loss)
+            if plan.supported and plan.steps:  # an unsupported plan is refused for its own reasons
+                served.require_queries_fit(plan.target.catalog)
         return schema.apply(desired, allow_data_loss=body.allow_data_loss, message=body.message).to_json()
 
     with exchange.admit(len(body.schema_source.encode())):
         return answer({"uri": served.uri, **await exchange.write(run, branch)})
-
-
-def _require_queries_fit(queries: Mapping[str, StoredQuery], plan: Plan) -> None:
-    """Refuse a plan that would break a stored query; an unsupported plan is refused for its own reasons."""
-    if not plan.supported or not plan.steps:
-        return
-    for query in queries.values():
-        try:
-            compile_query(query.source, plan.target.catalog, query.name)
-        except CompileError as error:
-            raise BadRequest(f"the stored query '{query.name}' would no longer compile: {error.summary}") from error

@@ -337,14 +337,15 @@ def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
 
     `tiered` leaves a fragment alone while it outweighs all smaller ones together, so that frequent calls rewrite
     each row only a logarithmic number of times. Lance 14 breaks the indexes that a ref inherits from its parent when
-    it compacts them, so such a ref is left as it is until its indexes have been built on the ref itself.
+    it compacts what they cover, so of such a ref only what was written since is rewritten, until its indexes have been
+    built on the ref itself.
     """
-    if base.address.ref is not None and any(index.inherited for index in base.indices()):
-        return base
+    inherited = [index for index in base.indices() if index.inherited] if base.address.ref is not None else []
+    covered = frozenset[int]().union(*(index.fragments for index in inherited))
     with translated(base.address.uri):
         dataset = reopen(base)
-        excluded = dominant_fragments(dataset) if tiered else []
-        dataset.optimize.compact_files(excluded_fragment_ids=excluded)
+        excluded = covered.union(dominant_fragments(dataset) if tiered else ())
+        dataset.optimize.compact_files(excluded_fragment_ids=sorted(excluded))
     return open_table(base.address, control=True)
 
 
