@@ -84,10 +84,10 @@ def require_type(core: Core, branch: str | None, name: str, commits: Iterable[Gr
 
 
 def visible(commits: Iterable[GraphCommit], visibility: Visibility | None) -> Iterator[GraphCommit]:
-    """The commits as a reader may see them: without the counts of types that are hidden, or a query that wrote them."""
+    """The commits as a reader may see them: without counts of hidden types, and what was said of their changes."""
     for commit in commits:
         if visibility is None or all(visibility.shows(name) for name in commit.counts):
             yield commit
             continue
         counts = {name: each for name, each in commit.counts.items() if visibility.shows(name)}
-        yield replace(commit, counts=counts, query=None)
+        yield replace(commit, counts=counts, query=None, message=None)

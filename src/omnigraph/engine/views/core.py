@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.catalog.accepted import Accepted
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.views.restrict import restricted, visible_under
+from omnigraph.engine.views.restrict import restricted, visible_under, without_loose_edges
 from omnigraph.engine.views.schemas import Schemas
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.errors import BadRequest, BranchNotFound, PermissionDenied
@@ -128,7 +128,8 @@ class Core:
             ancestors = lineage(self.store, branch)
         except BranchNotFound:  # for the read to say, which comes next
             ancestors = [branch or "main", "main"]
-        return self.policy.visibility_along(actor, action, ancestors)
+        shown = self.policy.visibility_along(actor, action, ancestors)
+        return None if shown is None else without_loose_edges(shown, self.schemas.latest)
 
     def require_change(self, actor: str | None, branch: str | None) -> None:
         """Ask whether this actor may write rows to a branch (None is main)."""

@@ -56,6 +56,15 @@ def _ends_in(edge: EdgeType, nodes: Mapping[str, NodeType]) -> bool:
     return edge.from_type in nodes and edge.to_type in nodes
 
 
+def without_loose_edges(visibility: Visibility, catalog: Catalog) -> Visibility:
+    """The same without the edge types that end at a hidden node type: counts of them would tell of its nodes."""
+    if visibility.types is None:
+        return visibility
+    nodes = {name: info for name, info in catalog.nodes.items() if visibility.shows(name)}
+    loose = {name for name, info in catalog.edges.items() if name not in nodes and not _ends_in(info, nodes)}
+    return replace(visibility, types=visibility.types - loose)
+
+
 def _spelled(visibility: Visibility) -> list[tuple[str, list[str]]]:
     return [(name, sorted(properties)) for name, properties in visibility.masked]
 
