@@ -139,7 +139,7 @@ class AsyncGraph(Served):
     ) -> LoadResult:
         """Load records from a path, text, bytes or a list of dicts as one commit, or not at all; at most 32 MiB.
 
-        `mode` is append, merge or overwrite. With `from_`, a missing branch is created first. `message` is
+        `mode` is append, merge, patch or overwrite. With `from_`, a missing branch is created first. `message` is
         kept with the commit.
         """
         asked = calls.load(calls.records_of(data), mode, branch or self._branch, from_, message)

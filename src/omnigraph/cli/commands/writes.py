@@ -73,7 +73,7 @@ WRITES = (
                 "--mode",
                 "insert strictly, upsert by id, or replace every type that the data mentions",
                 "MODE",
-                choices=("overwrite", "append", "merge"),
+                choices=("overwrite", "append", "merge", "patch"),
                 required=True,
             ),
             BRANCH,

@@ -286,7 +286,8 @@ class Graph(GraphMaintenance):
 
         `data` is a path, a glob, a directory, a list of paths, records as bytes, lines or dicts, or, with `type` or
         `edge`, an Arrow, pandas or Polars frame or Parquet, CSV or ORC files, whose `columns` may be renamed; a
-        `mapping` describes several such inputs instead. `mode` is append, merge or overwrite.
+        `mapping` describes several such inputs instead. `mode` is append, merge, overwrite, or
+        patch, which merges and keeps what rows leave out.
         With `from_`, a missing branch is created first. Files of more than 32 MiB are loaded by Spark unless `runner`
         says otherwise. `dry_run` checks everything and writes nothing; `on_error="skip"` loads the good rows, and
         `rejects` is a directory that then gets the others as JSON lines. Absent `@embed` targets are computed by the

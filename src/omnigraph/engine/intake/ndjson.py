@@ -49,7 +49,8 @@ def _decode_block(data: bytes, catalog: Catalog, intake: Intake, first: int, fil
     lines = split_lines(data, first)
     raw: list[RawRows] = []
     rest = np.arange(len(lines))
-    if len(lines) >= _FEW_LINES:
+    # Where absent properties keep their values, a null has to be told from an absence, which Arrow's reader does not.
+    if len(lines) >= _FEW_LINES and (intake.existing is None or b"null" not in data):
         raw, rest = read_usual_lines(lines, catalog, file)
     slow, violations = read_lines(_indexed(lines, rest), catalog, file)
     for line in (first + before for before in garbled):

@@ -76,7 +76,9 @@ def _read_group(
         endpoints = (table["from"].combine_chunks(), table["to"].combine_chunks())
         if endpoints[0].null_count or endpoints[1].null_count:
             return None
-    return RawRows(info, ids, endpoints, columns, lines.numbers[indices], file)
+    # Lines with a null in them come here only where null and absent are the same.
+    given = {name: column.is_valid().to_numpy(zero_copy_only=False) for name, column in columns.items()}
+    return RawRows(info, ids, endpoints, columns, lines.numbers[indices], file, given)
 
 
 def _parse(info: TableType, group: pa.Array) -> pa.Table | None:

@@ -169,4 +169,5 @@ def _raw(part: _Gathered, file: str | None) -> RawRows:
         {name: [data.get(name) for data in part.data] for name in part.info.properties},
         np.array(part.lines, np.int64),
         file,
+        {name: np.array([name in data for data in part.data], bool) for name in part.info.properties},
     )

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
-from omnigraph.engine.intake.identity import assign_ids
+from omnigraph.engine.intake.identity import assign_ids, key_texts
 from omnigraph.engine.intake.json_value import missing_message
 from omnigraph.engine.intake.property_columns import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.intake.violations import Violation
@@ -27,17 +27,21 @@ FILE = "file"
 
 # Given a node type and its typed columns, computes the ones that are absent (embeddings); runs before W001 is checked.
 Fill: TypeAlias = Callable[[NodeType, dict[str, pa.Array]], dict[str, pa.Array]]
+# Given a type and ids, the committed rows that have one of them, in the row schema.
+Existing: TypeAlias = Callable[[TableType, pa.Array], pa.Table]
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
     """What an operation does for its values, and lets in: absent ones are filled; a Blob may refer to what is allowed.
 
-    Without `external` no reference comes in.
+    Without `external` no reference comes in. `existing` finds rows that are in the graph, by id: what a row leaves out
+    is then taken from the row of the same id.
     """
 
     fill: Fill | None = None
     external: ExternalBlobPolicy | None = None
+    existing: Existing | None = None
 
 
 PLAIN = Intake()
@@ -57,6 +61,14 @@ class RawRows:
     columns: Mapping[str, pa.Array | Sequence[Any]]
     lines: np.ndarray
     file: str | None = None
+    # Which rows say something about a property, null included; without it, all rows about each property with a column.
+    given: Mapping[str, np.ndarray] | None = None
+
+    def says(self, name: str) -> np.ndarray:
+        """Which rows say something about a property."""
+        if self.given is not None:
+            return self.given[name]
+        return np.full(len(self.lines), name in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,9 @@ class Decoded:
 def type_rows(raw: RawRows, intake: Intake = PLAIN) -> tuple[TypeRows, list[Violation]]:
     """Convert, complete and identify the rows of one type; a row with any violation is left out."""
     columns, offences = _typed_columns(raw, intake.external)
+    if intake.existing is not None:
+        columns = _with_existing(raw, columns, intake.existing)
+    columns = {name: _completed(raw.info, name, column) for name, column in columns.items()}
     if intake.fill is not None and isinstance(raw.info, NodeType):
         columns = intake.fill(raw.info, columns)
     offences += _missing(raw.info, columns, offences)
@@ -141,9 +156,34 @@ def _typed_columns(raw: RawRows, allowed: ExternalBlobPolicy | None) -> tuple[di
             values = pa.nulls(len(raw.lines))
         convert = column_from_arrow if isinstance(values, pa.Array) else column_from_json
         column, found = convert(name, kind, values, allowed)
-        columns[name] = _completed(raw.info, name, column)
+        columns[name] = column
         offences += [(name, offence) for offence in found]
     return columns, offences
+
+
+def _with_existing(raw: RawRows, columns: dict[str, pa.Array], existing: Existing) -> dict[str, pa.Array]:
+    """The columns with values of committed rows where a row says nothing.
+
+    A vector is made anew when a row says something about the text that it stands for.
+    """
+    info = raw.info
+    ids = key_texts(info, columns) if isinstance(info, NodeType) and info.key is not None else raw.ids
+    found = existing(info, pc.unique(ids).drop_null())
+    if not found.num_rows:
+        return columns
+    places = pc.index_in(ids, value_set=found["id"].combine_chunks())
+    known = places.is_valid().to_numpy(zero_copy_only=False)
+    at = pc.fill_null(places, 0).to_numpy(zero_copy_only=False)
+    sources = {name: embed.source for name, embed in info.embeds.items()} if isinstance(info, NodeType) else {}
+    completed = dict(columns)
+    for name, column in columns.items():
+        silent = known & ~raw.says(name)
+        if name in sources:
+            silent &= ~raw.says(sources[name])
+        if silent.any():
+            pool = pa.concat_arrays([column, found[name].combine_chunks().cast(column.type)])
+            completed[name] = pool.take(pa.array(np.where(silent, len(column) + at, np.arange(len(column)))))
+    return completed
 
 
 def _completed(info: TableType, name: str, column: pa.Array) -> pa.Array:

@@ -10,7 +10,7 @@ from omnigraph.engine.values.load_profile import LoadProfile
 from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import GraphCommit
 
-LoadMode = Literal["append", "merge", "overwrite"]
+LoadMode = Literal["append", "merge", "overwrite", "patch"]
 OnError = Literal["stop", "skip"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.values.arrow import arrow_type, table_types
+from omnigraph.engine.values.arrow import TableType, arrow_type, row_schema, table_types
 from omnigraph.engine.values.rowset import one_array, tuple_codes
 from omnigraph.engine.views.view import View, stored_names
 from omnigraph.engine.write.change_set import EdgeColumn
@@ -36,6 +36,27 @@ class PinnedRows:
         if table is None or not len(ids):
             return _NO_IDS
         return one_array(_among(table, "id", ids, ["id"])["id"])
+
+    def rows_of(self, info: TableType, ids: pa.Array) -> pa.Table:
+        """The rows of some ids, in the row schema."""
+        self._reads.rows(info.table_key, ids)
+        schema, table = row_schema(info), self._table(info.table_key)
+        if table is None or not len(ids):
+            return schema.empty_table()
+        stored = stored_names(table.schema, info)
+        names = {field.name: stored.get(field.name) or field.name for field in schema}
+        wanted = list(names.values())
+        if len(ids) <= _PROBE_LIMIT:
+            texts = ids.to_pylist()
+            found = pa.concat_tables(
+                table.scan(wanted, f"`id` IN ({','.join(map(quote, texts[at : at + ID_CHUNK]))})", blobs="cells")
+                for at in range(0, len(texts), ID_CHUNK)
+            )
+        else:
+            batches = (pa.Table.from_batches([batch]) for batch in table.batches(wanted, blobs="cells"))
+            found = pa.concat_tables([rows.filter(pc.is_in(rows["id"], value_set=ids)) for rows in batches])
+        columns = [one_array(found[names[each.name]]).cast(each.type) for each in schema]
+        return pa.Table.from_arrays(columns, schema=schema)
 
     def ids(self, table_key: str) -> pa.Array:
         """Every id of a table."""

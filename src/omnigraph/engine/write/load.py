@@ -109,19 +109,23 @@ class _Work:
 
     def prepare(self, txn: Txn) -> WriteSet:
         view = self.core.view_in(txn)
-        with self.call.clock.stage("read"):
-            decoded = self._decode(view.catalog)
         reads, actor = Reads(), self.call.actor
         rows = PinnedRows(view, reads)
+        if self.call.mode == "patch":
+            self._decoded = None  # what rows leave out comes from the state that they are written on
+        with self.call.clock.stage("read"):
+            decoded = self._decode(view.catalog, rows)
         prepared = prepare_load(decoded, self.call.mode, view.catalog, rows, actor_id=actor, reads=reads)
         require_reachable(new_references(decoded.types.values()))
         self.counts = prepared.counts
         return replace(prepared.write_set, message=self.call.message)
 
-    def _decode(self, catalog: Catalog) -> Decoded:
+    def _decode(self, catalog: Catalog, rows: PinnedRows) -> Decoded:
         if self._decoded is None or self._decoded[0] != catalog.ir_hash:
             plan = plan_filling(catalog, self.call.embedder, no_embed=self.call.no_embed)
             filling = (plan.as_dry_run() if self.dry_run else plan).filling()
-            self._decoded = catalog.ir_hash, self.call.decode(catalog, Intake(filling, self.core.external_blobs))
+            existing = rows.rows_of if self.call.mode == "patch" else None
+            intake = Intake(filling, self.core.external_blobs, existing)
+            self._decoded = catalog.ir_hash, self.call.decode(catalog, intake)
             self.embeddings = filling.counts()
         return self._decoded[1]

@@ -72,7 +72,7 @@ def _change(rows: TypeRows, mode: LoadMode) -> TableChange:
         (rows.rows,),
         replaced=mode == "overwrite",
         new=mode == "append",
-        distinct=mode != "merge",
+        distinct=mode not in ("merge", "patch"),
         places=rows.places,
     )
 
@@ -82,7 +82,7 @@ def _step(change: TableChange, mode: LoadMode) -> Step:
     match mode:
         case "append":
             return StrictInsert(rows)
-        case "merge":
+        case "merge" | "patch":
             return Upsert(rows)
         case "overwrite":
             return Overwrite(rows)

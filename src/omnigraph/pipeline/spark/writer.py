@@ -80,6 +80,8 @@ class Target:
         if ("type" in options) == ("edge" in options):
             raise BadRequest("writing to omnigraph needs one of the options 'type' (nodes) and 'edge' (edges)")
         mode = "overwrite" if overwrite else options.get("load_mode", "append")
+        if mode == "patch":
+            raise BadRequest("the data source does not patch; graph.load(frame, 'patch', type=…) does")
         return cls(
             normalize_root(options["graph"]).uri,
             options.get("branch", "main"),

@@ -199,7 +199,7 @@ def _check_ids(rows: KeyRows, check: Check, info: TableType, number: int) -> Fou
         held = held.append_column(key[0], held["id"])  # a key of one text is the id
     view = PartitionRows(rows, number)
     found = _found(job, check, unique_violations(_change(replace(info, unique=()), held, codes, job), view, None))
-    if job.mode != "merge":
+    if not job.merges:
         return found
     ids = one_array(held["id"])
     last = last_positions(ids)
@@ -310,7 +310,7 @@ def _check_cardinality(rows: KeyRows, check: Check, edge: EdgeType, number: int)
     held, codes = rows.staged(edge.table_key, ["id", "src"], ["src"], number)
     change = _distinct(edge, held, codes, job)
     view = PartitionRows(rows, number)
-    if job.mode == "merge":
+    if job.merges:
         change = replace(change, deleted=rows.moved(edge.table_key, number))
     changes = {**(_nodes(rows, edge, number) if job.replaces else {}), edge.table_key: change}
     sources, counts = broken_sources(edge, changes, view)
@@ -366,7 +366,7 @@ def _change(info: TableType, rows: pa.Table, codes: np.ndarray, job: CheckJob) -
         (rows,),
         replaced=job.replaces,
         new=job.mode == "append",
-        distinct=job.mode != "merge",
+        distinct=not job.merges,
         places=places,
     )
 

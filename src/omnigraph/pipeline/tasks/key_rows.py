@@ -52,6 +52,11 @@ class CheckJob:
         return View(self.snapshot, self.catalog, None, OpenTables(self.root))
 
     @property
+    def merges(self) -> bool:
+        """Whether rows may have ids that exist."""
+        return self.mode in ("merge", "patch")
+
+    @property
     def replaces(self) -> bool:
         return self.mode == "overwrite"
 

@@ -75,7 +75,7 @@ def has_bounds(edge: EdgeType) -> bool:
 
 def _beside_ids(info: TableType, mode: LoadMode) -> tuple[str, ...]:
     if isinstance(info, EdgeType):
-        return ("src",) if mode == "merge" and has_bounds(info) else ()
+        return ("src",) if mode in ("merge", "patch") and has_bounds(info) else ()
     key = info.key or ()
     return () if len(key) == 1 and _is_text(info.properties[key[0]]) else tuple(key)
 

@@ -32,6 +32,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
 from omnigraph.storage.maintenance.load_claims import claimed, discard_abandoned, require_part
+from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.commit import commit
 
@@ -112,6 +113,11 @@ def _skipping(request: LoadRequest) -> frozenset[str]:
     return frozenset(f"edge:{name}" for name in described(request.mapping).skips_missing)
 
 
+def _travelling(snapshot: Snapshot) -> Snapshot:
+    """A snapshot that can be sent to a worker; a mapping proxy cannot."""
+    return replace(snapshot, entries=dict(snapshot.entries), heads={})
+
+
 class _Load:
     """The work of one call; preparing again after a lost race checks again, but stages only under a new schema."""
 
@@ -131,6 +137,7 @@ class _Load:
         self.resumed = before if isinstance(before, Resumed) else None
         self.load_id = _load_id(before)
         self._staging: Staging | None = None
+        self._staged_on: str | None = None
         self._refused_in_sets: Counter[str] = Counter()
         self._found_in_sets: list[Violation] = []
         self._keys = KeyStage(self.load_id, tasks, tuning, request.progress)
@@ -169,8 +176,11 @@ class _Load:
 
     def _prepare(self, txn: Txn) -> WriteSet:
         view = self.graph.view_in(txn)
-        if self._staging is None or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
+        head = txn.state.effective_head
+        stale = self.request.mode == "patch" and self._staged_on != head
+        if self._staging is None or stale or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
             self._stage(view)
+            self._staged_on = head
             failpoints.hit("load.post_stage")
         elif self._refused_in_sets or self.skipped:
             self._take_back()
@@ -206,7 +216,8 @@ class _Load:
         if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
             self._staging = Staging.taken_over(self.done, self.request, self.tasks)
         else:
-            place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs, self.resumed)
+            patched = _travelling(view.snapshot) if self.request.mode == "patch" else None
+            place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs, self.resumed, patched)
             self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
         if self._too_many():
             self._give_up()
@@ -232,7 +243,7 @@ class _Load:
         """The parts that hold rows of existing ids; None when rows had to go and all must be checked again."""
         job = self._keys.partitioned(self._job(view))
         self.staging.put_parts([part for mine in job.parts.values() for part in mine])
-        if self.request.mode != "merge":
+        if self.request.mode not in ("merge", "patch"):
             return None if self._refuse(self._run_checks(job, _IDENTITY + _EDGES)) else frozenset()
         found = self._run_checks(job, _IDENTITY)
         if self._refuse(found):
@@ -256,7 +267,7 @@ class _Load:
         return CheckJob(
             self.graph.store.root,
             view.catalog,
-            replace(view.snapshot, entries=dict(view.snapshot.entries), heads={}),  # a mapping proxy does not travel
+            _travelling(view.snapshot),
             self.request.mode,
             self.staging.parts,
             None if self.request.rejects is not None else self.tuning.samples,

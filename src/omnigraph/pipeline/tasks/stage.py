@@ -16,11 +16,13 @@ import pyarrow as pa
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.embedding import FillPlan
 from omnigraph.engine.intake.external_blobs import new_references, require_few
-from omnigraph.engine.intake.records import LINE, Intake, TypeRows, concat_rows
+from omnigraph.engine.intake.records import LINE, Fill, Intake, TypeRows, concat_rows
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import to_stored
 from omnigraph.engine.values.result import EmbedCounts, LoadMode
+from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.engine.write.change_set import TableChange
+from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.validate import value_violations
 from omnigraph.engine.write.value_checks import value_findings
 from omnigraph.ids import minting_from, new_ulid
@@ -32,6 +34,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance import parts
+from omnigraph.storage.manifest.snapshot import Snapshot
 
 PART_ROWS = 1 << 20
 # Room for the ids one split may generate; splits follow each other, so generated ids ascend through the input.
@@ -49,7 +52,8 @@ class StageJob:
     `firsts` are the numbers of the first lines of splits, as far as they are known. `dropped` names rows to leave out,
     split → table → ascending positions among the rows that pass their own checks. `failpoints` arms workers that were
     started before the driver was. Key columns are partitioned while they are in memory, in parts that have at least
-    `keyed_rows` rows for each of the `partitions`. With `records` a task leaves word of what it staged.
+    `keyed_rows` rows for each of the `partitions`. With `records` a task leaves word of what it staged. `patched` is
+    the state whose rows complete those of a patch.
     """
 
     root: Root
@@ -70,6 +74,14 @@ class StageJob:
     failpoints: str = ""
     fill: FillPlan = field(default_factory=FillPlan)
     external: ExternalBlobPolicy | None = None
+    patched: Snapshot | None = None
+
+    def intake(self, filling: Fill) -> Intake:
+        """What a task does for its values; rows of a patch are completed from the state that it is made on."""
+        if self.patched is None:
+            return Intake(filling, self.external)
+        view = View(self.patched, self.catalog, None, OpenTables(self.root))
+        return Intake(filling, self.external, PinnedRows(view).rows_of)
 
     def again(self) -> StageJob:
         """The job for decoding a split that was staged already: no provider is asked for a vector twice."""
@@ -209,7 +221,7 @@ class _Stager:
         job, staged = self.job, self.staged
         seen: Counter[str] = Counter()
         first = staged.counted_from = job.firsts.get(self.split.index, self.split.first or 1)
-        for piece in decode_split(self.split, job.catalog, first, Intake(self._filling, job.external)):
+        for piece in decode_split(self.split, job.catalog, first, job.intake(self._filling)):
             staged.lines += piece.lines
             staged.bytes += piece.bytes
             self._refuse(piece.decoded.violations, staged.misread)

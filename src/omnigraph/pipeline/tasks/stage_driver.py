@@ -32,6 +32,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance import parts
+from omnigraph.storage.manifest.snapshot import Snapshot
 
 # What a row of key columns takes in a check, with the tables that compare it.
 _ROW_BYTES = 128
@@ -73,6 +74,7 @@ class Place:
     load_id: str
     external: ExternalBlobPolicy | None = None
     resumed: Resumed | None = None
+    patched: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def stage_job(
         failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if elsewhere else "",
         fill=_fill_plan(catalog, request, cores),
         external=place.external,
+        patched=place.patched,
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal["node", "edge"]
 Op = Literal["insert", "update", "delete"]
-Mode = Literal["overwrite", "append", "merge"]
+Mode = Literal["overwrite", "append", "merge", "patch"]
 
 
 class Body(BaseModel):

@@ -40,7 +40,7 @@ WORDS: dict[str, Shape] = {
         "too_many_requests",
         "internal",
     ),
-    "LoadMode": one_of("overwrite", "append", "merge"),
+    "LoadMode": one_of("overwrite", "append", "merge", "patch"),
     "MergeConflictKindOutput": one_of(
         "divergent_insert",
         "divergent_update",

@@ -139,7 +139,7 @@ _BLOB = (
 )
 _CONDITIONS = tuple(_header(name) for name in ("If-Match", "If-None-Match"))
 _RANGE = tuple(_header(name) for name in ("If-Range", "Range"))
-_MODE = _query("mode", one_of("overwrite", "append", "merge"))
+_MODE = _query("mode", one_of("overwrite", "append", "merge", "patch"))
 _HISTORY = (
     _query("limit", {"type": "integer", "format": "int32", "minimum": 0}),
     _query("actor"),
