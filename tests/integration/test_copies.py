@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import omnigraph as og
 from omnigraph.cli.main import main
-from omnigraph.errors import BadRequest, Conflict, Corrupt, NotFound
+from omnigraph.errors import BadRequest, Conflict, Corrupt, NotFound, StorageError
 from omnigraph.storage.base.objects_local import LocalObjects
 from omnigraph.storage.transfer.listing import version_of
 
@@ -116,15 +119,15 @@ def test_some_branches_and_less_history(source: og.Graph, tmp_path: Path) -> Non
 
 def test_a_clone_that_broke_off_is_continued(source: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    original = LocalObjects.write_pieces
+    original = LocalObjects.copy_in
 
-    def failing(self: LocalObjects, name: str, pieces: object) -> None:
+    def failing(self: LocalObjects, name: str, *rest: Any) -> None:
         if len(written) == 20:
             raise KeyboardInterrupt
         written.append(name)
-        original(self, name, pieces)  # type: ignore[arg-type]
+        original(self, name, *rest)
 
-    monkeypatch.setattr(LocalObjects, "write_pieces", failing)
+    monkeypatch.setattr(LocalObjects, "copy_in", failing)
     with pytest.raises(KeyboardInterrupt):
         og.clone(tmp_path / "source.omni", tmp_path / "copy.omni")
     assert not (tmp_path / "copy.omni").exists()
@@ -138,6 +141,43 @@ def test_a_clone_that_broke_off_is_continued(source: og.Graph, tmp_path: Path, m
     done = og.clone(tmp_path / "source.omni", tmp_path / "copy.omni", resume=True)
     assert 0 < done.copied_files < done.files
     same(source, og.open(tmp_path / "copy.omni"))
+
+
+@pytest.mark.parametrize("number", [errno.EXDEV, errno.EINVAL])
+def test_where_the_kernel_does_not_copy_files_the_bytes_are_copied(
+    source: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    original, calls = os.copy_file_range, []
+
+    def stopping(source_file: int, target_file: int, count: int) -> int:
+        calls.append(count)
+        if len(calls) % 2:
+            return original(source_file, target_file, 100)  # and no more than the beginning of a file
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "copy_file_range", stopping)
+    done = og.clone(tmp_path / "source.omni", tmp_path / "copy.omni")
+    assert len(calls) >= done.files
+    same(source, og.open(tmp_path / "copy.omni"))
+
+
+def test_a_copy_that_the_disk_has_changed_is_refused(
+    source: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = LocalObjects.copy_in
+
+    def changing(self: LocalObjects, name: str, *rest: Any) -> None:
+        original(self, name, *rest)
+        if "/data/" in name or name.startswith("objects/"):
+            place = Path(self._path(name))
+            place.write_bytes(place.read_bytes()[:-9] + b"elsewhere")
+
+    monkeypatch.setattr(LocalObjects, "copy_in", changing)
+    with pytest.raises(StorageError, match="does not read back"):
+        og.clone(tmp_path / "source.omni", tmp_path / "copy.omni")
+    assert not (tmp_path / "copy.omni").exists()
+    with pytest.raises(StorageError, match="does not read back"):
+        og.Backups(tmp_path / "backups").create(tmp_path / "source.omni")
 
 
 def test_places_that_cannot_take_a_copy(source: og.Graph, tmp_path: Path) -> None:

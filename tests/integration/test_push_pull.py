@@ -202,12 +202,67 @@ def test_graphs_that_are_no_clones_are_refused(here: Path, tmp_path: Path) -> No
         og.push(here, here, branch="a b?")
 
 
-def test_a_schema_change_is_not_transferred(here: Path, there: Path) -> None:
+TALLER = SCHEMA.replace("age: I32?", "age: I64? height: F64 @default(1.5)").replace(
+    "since: I32?", "since: I32? how: String?"
+)
+RENAMED = TALLER.replace("node Person {", 'node Human @rename_from("Person") {').replace(
+    "Person -> Person", "Human -> Human"
+)
+CITY = "\nnode City { name: String @key }\nedge In: Human -> City"
+
+
+@pytest.mark.parametrize("branch", ["main", "review"])
+def test_schema_changes_are_replayed_with_their_commits(here: Path, there: Path, branch: str) -> None:
+    with og.open(here) as graph:
+        if branch != "main":
+            graph.branches.create(branch)
+        bound = graph.branch(branch)
+        bound.load([person("a", age=3, tags=["x"]), {"edge": "Knows", "from": "a", "to": "a"}])
+        for schema in (TALLER, RENAMED, RENAMED + CITY):
+            bound.schema.apply(schema, message=f"{len(schema)}")
+        bound.load([{"type": "Human", "data": {"name": "b", "height": 2.0}}, {"type": "City", "data": {"name": "c"}}])
+        bound.load([{"edge": "In", "from": "b", "to": "c"}])
+        bound.schema.apply(RENAMED.replace("tags: [String]?", ""))
+        bound.mutate('query q() { insert Human { name: "d" } }')
+    done = og.push(here, there, branch=branch)
+    assert len(done.commits) == 8
+    assert_same(here, there, branch)
+    with og.open(there) as graph:
+        bound = graph.branch(branch)
+        assert bound.get("Human", "a")["height"] == 1.5
+        assert bound.schema.source == og.open(here).branch(branch).schema.source
+        graph.branch(branch).mutate('query q() { insert Human { name: "later" } }')
+        if branch == "main":  # and back again
+            graph.schema.apply(RENAMED.replace("tags: [String]?", "") + CITY.replace("City", "Town"))
+    og.pull(here, there, branch=branch)
+    assert_same(here, there, branch)
+
+
+def test_a_merge_that_brings_a_schema_is_replayed_with_its_rows(here: Path, there: Path) -> None:
+    with og.open(here) as graph:
+        graph.branches.create("wider")
+        bound = graph.branch("wider")
+        bound.schema.apply(TALLER)
+        bound.load([person("w", age=5, height=1.9)])
+        graph.load([person("m")])
+        graph.branches.merge("wider")
+    og.push(here, there)
+    assert_same(here, there)
+    og.push(here, there, branch="wider")
+    assert_same(here, there, "wider")
+
+
+def test_schemas_that_both_clones_have_changed_are_refused(here: Path, there: Path) -> None:
+    with og.open(there) as graph:
+        graph.branches.create("own")
+        graph.branch("own").schema.apply(SCHEMA + "\nnode Pet { name: String @key }")
     add(here, "a")
     with og.open(here) as graph:
-        graph.schema.apply(SCHEMA.replace("age: I32?", "age: I32? height: F64?"))
-    with pytest.raises(Conflict, match="schema changes are not transferred"):
+        graph.schema.apply(SCHEMA + "\nnode City { name: String @key }")
+    with pytest.raises(Conflict, match=r"have changed the schema since they parted.*clone one of them anew"):
         og.push(here, there)
+    with pytest.raises(Conflict, match="have changed the schema"):
+        og.pull(here, there, branch="own")
     with og.open(there) as graph:
         assert violations(graph._core.store) == []
     assert "a" in rows(there)["node:Person"]

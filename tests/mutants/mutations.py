@@ -389,8 +389,8 @@ MUTATIONS = (
     _mutation(
         "validate: one edge more than the maximum passes",
         "edges",
-        "(counts > high)",
-        "(counts > high + 1)",
+        "(counts > most_edges(edge))",
+        "(counts > most_edges(edge) + 1)",
         "validate",
     ),
     _mutation(

@@ -34,6 +34,7 @@ class Checker:
         self.writes: dict[str, Write] = {}
         self.contents: dict[str, Content] = {}  # by commit
         self.astray: set[str] = set()  # commits stored where nobody reads
+        self.replays: dict[str | None, Write] = {}  # of a clone of this graph, by the commit that they belong on
         bucket.on_put = self._stored
         bucket.on_remove = self._removed
 
@@ -150,9 +151,21 @@ class Checker:
 
     def refused(self, write: Write) -> None:
         """A client was told that its write has failed."""
+        if write.of_clone is not None:
+            return  # the commit of a clone may be replayed by others, now or later
         if write.commit_id is not None and not write.is_private:
             self._broken(f"{write.name} was reported as failed, but is published as {write.commit_id}")
         write.outcome = "refused"
+
+    def replayed(self, write: Write) -> None:
+        """A client was told that the commit of a clone is there already."""
+        if write.of_clone is None or write.of_clone.commit_id not in self.contents:
+            self._broken(f"{write.name} was taken for transferred, and is not there")
+
+    def seen(self, before: int, version: int) -> None:
+        """A reader was shown a version of main; `before` was there when it asked."""
+        if version < before:
+            self._broken(f"version {version} of main was shown, although {before} was there")
 
     # --- looking ---------------------------------------------------------------------------------
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from omnigraph.errors import BranchNotFound, OmnigraphError, RecoveryRequired
+from omnigraph.errors import BranchNotFound, OmnigraphError, RecoveryRequired, StorageError
 from omnigraph.host import running_on
+from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
+from omnigraph.storage.base.layout import MANIFEST
 from omnigraph.storage.branches.branches import create_branch, delete_branch, list_branches
 from omnigraph.storage.branches.private_branches import open_private
+from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import commit as protocol
 from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.commit import Committed
@@ -18,7 +21,7 @@ from tests.simulation.cleanup import clean
 from tests.simulation.objects import Bucket
 from tests.simulation.process import Process, surviving
 from tests.simulation.world import World
-from tests.simulation.writes import COUNTERS, Kind, Write
+from tests.simulation.writes import COUNTERS, Kind, OfClone, Write
 
 _BRANCHES = ("b0", "b1", "b2")
 _KINDS: tuple[Kind, ...] = ("count", "count", "count", "insert", "insert", "twice", "delete", "overwrite", "note")
@@ -72,7 +75,14 @@ class Client:
         if self._chance.random() < 0.4:
             self._attempted(lambda: recovery.sweep(process.store))
         while not self._world.draining:
-            if self._chance.random() < self._branching:
+            chosen = self._chance.random()
+            if chosen < 0.02:
+                self._attempted(lambda: recovery.sweep(process.store))
+            elif chosen < 0.06:
+                self._attempted(lambda: self._push(process))
+            elif chosen < 0.16:
+                self._attempted(lambda: self._look(process))
+            elif self._chance.random() < self._branching:
                 self._attempted(lambda: self._use_branches(process))
             elif self._chance.random() < 0.3:
                 self._attempted(lambda: self._write_together(process, self._some_branch(process)))
@@ -88,6 +98,8 @@ class Client:
     def _refused(self, error: OmnigraphError) -> None:
         self._world.counts["refusals"] += 1
         self._world.note(f"refused: {type(error).__name__}: {str(error)[:120]}")
+        if isinstance(error, StorageError):
+            self._world.sleep(self._chance.choice((0.05, 0.5, 2.0)))
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -145,6 +157,9 @@ class Client:
             raise
         if done is None:
             return None
+        if done.commit is None and write.of_clone is not None:
+            self._checker.replayed(write)
+            return done
         if done.commit is None:
             self._checker.refused(write)
             write.outcome = "no effect"
@@ -153,6 +168,24 @@ class Client:
         self._world.counts["acknowledged"] += 1
         self._world.note(f"ACKNOWLEDGED {write.name}")
         return done
+
+    def _look(self, process: Process) -> None:
+        """Read main, which must be at least as new as it was when the read began."""
+        newest = self._checker.newest(MANIFEST)
+        assert newest is not None
+        self._checker.seen(newest.number, manifest.load(process.store.root).state.version)
+        self._world.counts["looks"] += 1
+
+    def _push(self, process: Process) -> None:
+        """Bring the next commit of a clone to main; others may be bringing the same one."""
+        head = manifest.load(process.store.root).state.effective_head
+        replay = self._checker.replays.get(head)
+        if replay is None:
+            replay = self._some_write(None, "replay")
+            replay.of_clone = OfClone(new_ulid(), head, now_micros())
+            self._checker.replays[head] = replay
+        self._world.counts["replays"] += 1
+        self.write(process, replay)
 
     def _some_write(self, branch: str | None, kind: Kind | None = None, source: str | None = None) -> Write:
         self._writes += 1

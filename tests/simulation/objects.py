@@ -128,6 +128,13 @@ class SimulatedObjects:
             f"list {name}", lambda: {path: self._bucket.files[path].size for path in self._bucket.below(name)}
         )
 
+    def list_infos(self, name: str) -> dict[str, ObjectInfo]:
+        def look() -> dict[str, ObjectInfo]:
+            found = {path: self._bucket.files[path] for path in self._bucket.below(name)}
+            return {path: ObjectInfo(each.size, each.tag, each.modified_at) for path, each in found.items()}
+
+        return self._ask(f"list {name}", look)
+
     def read_pieces(self, name: str) -> Iterator[bytes]:
         value = self._ask(f"read {name}", lambda: self._bucket.files.get(name))
         if value is None:

@@ -34,6 +34,7 @@ class Process:
         self.bucket = bucket
         self.name = name
         self.dead = False
+        self.cut_off_until = 0.0
         chance = random.Random(world.random.getrandbits(64))
         self.host = SimulatedHost(self, f"{machine}/{name}/{chance.getrandbits(32):08x}", chance)
         objects = SimulatedObjects(self)
@@ -69,32 +70,40 @@ class Process:
         world, chances = self.world, self.world.chances
         world.turn(label)
         self.require()
-        if world.fault(chances.pause):
+        more = chances.at(label)
+        if world.fault(chances.pause * more):
             self._sleep(label)
-        if world.fault(chances.crash):
+        if world.fault(chances.crash * more):
             if changes and world.fault(0.3):
                 world.later(label, action)
             self.die()
-        if world.fault(chances.lost_request):
+        if self._is_cut_off(chances.outage * more) or world.fault(chances.lost_request * more):
             world.counts["lost requests"] += 1
             world.note(f"request lost: {label}")
             raise lost(label)
         if not changes:
             return action()
-        if world.fault(chances.late):
+        if world.fault(chances.late * more):
             world.note(f"given up: {label}")
             world.later(label, action)
             raise lost(label)
         result = action()
-        if world.fault(chances.crash):
+        if world.fault(chances.crash * more):
             self.die()
-        if world.fault(chances.pause):
+        if world.fault(chances.pause * more):
             self._sleep(f"answer of {label}")
-        if world.fault(chances.lost_answer):
+        if world.fault(chances.lost_answer * more):
             world.counts["lost answers"] += 1
             world.note(f"answer lost: {label}")
             raise lost(label)
         return result
+
+    def _is_cut_off(self, chance: float) -> bool:
+        """Whether the store cannot be reached from here; once it cannot, that lasts."""
+        if self.world.fault(chance):
+            self.world.counts["outages"] += 1
+            self.cut_off_until = self.world.now + self.world.random.choice(self.world.chances.outages)
+        return self.world.now < self.cut_off_until and not self.world.draining
 
     def repeats(self) -> bool:
         """Whether the client sends a conditional put once more because the answer to the first one was lost."""

@@ -24,6 +24,12 @@ from tests.simulation.world import Chances, World
 from tests.simulation.writes import Write
 
 STEPS = 3_000
+# Requests around the decisions of the protocol: most broken guards show only where something happens right there.
+_FOCUS = (
+    "commit __manifest", "read __manifest to merge", "list versions of __manifest", "stat __manifest/_versions",
+    "list __manifest/_versions", "create __recovery", "delete __recovery", "read __recovery", "list __recovery",
+    "commit nodes", "commit edges", "list versions of nodes", "open nodes", "_refs/branches", "_graph_commit_recoveries",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,10 @@ def scenario_of(seed: int, *, steps: int = STEPS, mute: frozenset[int] = frozens
         repeated=chance.choice((0.0, 0.01)),
         late=chance.choice((0.0, 0.0, 0.002)),
         stay=chance.choice((0.0, 0.5, 0.9, 0.97)),
+        outage=chance.choice((0.0, 0.0, 0.002)),
         skew=chance.choice((0.2, 30.0)),  # nothing that is safe rests on a clock
+        focus=tuple(chance.sample(_FOCUS, chance.choice((0, 1, 2, 3)))),
+        focused=chance.choice((5.0, 15.0)),
     )
     settings = Settings(
         lease_ttl_ms=2_000,

@@ -38,9 +38,17 @@ class Chances:
     lost_answer: float = 0.0
     repeated: float = 0.0
     late: float = 0.0
+    outage: float = 0.0  # the store does not answer this process for a while
     skew: float = 0.0  # how wrong a clock may be, in seconds
     stay: float = 0.5  # the running task goes on without looking for another
     pauses: tuple[float, ...] = (0.2, 1.5, 4.0, 12.0)
+    outages: tuple[float, ...] = (0.1, 0.6, 3.0, 8.0)
+    focus: tuple[str, ...] = ()  # parts of the names of requests at which more goes wrong than elsewhere
+    focused: float = 1.0
+
+    def at(self, label: str) -> float:
+        """How much likelier faults are at a request than elsewhere."""
+        return self.focused if any(part in label for part in self.focus) else 1.0
 
     def quiet(self) -> Chances:
         """The same without any fault."""

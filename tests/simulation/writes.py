@@ -8,6 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from omnigraph.errors import Conflict
 from omnigraph.storage.base.layout import PRIVATE_PREFIX
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.capture import Txn
@@ -15,6 +16,7 @@ from omnigraph.storage.intent.writeset import (
     Delete,
     ManifestDelta,
     Overwrite,
+    Replayed,
     StrictInsert,
     TableWrite,
     Upsert,
@@ -23,6 +25,7 @@ from omnigraph.storage.intent.writeset import (
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.note import Note
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.testing.graphs.tiny import NODE_SCHEMA, A, B, K, rows_of
 
@@ -30,9 +33,18 @@ Rows = Mapping[str, tuple[str, int]]
 Content = Mapping[str, Rows]
 """By table key the rows of a branch: id → (who wrote it, value)."""
 
-Kind = Literal["count", "insert", "twice", "delete", "overwrite", "note", "merge", "follow"]
+Kind = Literal["count", "insert", "twice", "delete", "overwrite", "note", "merge", "follow", "replay"]
 EMPTY: Content = {A: {}, B: {}, K: {}}
 COUNTERS = ("c0", "c1", "c2")
+
+
+@dataclass(frozen=True, slots=True)
+class OfClone:
+    """A commit of another clone of the graph, to be replayed on the commit it was made on."""
+
+    commit_id: str
+    base: str | None
+    created_at: int
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +56,7 @@ class Write:
     branch: str | None
     row: str
     source: str | None = None  # the branch that a merge takes from
+    of_clone: OfClone | None = None  # what a replay repeats
     outcome: Literal["open", "acknowledged", "refused", "unknown", "no effect"] = "open"
     commit_id: str | None = None  # once it is published
 
@@ -69,6 +82,8 @@ class Write:
             return self._merge(store, txn)
         if self.kind == "follow":
             return self._follow(store, txn)
+        if self.of_clone is not None:
+            return self._replay(txn, self.of_clone)
         steps = written[self.kind](store, txn)
         reads = {key: frozenset([self.row]) for key in (A, B)} if self.kind == "count" else {}
         planned = tuple(TableWrite(key, each) for key, each in steps.items())
@@ -84,7 +99,7 @@ class Write:
         match self.kind:
             case "count":
                 return self._counted(content, {key: value(content, key, self.row) + 1 for key in (A, B)})
-            case "insert":
+            case "insert" | "replay":
                 return {key: {**rows, self.name: (self.name, 0)} for key, rows in content.items()}
             case "twice":
                 first, second = f"{self.name}a", f"{self.name}b"
@@ -151,6 +166,20 @@ class Write:
             delta=ManifestDelta(pointers=pointers),
             actor_id=self.name,
             merged_parent=taken.effective_head,
+        )
+
+    def _replay(self, txn: Txn, of_clone: OfClone) -> WriteSet | None:
+        """What a push does with one commit."""
+        if txn.effective_head == of_clone.commit_id:
+            return None  # somebody else has transferred it
+        if txn.effective_head != of_clone.base:
+            raise Conflict(f"the branch is at {txn.effective_head}, the commit was made on {of_clone.base}")
+        return WriteSet(
+            writer_kind="Mutation",
+            tables=tuple(TableWrite(key, (Upsert(self._rows(self.name)),)) for key in (A, B, K)),
+            actor_id=self.name,
+            lineage_only=True,
+            replayed=Replayed(of_clone.commit_id, of_clone.created_at, Note("load")),
         )
 
     def _counted(self, content: Content, values: Mapping[str, int]) -> Content:

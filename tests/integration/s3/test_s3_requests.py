@@ -15,6 +15,9 @@ import omnigraph as og
 from omnigraph.storage.base import derived_remote
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.base.objects import open_objects
+from omnigraph.storage.lance.reclaim import existing_versions
+from omnigraph.storage.manifest import manifest, tips
+from omnigraph.storage.protocol.trim import trim_manifest
 from omnigraph.testing.services.s3server import S3Server
 from omnigraph.testing.services.store_proxy import Seen, StoreProxy, running_proxy
 
@@ -25,6 +28,7 @@ TWO_HOP = "query q($n: String) { match { $a: Person { name: $n } $a knows $b $b 
 TEXT = (
     "query q($n: String) { match { $p: Person } return { $p.name } order { bm25($p.bio, $n) desc, $p.name } limit 3 }"
 )
+PETS = "query q() { match { $p: Pet } return { $p.name } }"
 QUERIES = {"point": (POINT, "p17"), "two hops": (TWO_HOP, "p17"), "text": (TEXT, "w17 w23")}
 INSERT = "query q($n: String) { insert Person { name: $n bio: $n age: 3 } insert Pet { name: $n } }"
 COMMIT = 30  # of two tables, right after the manifest was compacted
@@ -90,6 +94,47 @@ def test_a_read_that_was_asked_before_takes_one_request(made: str, proxy: StoreP
             proxy.take_seen()
             ask(graph, name)
             assert len(proxy.take_seen()) == 1, name  # which manifest is the newest
+
+
+def test_the_next_version_is_asked_for_by_its_name_and_listed_every_two_seconds(
+    made: str, proxy: StoreProxy, machine: pytest.MonkeyPatch
+) -> None:
+    with og.open(made) as graph:
+        warmed(graph)
+        machine.setattr(tips, "LISTING_SECONDS", 600.0)
+        ask(graph, "point")
+        proxy.take_seen()
+        ask(graph, "point")
+        (seen,) = proxy.take_seen()
+        assert seen.method == "HEAD"
+        assert "/__manifest/_versions/" in seen.target
+        machine.setattr(tips, "LISTING_SECONDS", 0.0)
+        ask(graph, "point")
+        (seen,) = proxy.take_seen()
+        assert seen.method == "GET"
+        assert "list-type=2" in seen.target
+
+
+def test_a_commit_of_another_process_is_seen_by_the_next_read(s3_server: S3Server) -> None:
+    place = s3_server.fresh_root().uri
+    with og.init(place, SCHEMA) as writer, og.open(place, read_only=True) as reader:
+        for number in range(6):
+            assert len(reader.query(PETS)) == number
+            writer.mutate("query q($n: String) { insert Pet { name: $n } }", params={"n": f"p{number}"})
+            if number % 2:
+                writer.cleanup(keep=1, confirm=True)
+            else:
+                writer.optimize()
+        assert len(reader.query(PETS)) == 6
+
+
+def test_the_successor_of_what_a_reader_knows_is_not_removed_within_seconds(s3_server: S3Server) -> None:
+    with og.init(s3_server.fresh_root().uri, SCHEMA) as graph:
+        root = graph._core.store.root
+        known = manifest.load(root).handle
+        graph.mutate(INSERT, params={"n": "p"})
+        assert trim_manifest(root.manifest(), keep=1).versions == 0
+        assert known.version + 1 in existing_versions(manifest.load(root).handle)
 
 
 def test_a_second_process_reads_no_data_again(made: str, proxy: StoreProxy) -> None:

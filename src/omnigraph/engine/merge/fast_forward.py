@@ -11,15 +11,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.merge.combine import TableMerge
+from omnigraph.engine.merge.replayed_schema import require_free_identities, schema_merges
+from omnigraph.engine.merge.schemas import with_rows
 from omnigraph.engine.merge.steps import table_steps
-from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.schema.change import SchemaPair, SchemaWork, commit_schema
+from omnigraph.engine.schema.transition import schema_write_set
+from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.pairs import changed_pairs
@@ -230,54 +234,84 @@ class _Replay:
         self._touched = touched
 
     def run(self) -> None:
-        run_commit(self._ends.receiver.store, self._ends.into, self._prepare)
+        before, after = (state_at_commit(self._ends.sender, each) for each in (self._step.base, self._commit))
+        schemas = SchemaPair(*(self._ends.sender.schemas.of(state) for state in (before, after)))
+        if not schemas.changes:
+            run_commit(self._ends.receiver.store, self._ends.into, lambda txn: self._prepare(txn, before, after))
+            return
+        work = SchemaWork(lambda txn: self._prepare_schema(txn, before, after, schemas), lambda: schemas)
+        commit_schema(self._ends.receiver, self._ends.into, work)
+        self._rename_touched(schemas)
 
-    def _prepare(self, txn: Txn) -> WriteSet | None:
-        commit = self._commit
-        if txn.effective_head == commit.graph_commit_id:
-            return None  # somebody else has transferred it
+    def _prepare(self, txn: Txn, before: ManifestState, after: ManifestState) -> WriteSet | None:
+        if self._is_there(txn):
+            return None
+        return replace(self._described(txn), tables=tuple(self._tables(txn, before, after)))
+
+    def _prepare_schema(
+        self, txn: Txn, before: ManifestState, after: ManifestState, schemas: SchemaPair
+    ) -> WriteSet | None:
+        if self._is_there(txn):
+            return None
+        require_free_identities(self._ends.sender, self._ends.receiver, schemas)
+        described, actor = self._described(txn), self._commit.actor_id
+        change = schema_write_set(self._ends.receiver, txn, schemas.before, schemas.after, actor=actor)
+        merges = schema_merges(self._ends.sender, before, after, schemas.after)
+        return replace(
+            described,
+            writer_kind="SchemaApply",
+            tables=tuple(with_rows(change.tables, merges, schemas.before)),
+            delta=change.delta,
+        )
+
+    def _is_there(self, txn: Txn) -> bool:
+        """Whether somebody else has transferred it; a refusal when the branch is not at the commit before it."""
+        if txn.effective_head == self._commit.graph_commit_id:
+            return True
         if txn.effective_head != self._step.base.graph_commit_id:
-            raise _refusal(self._ends, commit.graph_commit_id, txn.state)
+            raise _refusal(self._ends, self._commit.graph_commit_id, txn.state)
+        return False
+
+    def _described(self, txn: Txn) -> WriteSet:
+        """The commit without what it changes."""
+        commit = self._commit
         # A merge has the commit that its branch stood at for its parent. Where it was made, that may be the other one.
         parents = {commit.parent_commit_id, commit.merged_parent_commit_id} - {txn.effective_head}
         note = Note(commit.kind, commit.message, commit.query, commit.counts, commit.recovered_by, commit.epoch)
         return WriteSet(
             writer_kind="Mutation",
-            tables=tuple(self._tables(txn)),
             actor_id=commit.actor_id,
             merged_parent=next(iter(parents), None),
             lineage_only=True,
             replayed=Replayed(commit.graph_commit_id, commit.created_at, note),
         )
 
-    def _tables(self, txn: Txn) -> Iterable[TableWrite]:
-        sender, commit = self._ends.sender, self._commit
-        before, after = state_at_commit(sender, self._step.base), state_at_commit(sender, commit)
-        _require_one_schema(commit, before, after, txn.state)
+    def _tables(self, txn: Txn, before: ManifestState, after: ManifestState) -> Iterable[TableWrite]:
         view = self._ends.receiver.view_in(txn)
         for pair in changed_pairs(before.snapshot, after.snapshot):
             key = pair.entry.table_key
-            delta = pair.delta(sender.tables)
+            delta = pair.delta(self._ends.sender.tables)
             if delta.is_empty:
                 continue  # compacted or indexed
             rows, deleted = delta.after.select(delta.columns), pc.unique(_one(delta.deleted["id"]))
             self._touched.setdefault(key, []).append(delta.ids)
             yield TableWrite(key, tuple(table_steps(TableMerge(_info(view.catalog, key), rows, deleted, RowCounts()))))
 
+    def _rename_touched(self, schemas: SchemaPair) -> None:
+        """Rows are looked for under the names that their types have at the end; those of every type that stays."""
+        former = {(i.type_id, i.incarnation_id): key for key, i in table_types(schemas.before.catalog).items()}
+        view = self._ends.sender.view_of(state_at_commit(self._ends.sender, self._commit), schemas.after)
+        known = dict(self._touched)
+        self._touched.clear()
+        for key, info in table_types(schemas.after.catalog).items():
+            parts = known.get(former.get((info.type_id, info.incarnation_id), key), [])
+            self._touched[key] = [*parts, _one(view.table(info).scan(["id"])["id"])]
+
 
 def _info(catalog: object, table_key: str) -> TableType:
     kind, name = split_key(table_key)
     types: dict[str, TableType] = getattr(catalog, f"{kind}s")
     return types[name]
-
-
-def _require_one_schema(commit: GraphCommit, *states: ManifestState) -> None:
-    hashes = {None if state.schema is None else state.schema.schema_ir_hash for state in states}
-    if len(hashes) > 1:
-        raise Conflict(
-            f"commit {commit.graph_commit_id} belongs to another schema than the receiving branch has; "
-            f"schema changes are not transferred, make a new clone"
-        )
 
 
 # --- proving it --------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 from omnigraph.errors import Corrupt, OmnigraphError, StorageError
 from omnigraph.storage.base.errors import kind_of
@@ -16,7 +17,10 @@ from omnigraph.storage.base.objects import ObjectInfo
 
 _FLOCK = ".ledger.flock"
 _PIECE_BYTES = 8 << 20
+_COPIED_BYTES = 64 << 20
+_COMPARED_BYTES = 1 << 20
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
+_NOT_BY_THE_KERNEL = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 
 
 class LocalObjects:
@@ -140,6 +144,46 @@ class LocalObjects:
             os.replace(temporary, self._path(name))
             self._sync_directory(name)
 
+    # --- copies between directories -------------------------------------------------------------
+
+    def copy_in(self, name: str, source: LocalObjects, origin: str, advance: Callable[[int], None]) -> None:
+        """Store a copy of a file of another directory, on the disk when this returns; its name follows by `sync_names`.
+
+        The file system copies by itself where it can, without sending the bytes through this process, and may share
+        them. `advance` is called with the number of bytes of each step.
+        """
+        with (
+            source._translated(origin),
+            open(source._path(origin), "rb", buffering=0) as file,
+            self._translated(name),
+            self._filled(name, lambda copy: _transfer(file, copy, advance)) as temporary,
+        ):
+            os.replace(temporary, self._path(name))
+
+    def equals(self, name: str, other: LocalObjects, origin: str) -> bool:
+        """Whether a file has the same bytes as one of another directory."""
+        ours, theirs = bytearray(_COMPARED_BYTES), bytearray(_COMPARED_BYTES)
+        with (
+            self._translated(name),
+            open(self._path(name), "rb", buffering=0) as one,
+            other._translated(origin),
+            open(other._path(origin), "rb", buffering=0) as two,
+        ):
+            while (read := one.readinto(ours)) == two.readinto(theirs) and ours == theirs:
+                if not read:
+                    return True
+        return False
+
+    def sync_names(self, names: Iterable[str]) -> None:
+        """Make sure that files are found under their names after a power cut; their directories may be new as well."""
+        folders = {""}
+        for name in names:
+            while name := name.rpartition("/")[0]:
+                folders.add(name)
+        for folder in sorted(folders, reverse=True):
+            with self._translated(folder):
+                self._sync_directory(f"{folder}/" if folder else "")
+
     def rename(self, source: str, target: str) -> None:
         with self._translated(source):
             os.makedirs(os.path.dirname(self._path(target)), exist_ok=True)
@@ -180,13 +224,18 @@ class LocalObjects:
     @contextmanager
     def _temporary(self, name: str, pieces: Iterable[bytes], *, durable: bool = True) -> Iterator[str]:
         """The bytes, written under a temporary name that is gone afterwards in every case."""
+        with self._filled(name, lambda file: file.writelines(pieces), durable=durable) as path:
+            yield path
+
+    @contextmanager
+    def _filled(self, name: str, fill: Callable[[BinaryIO], None], *, durable: bool = True) -> Iterator[str]:
         path = f"{self._path(name)}#{int.from_bytes(os.urandom(8), 'big')}"
         folder = os.path.dirname(path)
         made = not os.path.isdir(folder)
         os.makedirs(folder, exist_ok=True)
         try:
             with open(path, "xb") as file:
-                file.writelines(pieces)
+                fill(file)
                 if durable:
                     file.flush()
                     os.fsync(file.fileno())
@@ -216,6 +265,19 @@ class LocalObjects:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StorageError(f"{self._path(name)}: {reason}", kind=kind_of(error)) from error
+
+
+def _transfer(source: BinaryIO, target: BinaryIO, advance: Callable[[int], None]) -> None:
+    """Copy one file into another, inside the kernel as far as that works."""
+    try:
+        while moved := os.copy_file_range(source.fileno(), target.fileno(), _COPIED_BYTES):
+            advance(moved)
+    except (AttributeError, OSError) as error:  # not on this system, or not between these file systems
+        if isinstance(error, OSError) and error.errno not in _NOT_BY_THE_KERNEL:
+            raise
+    while piece := source.read(_PIECE_BYTES):  # both files stand where the kernel has stopped
+        target.write(piece)
+        advance(len(piece))
 
 
 def _remove(path: str) -> None:

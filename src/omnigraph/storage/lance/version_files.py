@@ -111,6 +111,11 @@ def newest_remote_file(objects: Objects, address: Address) -> FileIdentity | Non
     return FileIdentity(version, info.e_tag, int(info.modified_at * 1_000_000_000), info.size)
 
 
+def has_successor(objects: Objects, address: Address, version: int) -> bool:
+    """Whether the file of the version after this one is there, by one request for its description."""
+    return objects.stat(f"{address.path}/_versions/{_v2_name(version + 1)}") is not None
+
+
 def _version_named(path: str) -> int | None:
     """The version of a file in `_versions`; None for another file, and for one in the former naming."""
     stem, _, suffix = path.rpartition("/")[2].partition(".")

@@ -24,7 +24,7 @@ from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.manifest.scan import naming_damage, scan_manifest
 from omnigraph.storage.manifest.stamp import check_stamp
-from omnigraph.storage.manifest.tips import open_tip
+from omnigraph.storage.manifest.tips import forget_tip, open_tip
 from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
@@ -142,6 +142,7 @@ def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:
 
 def publish_rows(loaded: Loaded, rows: Sequence[ManifestRow]) -> CommitOutcome:
     """Insert or update rows by object_id in one step; Refused means that somebody touched the same ids first."""
+    forget_tip(loaded.handle.address)
     return tables.merge_rows(loaded.handle, encode_rows(rows), key="object_id")
 
 
@@ -172,6 +173,7 @@ def compact_manifest(address: Address, *, state: ManifestState | None = None, wh
     also rewrites what is too large to be rewritten often.
     """
     handle = tables.open_table(address, control=True)
+    forget_tip(address)
     try:
         compacted = tables.compact(handle, tiered=not whole)
         if state is not None and state.version == handle.version:

@@ -2,40 +2,91 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from omnigraph import host
 from omnigraph.errors import Corrupt
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import client_of
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.handle import TableHandle
-from omnigraph.storage.lance.version_files import FileIdentity, hinted_version, newest_local_file, newest_remote_file
+from omnigraph.storage.lance.version_files import (
+    FileIdentity,
+    has_successor,
+    hinted_version,
+    newest_local_file,
+    newest_remote_file,
+)
 
-_TIPS: CacheKind[tuple[FileIdentity, TableHandle]] = CacheKind("newest manifests", lambda tip: 64 << 10, entries=64)
+# Versions of a manifest on an object store stay for at least five seconds after they were made (`trim`), by dates of
+# whole seconds that some stores take when a file begins to arrive.
+LISTING_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    file: FileIdentity
+    handle: TableHandle
+    listed: _Moment
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """When storage was asked, by two clocks: one of them goes on while a machine sleeps, the other is never set."""
+
+    monotonic: float
+    wall: float
+
+    def is_recent(self) -> bool:
+        passed = max(host.monotonic() - self.monotonic, abs(host.time_ns() / 1e9 - self.wall))
+        return passed < LISTING_SECONDS
+
+
+_TIPS: CacheKind[_Tip] = CacheKind("newest manifests", lambda tip: 64 << 10, entries=64)
 
 
 def open_tip(address: Address) -> TableHandle:
     """The newest version of a manifest; refused when a newer one is known to have been there.
 
     Storage is asked every time which file is newest. Opening that file costs a millisecond, asking some microseconds;
-    a version file never changes, so the same file means the same content. On an object store asking is one listing.
+    a version file never changes, so the same file means the same content. On an object store asking is one request: a
+    listing, and within seconds after it the question whether the next version is there, which costs half as much.
     """
+    tips = address.root.memory.cache(_TIPS)
+    known = tips.get(address.uri)
+    if known is not None and not address.root.is_local and _is_still_newest(address, known):
+        return known.handle
+    asked = _Moment(host.monotonic(), host.time_ns() / 1e9)
     found = _newest_file(address)
     if found is None:
         return _opened(address)
-    tips = address.root.memory.cache(_TIPS)
-    known = tips.get(address.uri)
-    if known is not None and known[0] == found:
-        return known[1]
-    handle = _opened(address)
+    handle = known.handle if known is not None and known.file == found else _opened(address)
     if handle.version == found.version:
-        tips.put(address.uri, (found, handle))
+        tips.put(address.uri, _Tip(found, handle, asked))
     return handle
 
 
+def forget_tip(address: Address) -> None:
+    """A newer version is known to be there: the next one who asks need not ask for it by its name first."""
+    if not address.root.is_local:
+        address.root.memory.cache(_TIPS).forget(address.uri)
+
+
+def _is_still_newest(address: Address, known: _Tip) -> bool:
+    """Whether nothing came after a version that was the newest a moment ago.
+
+    Versions come without gaps, and one that came after the listing cannot be gone yet.
+    """
+    if not known.listed.is_recent() or has_successor(client_of(address.root), address, known.file.version):
+        return False
+    return known.listed.is_recent()  # the answer may have taken long
+
+
 def _newest_file(address: Address) -> FileIdentity | None:
-    if address.root.is_remote:
-        return newest_remote_file(client_of(address.root), address)
-    return newest_local_file(address) if address.root.is_local else None
+    if address.root.is_local:
+        return newest_local_file(address)
+    return newest_remote_file(client_of(address.root), address)
 
 
 def _opened(address: Address) -> TableHandle:

@@ -293,9 +293,13 @@ class Attempt:
         return self._published
 
     def _given_up_by_others(self, error: BaseException) -> bool:
-        """Whether a recovery took this process for dead; it owes history a commit and the audit a row."""
-        slept = self._heartbeat is not None and self._heartbeat.lapsed()
-        if not (slept or self._was_aborted(error)):
+        """Whether a recovery takes this process for dead; it owes history a commit and the audit a row.
+
+        One that has read the intent while it was out of date may not have begun by now.
+        """
+        if self._heartbeat is not None and self._heartbeat.lapsed():
+            return True
+        if not self._was_aborted(error):
             return False
         try:
             state = manifest.load(self.store.root, self.txn.branch).state

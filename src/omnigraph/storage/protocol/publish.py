@@ -161,7 +161,7 @@ def rows_of(store: Store, state: ManifestState, publication: Publication, versio
     if delta.target_schema is not None:
         rows.append(delta.target_schema)
         if publication.branch is None:  # control is a row of main; changes of other branches confirm that they hold it
-            rows.append(_held_control(state, publication.commit_id))
+            rows.append(_held_control(state, publication.operation_id))
     registered = branch_row_of(store, state)
     if registered is not None:
         rows.append(registered)  # unchanged, so that a publish and a seal of the branch conflict

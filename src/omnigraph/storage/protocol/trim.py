@@ -6,7 +6,8 @@ trimming loses nothing: no commit, no time travel, no branch point.
 
 But lance compares a commit only with those versions since its base that still exist. So a barrier goes on top first,
 which refuses every commit based on an earlier version, however long its process has slept. And while anybody is at
-work, versions of the last seconds stay: a commit that has chosen its number may not find that number free again.
+work, versions of the last seconds stay: a commit that has chosen its number may not find that number free again. On
+object stores they always stay: readers ask whether a version has a successor (`tips`), so that may not be gone at once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from omnigraph.storage.lance.version_files import LONG_COMMIT_SECONDS, version_m
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.branch_refs import forks_of
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.tips import forget_tip
 from omnigraph.storage.manifest.trimmed import schema_boundaries
 
 # A commit that takes half of it looks again whether it was published (`tables.merge_rows`).
@@ -83,7 +85,7 @@ def _settled(newest: TableHandle, versions: list[int], own: Collection[str]) -> 
     objects = open_objects(root)
     control = manifest.load(root).state.control
     others = [operation for operation in sidecar.pending(objects) if operation not in own]
-    if not others and (control is None or control.holder is None):
+    if root.is_local and not others and (control is None or control.holder is None):
         return versions
     # By the clock of the store alone, which dated both: that of this machine may be ahead of it by more than that.
     limit = version_modified_at(objects, newest.address, newest.version) - _AT_WORK_SECONDS
@@ -101,6 +103,7 @@ def _changed_since(objects: Objects, newest: TableHandle, version: int, limit: f
 
 def _barrier(newest: TableHandle) -> TableHandle | None:
     """A version on top that says the same and lets no commit pass that is based on an earlier one."""
+    forget_tip(newest.address)
     for _ in range(_ATTEMPTS):
         outcome = tables.commit(tables.stage_barrier(newest))
         if isinstance(outcome, Landed):

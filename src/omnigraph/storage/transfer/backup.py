@@ -19,7 +19,7 @@ from omnigraph.storage.base.layout import MANIFEST, Root
 from omnigraph.storage.base.objects import Objects, open_objects
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.transfer.clone import CopyReport, Place, refuse_same_place, unless_reclaimed
-from omnigraph.storage.transfer.copy import Item, Report, copy_items, digest_of
+from omnigraph.storage.transfer.copy import Item, Report, copy_items, digest_of, digests_of
 from omnigraph.storage.transfer.listing import Listing, capture_listing
 
 _FORMAT = 1
@@ -186,12 +186,15 @@ def _send(
 def _digests(
     source: Objects, listing: Listing, known: Mapping[str, tuple[int, str]], held: set[str]
 ) -> Iterator[tuple[str, tuple[int, str]]]:
+    unknown = []
     for name, size in listing.files.items():
         before = known.get(name)
         if before is not None and before[0] == size and before[1] in held and any(part in name for part in _UNIQUE):
             yield name, before
         else:
-            yield name, (size, digest_of(source, name))
+            unknown.append(name)
+    for name, digest in zip(unknown, digests_of(source, unknown), strict=True):
+        yield name, (listing.files[name], digest)
 
 
 def _object(digest: str) -> str:

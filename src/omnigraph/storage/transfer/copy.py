@@ -1,4 +1,4 @@
-"""Copies files between two stores in parallel, skips what is there already, and proves each by its checksum."""
+"""Copies files between two stores in parallel, skips what is there already, and proves that each is what was sent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from threading import Lock
 
 from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base.objects import Objects
+from omnigraph.storage.base.objects_local import LocalObjects
 
 Report = Callable[[int, int], None]
 """Called with the bytes that are done, and all of them."""
 
-THREADS = 8
+_THREADS = 8  # they wait for answers
+_LOCAL_THREADS = 4  # they work
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,12 @@ def digest_of(objects: Objects, name: str) -> str:
     return found.hexdigest()
 
 
+def digests_of(objects: Objects, names: Sequence[str]) -> Iterator[str]:
+    """The SHA-256 of each object, several at a time."""
+    with _pool(_LOCAL_THREADS if isinstance(objects, LocalObjects) else _THREADS) as pool:
+        yield from pool.map(lambda name: digest_of(objects, name), names)
+
+
 def copy_items(
     source: Objects,
     target: Objects,
@@ -45,63 +53,114 @@ def copy_items(
     verify: bool = True,
     report: Report | None = None,
     stage: Callable[[Item], object] | None = None,
-) -> dict[str, str]:
-    """Copy every item, and return the SHA-256 of each by its name at the target.
+) -> None:
+    """Copy every item; all of them are stored for good when this returns.
 
-    `present` are files at the target with their sizes: one of the right size is taken over after its checksum was
-    compared with the source's. With `stage`, neighbours of one stage are copied side by side and stages one after the
-    other; without it everything is copied side by side.
+    `present` are files at the target with their sizes: one of the right size is taken over after it was compared with
+    the source. With `stage`, neighbours of one stage are copied side by side and stages one after the other; without it
+    everything is copied side by side.
     """
-    work = _Copy(source, target, present, verify=verify, report=report, total=sum(item.size for item in items))
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="omnigraph-copy") as pool:
+    progress = _Progress(report, sum(item.size for item in items))
+    if isinstance(source, LocalObjects) and isinstance(target, LocalObjects):
+        local = _LocalCopy(source, target, present, verify=verify, progress=progress)
+        with _pool(_LOCAL_THREADS) as pool:
+            list(pool.map(local.one, items))  # a directory is complete once it is under its name: stages mean nothing
+        target.sync_names(item.target for item in items)
+        return
+    work = _Copy(source, target, present, verify=verify, progress=progress)
+    with _pool(_THREADS) as pool:
         for _, group in groupby(items, key=stage or (lambda item: None)):
-            for item, digest in zip(batch := list(group), pool.map(work.one, batch), strict=True):
-                work.digests[item.target] = digest
-    return work.digests
+            list(pool.map(work.one, group))
 
 
-class _Copy:
-    def __init__(
-        self,
-        source: Objects,
-        target: Objects,
-        present: Mapping[str, int],
-        *,
-        verify: bool,
-        report: Report | None,
-        total: int,
-    ) -> None:
-        self._source, self._target, self._present = source, target, present
-        self._verify, self._report, self._total = verify, report, total
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="omnigraph-copy")
+
+
+class _Progress:
+    def __init__(self, report: Report | None, total: int) -> None:
+        self._report, self._total = report, total
         self._done = 0
         self._lock = Lock()
-        self.digests: dict[str, str] = {}
 
-    def one(self, item: Item) -> str:
-        if self._present.get(item.target) == item.size:
-            found = digest_of(self._target, item.target)
-            if found == (item.digest or digest_of(self._source, item.source)):
-                self._advance(item.size)
-                return found
-        sent = hashlib.sha256()
-        self._target.write_pieces(item.target, self._hashed(item, sent))
-        digest = sent.hexdigest()
-        if item.digest is not None and digest != item.digest:
-            self._target.delete(item.target)
-            raise Corrupt(f"'{item.source}' is damaged: its checksum is {digest[:16]}…, expected {item.digest[:16]}…")
-        if self._verify and digest_of(self._target, item.target) != digest:
-            raise StorageError(f"'{item.target}' does not read back as it was written; the target cannot be trusted")
-        return digest
-
-    def _hashed(self, item: Item, sent: hashlib._Hash) -> Iterator[bytes]:
-        for piece in self._source.read_pieces(item.source):
-            sent.update(piece)
-            self._advance(len(piece))
-            yield piece
-
-    def _advance(self, amount: int) -> None:
+    def advance(self, amount: int) -> None:
         if self._report is None:
             return
         with self._lock:
             self._done += amount
             self._report(min(self._done, self._total), self._total)
+
+
+class _Copy:
+    """Between stores of any kind: bytes are hashed on their way, and once more as they read back."""
+
+    def __init__(
+        self, source: Objects, target: Objects, present: Mapping[str, int], *, verify: bool, progress: _Progress
+    ) -> None:
+        self._source, self._target, self._present = source, target, present
+        self._verify, self._progress = verify, progress
+
+    def one(self, item: Item) -> None:
+        if self._present.get(item.target) == item.size and self._is_right(item):
+            return self._progress.advance(item.size)
+        sent = hashlib.sha256()
+        self._target.write_pieces(item.target, self._hashed(item, sent))
+        digest = sent.hexdigest()
+        if item.digest is not None and digest != item.digest:
+            self._target.delete(item.target)
+            raise _damaged(item, digest)
+        if self._verify and digest_of(self._target, item.target) != digest:
+            raise _untrusted(item)
+        return None
+
+    def _is_right(self, item: Item) -> bool:
+        return digest_of(self._target, item.target) == (item.digest or digest_of(self._source, item.source))
+
+    def _hashed(self, item: Item, sent: hashlib._Hash) -> Iterator[bytes]:
+        for piece in self._source.read_pieces(item.source):
+            sent.update(piece)
+            self._progress.advance(len(piece))
+            yield piece
+
+
+class _LocalCopy:
+    """Between two directories: the file system copies, and what is on the disk then is compared with what it should be.
+
+    A checksum that is known is compared with that of the copy; without one the copy is compared with the source byte by
+    byte, which says more and costs a fraction of hashing both.
+    """
+
+    def __init__(
+        self,
+        source: LocalObjects,
+        target: LocalObjects,
+        present: Mapping[str, int],
+        *,
+        verify: bool,
+        progress: _Progress,
+    ) -> None:
+        self._source, self._target, self._present = source, target, present
+        self._verify, self._progress = verify, progress
+
+    def one(self, item: Item) -> None:
+        if self._present.get(item.target) == item.size and self._is_right(item):
+            return self._progress.advance(item.size)
+        self._target.copy_in(item.target, self._source, item.source, self._progress.advance)
+        if (self._verify or item.digest is not None) and not self._is_right(item):
+            self._target.delete(item.target)
+            found = digest_of(self._source, item.source)
+            raise _untrusted(item) if item.digest in (None, found) else _damaged(item, found)
+        return None
+
+    def _is_right(self, item: Item) -> bool:
+        if item.digest is not None:
+            return digest_of(self._target, item.target) == item.digest
+        return self._target.equals(item.target, self._source, item.source)
+
+
+def _damaged(item: Item, found: str) -> Corrupt:
+    return Corrupt(f"'{item.source}' is damaged: its checksum is {found[:16]}…, expected {str(item.digest)[:16]}…")
+
+
+def _untrusted(item: Item) -> StorageError:
+    return StorageError(f"'{item.target}' does not read back as it was written; the target cannot be trusted")

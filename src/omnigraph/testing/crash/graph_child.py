@@ -9,7 +9,7 @@ from pathlib import Path
 
 from omnigraph.assembly import open
 from omnigraph.engine.api.access import access
-from omnigraph.engine.api.copies import push
+from omnigraph.engine.api.copies import pull, push
 from omnigraph.engine.api.graph import Graph
 from omnigraph.errors import OmnigraphError, RecoveryRequired, Retry
 from omnigraph.settings import Settings
@@ -96,6 +96,12 @@ def _push(graph: Graph, argument: str) -> str | None:
     return push(graph.uri, place, branch=branch).head
 
 
+def _pull(graph: Graph, argument: str) -> str | None:
+    """A branch of a clone; `place:branch` says where and which."""
+    place, _, branch = argument.rpartition(":")
+    return pull(graph.uri, place, branch=branch).head
+
+
 VERBS: dict[str, Callable[[Graph, str], str | None]] = {
     "apply": _apply,
     "load": _load,
@@ -106,6 +112,7 @@ VERBS: dict[str, Callable[[Graph, str], str | None]] = {
     "cleanup": _cleanup,
     "open": _open,
     "push": _push,
+    "pull": _pull,
 }
 
 

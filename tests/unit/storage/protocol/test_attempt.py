@@ -10,6 +10,7 @@ from omnigraph import host
 from omnigraph.errors import StorageError
 from omnigraph.storage.base.gates import Gates
 from omnigraph.storage.base.layout import MANIFEST
+from omnigraph.storage.base.lease import Heartbeat
 from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import create_branch
@@ -20,8 +21,9 @@ from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Staged
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.storage.protocol import recovery
+from omnigraph.storage.protocol import audit, recovery
 from omnigraph.storage.protocol.commit import commit
+from omnigraph.testing.crash.invariants import violations
 from omnigraph.testing.graphs.tiny import A, B, contents, end_lease, inserting, write
 
 
@@ -109,3 +111,34 @@ def test_a_merge_by_pointer_that_was_reported_as_failed_is_not_published_later(
     assert sidecar.pending(store.objects) == []
     assert manifest.load(store.root).state.decision(left) == "aborted"
     assert contents(store, A).keys() == {"seed"}
+
+
+def test_a_writer_that_slept_leaves_its_intent_to_whoever_takes_it_for_dead(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has read the intent puts a commit into the history; should it die, another adds the row of the audit."""
+    real, slept, read = Heartbeat.lapsed, list[Heartbeat](), list[Sidecar]()
+
+    def lapsed(heartbeat: Heartbeat) -> bool:
+        if not slept:
+            slept.append(heartbeat)
+            found = sidecar.load(store.objects, sidecar.pending(store.objects)[0])
+            assert found is not None
+            read.append(found)
+        return heartbeat in slept or real(heartbeat)
+
+    monkeypatch.setattr(Heartbeat, "lapsed", lapsed)
+    done = write(store, inserting(["mine"], A))
+    assert done.commit is not None
+    assert read[0].operation_id != done.commit.graph_commit_id
+    with monkeypatch.context() as patched:
+        patched.setattr(audit, "record", _dies)
+        with pytest.raises(KeyboardInterrupt):
+            recovery._recover(store, read[0], eager_restore=True)
+    recovery.sweep(store)
+    assert read[0].rollback_commit_id in manifest.load(store.root).state.lineage
+    assert violations(store) == []
+
+
+def _dies(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
