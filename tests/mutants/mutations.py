@@ -88,8 +88,8 @@ MUTATIONS = (
     _mutation(
         "publish: an aborted operation is published after all",
         "publish",
-        '        case "aborted":\n            raise OperationAborted(publication.operation_id)\n',
-        '        case "aborted":\n            return None\n',
+        '        if decision == "aborted":\n            raise OperationAborted(operation_id)\n',
+        '        if decision == "aborted":\n            return None\n',
         "publish",
     ),
     _mutation(
@@ -130,8 +130,8 @@ MUTATIONS = (
     _mutation(
         "commit: an attempt that nobody could decide is tried once more",
         "commit",
-        "            if error.operation_id == attempt.operation_id:\n                raise\n",
-        "",
+        "elif isinstance(error, RecoveryRequired) and error.operation_id != operation_id:",
+        "elif isinstance(error, RecoveryRequired):",
         "writes::test_a_write_that_cannot_be_decided_is_released_for_others",
     ),
     _mutation(
