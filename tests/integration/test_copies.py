@@ -217,6 +217,28 @@ def test_backups_send_what_is_new_and_restore_any_of_them(source: og.Graph, tmp_
     same(source, og.open(tmp_path / "kept.omni"))
 
 
+def test_a_branch_with_a_schema_of_its_own_comes_back_with_it(source: og.Graph, tmp_path: Path) -> None:
+    grown = SCHEMA.replace("n: I32?", "n: I64? born: Date?") + "\nnode Q { k: String @key }"
+    side = source.branch("review/x")
+    side.schema.apply(grown)
+    side.load(b'{"type": "P", "data": {"k": "e", "born": "2020-01-05"}}\n{"type": "Q", "data": {"k": "q"}}')
+    backups = og.Backups(tmp_path / "backups")
+    backups.create(tmp_path / "source.omni")
+    source.schema.apply(SCHEMA.replace("body: String?", "body: String? tag: String?"))  # later than the backup
+    backups.restore(tmp_path / "then.omni")
+    og.clone(tmp_path / "source.omni", tmp_path / "clone.omni")
+
+    same(source, og.open(tmp_path / "clone.omni"))
+    then = og.open(tmp_path / "then.omni")
+    assert exported(then.branch("review/x")) == exported(side)
+    for graph, kept in ((then, SCHEMA), (og.open(tmp_path / "clone.omni"), source.schema.source)):
+        assert graph.schema.source == kept
+        assert graph.branch("review/x").schema.source == grown
+        graph.branches.merge("review/x")
+        assert (graph.get("P", "e")["born"], graph.get("Q", "q")["k"]) == ("2020-01-05", "q")
+        assert graph.check().ok
+
+
 def test_a_damaged_backup_is_found_and_not_restored(source: og.Graph, tmp_path: Path) -> None:
     backups = og.Backups(tmp_path / "backups")
     backups.create(tmp_path / "source.omni")

@@ -64,10 +64,8 @@ class GraphMachine(RuleBasedStateMachine):
         super().__init__()
         self.place = tempfile.mkdtemp(prefix="omnigraph-machine-")
         self.graph = og.init(f"{self.place}/g.omni", programs.SCHEMA)
-        self.catalog = self.graph.schema.catalog
-        self.model = ModelGraph.born(self.catalog, self.graph.commits.list()[0].graph_commit_id)
+        self.model = ModelGraph.born(self.graph.schema.catalog, self.graph.commits.list()[0].graph_commit_id)
         self.touched = "main"
-        self.extras: list[str] = []
         self.named = 0
         self.tagged: list[str] = []
         self.gone: set[str] = set()
@@ -97,7 +95,7 @@ class GraphMachine(RuleBasedStateMachine):
         self._mutate(branch, data.draw(programs.mixtures(self._known(branch))), bound=False)
 
     def _mutate(self, branch: str, statements: list[Statement], bound: bool) -> None:
-        text, params = programs.Writer(self.catalog, bound).query(statements)
+        text, params = programs.Writer(self.model.catalog_of(branch), bound).query(statements)
         expected = _attempt(lambda: self.model.mutate(branch, statements))
         found = _attempt(lambda: self.graph.mutate(text, params=params, branch=branch))
         if not self._agree(expected, found, text):
@@ -148,7 +146,10 @@ class GraphMachine(RuleBasedStateMachine):
         bases = self.model.bases(source, target)
         seen = self.graph.branches.merge(source, into=target, preview=True)
         assert seen.base_commit_id in bases
-        expected = self.model.merge(source, target, bases[seen.base_commit_id])
+        # Names of properties are never used twice, and none goes while there are branches: both have what either has.
+        both = sorted({*self._extras(source), *self._extras(target)})
+        combined = self.graph.branch(target).schema.plan(programs.schema_with(both)).target.catalog
+        expected = self.model.merge(source, target, bases[seen.base_commit_id], combined)
         head = self.model.chain(source)[0]
         found = _attempt(lambda: self.graph.branches.merge(source, into=target))
         if isinstance(found, MergeConflicts):
@@ -162,6 +163,8 @@ class GraphMachine(RuleBasedStateMachine):
         if found.commit is not None:
             assert found.commit.merged_parent_commit_id == head
             self.model.record(target, found.commit.graph_commit_id, expected.image, merged=head)
+            self._adopt_schema(target)
+            assert self._extras(target) == both
         again = self.graph.branches.merge(source, into=target)
         assert again.outcome == "already_up_to_date"
 
@@ -195,40 +198,44 @@ class GraphMachine(RuleBasedStateMachine):
 
     # --- schema ----------------------------------------------------------------------------------
 
-    @precondition(lambda self: len(self.model.branches) == 1)
     @rule(data=st.data())
     def change_schema(self, data: st.DataObject) -> None:
-        self.touched = "main"
-        self._accept(self._other_schema(data))
-        done = self.graph.schema.apply(programs.schema_with(self.extras))
+        branch = self._some_branch(data)
+        done = self.graph.branch(branch).schema.apply(programs.schema_with(self._other_schema(data, branch)))
         assert done.commit is not None
-        self._adopt_schema()
-        self.model.record("main", done.commit.graph_commit_id, self._projected(self.model.image("main")))
+        self._adopt_schema(branch)
+        self.model.record(branch, done.commit.graph_commit_id, self._projected(branch))
 
-    @precondition(lambda self: bool(self.extras))
     @rule(data=st.data(), value=st.integers(-3, 3))
     def set_extra(self, data: st.DataObject, value: int) -> None:
         branch = self._some_branch(data)
+        extras = self._extras(branch)
+        if not extras:
+            return
         who = data.draw(st.sampled_from(programs.NAMES))
-        name = data.draw(st.sampled_from(self.extras))
+        name = data.draw(st.sampled_from(extras))
         self._mutate(branch, [Update("Person", {name: value}, images.Test("name", "=", who))], bound=False)
 
-    def _other_schema(self, data: st.DataObject) -> list[str]:
-        """One more property, or one less; names are never used twice, so a value can only be its own."""
-        if self.extras and data.draw(st.booleans()):
-            gone = data.draw(st.sampled_from(self.extras))
-            return [name for name in self.extras if name != gone]
+    def _extras(self, branch: str) -> list[str]:
+        """The properties that schema changes have given a branch."""
+        known = self.model.catalog_of(branch).nodes["Person"].properties
+        return sorted(name for name in known if name.startswith("extra"))
+
+    def _other_schema(self, data: st.DataObject, branch: str) -> list[str]:
+        """One more property, or (with no other branch to merge with) one less; names are never used twice, so a value
+        can only be its own."""
+        extras = self._extras(branch)
+        if extras and len(self.model.branches) == 1 and data.draw(st.booleans()):
+            gone = data.draw(st.sampled_from(extras))
+            return [name for name in extras if name != gone]
         self.named += 1
-        return [*self.extras, f"extra{self.named}"]
+        return [*extras, f"extra{self.named:03d}"]
 
-    def _accept(self, extras: list[str]) -> None:
-        self.extras = extras
+    def _adopt_schema(self, branch: str) -> None:
+        self.model.accept(branch, self.graph.branch(branch).schema.catalog)
 
-    def _adopt_schema(self) -> None:
-        self.catalog = self.model.catalog = self.graph.schema.catalog
-
-    def _projected(self, image: Image) -> Image:
-        return project(image, self.catalog)
+    def _projected(self, branch: str) -> Image:
+        return project(self.model.image(branch), self.model.catalog_of(branch))
 
     # --- maintenance -----------------------------------------------------------------------------
 
@@ -281,7 +288,7 @@ class GraphMachine(RuleBasedStateMachine):
                 self._crash(verb, point)
                 self._settle(None)
             case "apply" if len(self.model.branches) == 1:
-                self._crash_while_changing_the_schema(self._other_schema(data), point)
+                self._crash_while_changing_the_schema(self._other_schema(data, "main"), point)
 
     def _crash_while_loading(self, records: list[Record], point: str) -> None:
         expected = _attempt(lambda: self.model.load("main", "merge", records))
@@ -300,9 +307,8 @@ class GraphMachine(RuleBasedStateMachine):
         self._crash("apply", point, programs.schema_with(wanted))
         self._reopen()
         if self._has_accepted(wanted):
-            self._accept(wanted)
-            self._adopt_schema()
-        self._settle(self._projected(self.model.image("main")), reopen=False)
+            self._adopt_schema("main")
+        self._settle(self._projected("main"), reopen=False)
 
     def _has_accepted(self, extras: list[str]) -> bool:
         found = self.graph.schema.catalog.nodes["Person"].properties

@@ -55,6 +55,26 @@ def read_rejects(directory: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (directory / "rejects.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.parametrize("runner", ["inline", "spark"])
+def test_a_branch_with_a_schema_of_its_own_takes_loads(tmp_path: Path, spark: Any, runner: Any) -> None:
+    plain = "node P { k: String @key n: I32? }\nedge K: P -> P"
+    grown = plain.replace("n: I32?", "n: I64? tag: String?") + "\nnode Q { k: String @key }"
+    graph = og.init(tmp_path / "own", plain)
+    graph.load(b'{"type": "P", "data": {"k": "a", "n": 1}}')
+    graph.branches.create("side")
+    side = graph.branch("side")
+    side.schema.apply(grown)
+    rows = [{"type": "P", "data": {"k": "a", "n": 1 << 40, "tag": "x"}}, {"type": "Q", "data": {"k": "q"}}]
+    rows += [{"edge": "K", "from": "a", "to": "a"}]
+    text = "\n".join(json.dumps(row) for row in rows).encode()
+    done = side.load(text, mode="merge", runner=runner)
+    assert (done.runner, done.nodes, done.edges) == (runner, {"P": 1, "Q": 1}, {"K": 1})
+    with pytest.raises(OmnigraphError):
+        graph.load(text, mode="merge", runner=runner)  # main does not know what the branch does
+    graph.branches.merge("side")
+    assert (graph.get("P", "a")["n"], graph.get("P", "a")["tag"], graph.get("Q", "q")["k"]) == (1 << 40, "x", "q")
+
+
 MESSY = lines(
     *(line for line in BAD_LINES.values()),
     PEOPLE,

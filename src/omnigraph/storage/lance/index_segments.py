@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,12 +17,16 @@ _JOINED = frozenset({"BTREE", "INVERTED"})
 _LARGE = 100_000
 
 
-def all_built(dataset: Any, specs: Sequence[IndexSpec]) -> list[Any]:
-    """The segments of several indexes; those of a large table are built side by side, for lance sorts on one core."""
+def all_built(dataset: Any, specs: Sequence[IndexSpec], copy: Callable[[], Any]) -> list[Any]:
+    """The segments of several indexes; those of a large table are built side by side, for lance sorts on one core.
+
+    Each thread gets a `copy` of the dataset: lance changes the object that it builds an index with.
+    """
     if len(specs) < 2 or dataset.count_rows() < _LARGE:
         return [segment for spec in specs for segment in built(dataset, spec)]
     with ThreadPoolExecutor(min(len(specs), os.cpu_count() or 1), "omnigraph-index") as pool:
-        return [segment for found in pool.map(lambda spec: built(dataset, spec), specs) for segment in found]
+        pairs = [(copy(), spec) for spec in specs]
+        return [segment for found in pool.map(lambda pair: built(*pair), pairs) for segment in found]
 
 
 def built(dataset: Any, spec: IndexSpec) -> list[Any]:

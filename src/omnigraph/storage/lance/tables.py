@@ -234,7 +234,7 @@ def stage_restore(base: TableHandle, version: int) -> Staged:
 def stage_index(base: TableHandle, specs: Sequence[IndexSpec]) -> Staged:
     """Build indexes, or further segments of them, as one transaction; no specs at all make an empty version."""
     with translated(base.address.uri):
-        built = index_segments.all_built(base.dataset, specs)
+        built = index_segments.all_built(base.dataset, specs, lambda: private_copy(base))
         removed = segments_named(base.dataset, {spec.name for spec in specs if spec.fragments is None})
         transaction = Transaction(read_version=base.version, operation=LanceOperation.CreateIndex(built, removed))
     return Staged(base.address, base.version, transaction, base.dataset)

@@ -44,10 +44,14 @@ class ModelBranch:
 
 @dataclass(slots=True)
 class ModelGraph:
-    """The whole graph; `pending` is what the last accepted write produced and still waits for its commit id."""
+    """The whole graph; every branch has the schema that it was made with, or got since.
+
+    `catalog` is that of main, `own` those of other branches.
+    """
 
     catalog: Catalog
     branches: dict[str, ModelBranch] = field(default_factory=dict)
+    own: dict[str, Catalog] = field(default_factory=dict)
     mint: Placeholders = field(default_factory=Placeholders)
 
     @classmethod
@@ -60,11 +64,11 @@ class ModelGraph:
 
     def mutate(self, branch: str, statements: Sequence[Statement]) -> Outcome:
         """What a mutation would do; `record` makes it a commit."""
-        return images.mutate(self.catalog, self.image(branch), statements, self.mint)
+        return images.mutate(self.catalog_of(branch), self.image(branch), statements, self.mint)
 
     def load(self, branch: str, mode: str, records: Sequence[Record]) -> Outcome:
         """What a load would do; `record` makes it a commit."""
-        return images.load(self.catalog, self.image(branch), mode, records, self.mint)
+        return images.load(self.catalog_of(branch), self.image(branch), mode, records, self.mint)
 
     def record(
         self, branch: str, commit_id: str, image: Image, actor: str | None = None, *, merged: str | None = None
@@ -82,9 +86,22 @@ class ModelGraph:
         shared = {name: left[name] + right[name] for name in left.keys() & right.keys() & known.keys()}
         return {name: known[name] for name, sum_ in shared.items() if sum_ == min(shared.values())}
 
-    def merge(self, source: str, target: str, base: ModelCommit) -> NaiveMerge:
-        """What merging would give, with one of the possible bases."""
-        return merge_images(self.catalog, base.image, self.image(target), self.image(source))
+    def merge(self, source: str, target: str, base: ModelCommit, catalog: Catalog | None = None) -> NaiveMerge:
+        """What merging would give, with one of the possible bases; `catalog` has what both sides have."""
+        combined = catalog if catalog is not None else self.catalog_of(target)
+        sides = (base.image, self.image(target), self.image(source))
+        return merge_images(combined, *(project(image, combined) for image in sides))
+
+    def accept(self, branch: str, catalog: Catalog) -> None:
+        """Give a branch another schema."""
+        if branch == "main":
+            self.catalog = catalog
+        else:
+            self.own[branch] = catalog
+
+    def catalog_of(self, branch: str) -> Catalog:
+        """The schema of a branch."""
+        return self.own.get(branch, self.catalog)
 
     # --- branches --------------------------------------------------------------------------------
 
@@ -94,6 +111,7 @@ class ModelGraph:
         if name in taken or any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in taken):
             raise Refused("conflict")
         self.branches[name] = ModelBranch(list(self._live(source).commits), source)
+        self.own[name] = self.catalog_of(source)
 
     def delete_branch(self, name: str) -> None:
         """Remove a branch that no other branch came from; its name is free at once."""
@@ -101,6 +119,7 @@ class ModelGraph:
         if any(other.source == name for other in self.branches.values()):
             raise Refused("conflict")
         del self.branches[name]
+        del self.own[name]
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -118,7 +137,7 @@ class ModelGraph:
                 yield name, commit
 
     def get(self, branch: str, type_name: str, entity_id: str) -> Row | None:
-        kind = images.type_named(self.catalog, type_name)
+        kind = images.type_named(self.catalog_of(branch), type_name)
         return self.image(branch)[kind.table_key].get(entity_id)
 
     def _live(self, name: str) -> ModelBranch:
