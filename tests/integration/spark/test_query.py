@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,26 @@ def huts(tmp_path_factory: pytest.TempPathFactory, tuned: Any) -> og.Graph:
 @pytest.mark.parametrize(("text", "params", "expected"), SUITE.ROWS)
 def test_a_read_gives_the_rows_the_case_lists(huts: og.Graph, text: str, params: Any, expected: Any) -> None:
     assert huts.query(text, params=params, runner="spark").rows() == huts.query(text, params=params).rows()
+
+
+def test_sums_and_means_have_the_digits_of_the_engine(tmp_path: Path, tuned: Any) -> None:
+    rng = random.Random(21)
+    graph = og.init(tmp_path / "sums.omni", "node P { name: String @key  kind: String  x: F64?  y: F32? }")
+    values = [rng.gauss(0, 1) * 10 ** rng.randint(-6, 6) for _ in range(3_000)]
+    rows = [
+        {"name": f"p{at}", "kind": f"k{at % 7}", "x": None if at % 50 == 0 else x, "y": at / 7}
+        for at, x in enumerate(values)
+    ]
+    graph.load([{"type": "P", "data": row} for row in rows])
+    texts = (
+        "return { $p.kind, avg($p.x) as a, sum($p.x) as s, avg($p.y) as y, avg(distinct $p.x) as d }",
+        "return { avg($p.x) as a, sum($p.y) as s, avg($p.x where $p.y > 100.0) as w }",
+    )
+    for text in texts:
+        query = f"query q() {{ match {{ $p: P }} {text} }}"
+        assert graph.query(query, runner="spark").rows() == graph.query(query).rows()
+    found = graph.query("query q() { match { $p: P } return { sum($p.x) as s } }").rows()
+    assert found == [{"s": math.fsum(row["x"] for row in rows if row["x"] is not None)}]
 
 
 @pytest.mark.parametrize(("text", "params", "code"), SUITE.ERRORS)

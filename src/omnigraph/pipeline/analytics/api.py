@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -269,18 +270,27 @@ class _Job:
         return NodeValues(self.column, "inline", lambda: table, _to_session, done)
 
     def on_spark(self, selection: Selection, spark: SparkPlace) -> NodeValues:
-        from omnigraph.pipeline.analytics.spark_network import SparkNetwork
+        from omnigraph.pipeline.analytics.spark_network import SparkNetwork, partitioned_for
         from omnigraph.pipeline.spark.session import spark_session, without_warnings
         from omnigraph.pipeline.tasks.jobs import translated
 
         session = spark_session(spark) if spark is None or isinstance(spark, str) else spark
-        with without_warnings(), translated(f"analytics: {self.column}"):
+        rows = selection.rows
+
+        def prepared() -> ExitStack:
+            held = ExitStack()
+            held.enter_context(without_warnings())
+            held.enter_context(translated(f"analytics: {self.column}"))
+            held.enter_context(partitioned_for(session, rows))
+            return held
+
+        with prepared():
             network = SparkNetwork(session, selection)
             found, done = self.distributed(network)
             frame = network.shown(found, self.column)
 
         def collect() -> pa.Table:
-            with without_warnings(), translated(f"analytics: {self.column}"):
+            with prepared():
                 kinds = {"type": pa.utf8(), "id": pa.utf8(), self.column: self.kind}
                 return frame.toArrow().cast(pa.schema(kinds))
 

@@ -46,6 +46,11 @@ class Selection:
         return _EDGE_BYTES * self._rows(self.edges) + _NODE_BYTES * self._rows(self.nodes)
 
     @property
+    def rows(self) -> int:
+        """How many nodes and edges there are."""
+        return self._rows(self.edges) + self._rows(self.nodes)
+
+    @property
     def fits(self) -> bool:
         """Whether this graph may use enough memory to run it in this process."""
         return self.memory <= self.view.tables.memory.share(1.0, least=_LEAST_BYTES)

@@ -9,20 +9,24 @@ from pyspark.sql import functions as f
 
 from omnigraph.pipeline.analytics.kernels import Teleport
 
+# So many values are cheaper to send to every worker, round by round, than all edges are to shuffle.
+_SENT_TO_ALL = 2_000_000
+
 
 def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
     """Ranks and rounds, as in memory."""
     count = max(nodes.count(), 1)
     leaving = edges.groupBy("s").agg(f.sum("w").alias("leaving")).where("leaving > 0")
+    sent: Any = f.broadcast if count <= _SENT_TO_ALL else lambda frame: frame
     steps = _kept(edges.join(leaving, "s").select("s", "t", (f.col("w") / f.col("leaving")).alias("part")))
     marked = nodes.select("n").join(leaving.select(f.col("s").alias("n"), f.lit(0.0).alias("stuck")), "n", "left")
     ranks = _kept(marked.select("n", f.lit(1.0 / count).alias("value"), f.coalesce("stuck", f.lit(1.0)).alias("stuck")))
     lost = ranks.agg(f.sum(f.col("value") * f.col("stuck")).alias("lost")).first().lost or 0.0
     for done in range(1, walk.iterations + 1):
-        carried = steps.join(ranks.withColumnRenamed("n", "s"), "s")
+        carried = steps.join(sent(ranks.withColumnRenamed("n", "s")), "s")
         arriving = carried.groupBy(f.col("t").alias("n")).agg(f.sum(f.col("part") * f.col("value")).alias("arriving"))
         fresh = (1 - walk.damping) / count + walk.damping * (f.coalesce("arriving", f.lit(0.0)) + lost / count)
-        joined = ranks.join(arriving, "n", "left")
+        joined = ranks.join(sent(arriving), "n", "left")
         ranks = _kept(joined.select("n", fresh.alias("value"), "stuck", f.col("value").alias("old")))
         told = ranks.agg(
             f.sum(f.abs(f.col("value") - f.col("old"))).alias("moved"),

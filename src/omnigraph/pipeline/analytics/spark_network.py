@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +15,38 @@ from omnigraph.engine.read.columns.held import ROW_ID
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics.network import Selection, check_weights
-from omnigraph.pipeline.spark.session import without_warnings
+from omnigraph.pipeline.spark.session import parallelism, without_warnings
 from omnigraph.storage.lance.tables import open_table
 
 # A node's number is its type's place and its row id: ascending numbers are ascending positions.
 _TYPE_SHIFT = 48
+
+
+# Fewer rows in a partition than this, and starting its task takes longer than its work.
+_PARTITION_ROWS = 250_000
+_MOST_PARTITIONS = 2_000
+_SHUFFLE = "spark.sql.shuffle.partitions"
+_ADAPTIVE = "spark.sql.adaptive.enabled"
+
+
+@contextmanager
+def partitioned_for(spark: Any, rows: int) -> Iterator[None]:
+    """Shuffles of as many partitions as the rows need, for algorithms of many small rounds.
+
+    Spark plans two hundred whatever the size and looks at each plan again while it runs; rounds over few rows are the
+    same plan over and over, and spend their time on that.
+    """
+    wanted = {_SHUFFLE: str(min(max(parallelism(spark), rows // _PARTITION_ROWS), _MOST_PARTITIONS))}
+    if rows <= _PARTITION_ROWS * parallelism(spark):
+        wanted[_ADAPTIVE] = "false"
+    before = {name: spark.conf.get(name) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 class SparkNetwork:

@@ -22,6 +22,7 @@ from omnigraph.engine.read.frames.unions import TYPE
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
 from omnigraph.pipeline.gq.rank import fuse, ranked
 from omnigraph.pipeline.gq.stages import limited_per
+from omnigraph.pipeline.gq.sums import Stats, total, total_of_distinct, with_stats
 from omnigraph.pipeline.gq.values import KEY
 
 
@@ -107,7 +108,13 @@ class Shaper:
             call, name = column.expr, self.low.names.fresh()
             assert isinstance(call, ir.AggregateCall)
             found_parts = [None if part is None else arguments[id(part)] for part in (call.arg, call.where, call.key)]
-            folds.append(_fold(call, _Inputs(*found_parts), order).alias(name))
+            inputs = _Inputs(found_parts[0], found_parts[1], found_parts[2])
+            if _adds_doubles(call):
+                stats = Stats(self.low.names.fresh(), self.low.names.fresh())
+                keys = list(dict.fromkeys(map(_key, rows.outputs.values()))) if op.keys else []
+                rows = rows.with_frame(with_stats(rows.frame, _doubles(inputs), keys, stats))
+                inputs = replace(inputs, stats=stats)
+            folds.append(_fold(call, inputs, order).alias(name))
             assert isinstance(call.type, PropType)
             kinds[name], outputs[column.name] = call.type, name
         if order:
@@ -204,11 +211,29 @@ def _collected(value: Any, order: Sequence[Any], key: Any, *, distinct: bool, de
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """The columns that an aggregate reads: its argument, which rows count, and the key they go by."""
+    """The columns that an aggregate reads: its argument, which rows count, the key they go by, and about its group."""
 
     value: str | None
     where: str | None = None
     key: str | None = None
+    stats: Stats | None = None
+
+
+def _adds_doubles(call: ir.AggregateCall) -> bool:
+    """Whether the answer is a sum whose last digits could depend on the order of rows."""
+    return (
+        call.function in ("sum", "avg")
+        and not call.distinct
+        and call.arg is not None
+        and value_kind(call.arg).scalar not in INTEGER
+    )
+
+
+def _doubles(inputs: _Inputs) -> Any:
+    """The values that count, as doubles."""
+    assert inputs.value is not None
+    value = F.col(inputs.value).cast("double")
+    return value if inputs.where is None else F.when(F.col(inputs.where), value)
 
 
 def _parts(call: ir.Expr) -> list[ir.Expr]:
@@ -238,12 +263,18 @@ def _fold(call: ir.AggregateCall, inputs: _Inputs, order: Sequence[Any]) -> Any:
             return F.min(value)
         case "max":
             return F.max(value)
-        case "sum" | "avg":
+        case "sum" | "avg" if kind.scalar in INTEGER:
             # Integers add up exactly and are rounded once.
-            exact = value.cast("decimal(20,0)") if kind.scalar in INTEGER else value.cast("double")
-            total = (F.sum_distinct(exact) if call.distinct else F.sum(exact)).cast("double")
+            exact = value.cast("decimal(20,0)")
+            added = (F.sum_distinct(exact) if call.distinct else F.sum(exact)).cast("double")
             count = F.count_distinct(exact) if call.distinct else F.count(value)
-            return total if call.function == "sum" else total / count
+            return added if call.function == "sum" else added / count
+        case "sum" | "avg":
+            if inputs.stats is None:
+                added, count = total_of_distinct(value.cast("double"))
+            else:
+                added, count = total(_doubles(inputs), inputs.stats), F.count(value)
+            return added if call.function == "sum" else added / count
         case "stddev" | "variance":
             if call.distinct:
                 return _spread_of_distinct(call.function, value.cast("double"))

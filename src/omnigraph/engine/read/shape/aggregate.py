@@ -20,6 +20,7 @@ from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_ent
 from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.engine.read.shape.project import output_columns
 from omnigraph.engine.values.arrow import arrow_type
+from omnigraph.engine.values.sums import group_sums
 
 
 def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
@@ -159,7 +160,7 @@ def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.flo
         high, low = (half.astype(object) for half in halves)
         totals: npt.NDArray[np.float64] = (high * (1 << 32) + low).astype(np.float64)
         return totals
-    return np.bincount(group, weights=numbers.astype(np.float64), minlength=count).astype(np.float64)
+    return group_sums(numbers.astype(np.float64), group, count)
 
 
 def _integer_sums(numbers: npt.NDArray[np.int64], group: Rows, count: int) -> npt.NDArray[np.int64]:

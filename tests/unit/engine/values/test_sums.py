@@ -1,0 +1,40 @@
+"""The summation of doubles: exact to the last digit where it can be, and the same in any order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.engine.values.sums import LARGEST, group_sums
+
+VALUES = st.floats(-1e200, 1e200, allow_subnormal=True)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=200), st.randoms(use_true_random=False))
+def test_the_order_of_values_does_not_matter(values: list[float], order: object) -> None:
+    mixed = list(values)
+    order.shuffle(mixed)  # type: ignore[attr-defined]
+    sums = [group_sums(np.array(each), np.zeros(len(each), np.int64), 1)[0] for each in (values, mixed)]
+    assert sums[0] == sums[1]
+    grouped = group_sums(np.array([*values, 1e300]), np.array([*[0] * len(values), 1]), 2)
+    assert grouped[0] == sums[0], "other groups do not matter either"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 1_000, 100_000])
+def test_a_sum_of_like_magnitudes_is_the_nearest_double(count: int) -> None:
+    rng = np.random.default_rng(count)
+    values = rng.standard_normal(count) * 10.0 ** rng.integers(-6, 6, count)
+    assert group_sums(values, np.zeros(count, np.int64), 1)[0] == math.fsum(values)
+
+
+def test_values_that_are_infinite_huge_or_no_numbers_are_added_as_they_come() -> None:
+    values = np.array([math.inf, 1.0, math.nan, LARGEST * 2, LARGEST * 2, 0.1, 0.2, 0.3])
+    found = group_sums(values, np.array([0, 0, 1, 2, 2, 3, 3, 3]), 5)
+    assert found[0] == math.inf
+    assert math.isnan(found[1])
+    assert found[2:].tolist() == [LARGEST * 4, math.fsum([0.1, 0.2, 0.3]), 0.0]
+    assert group_sums(np.zeros(0), np.zeros(0, np.int64), 2).tolist() == [0.0, 0.0]
