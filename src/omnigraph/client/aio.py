@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.client import calls
-from omnigraph.client.aio_nouns import AsyncBranches, AsyncChanges, AsyncCommits, AsyncQueries, AsyncSchema
+from omnigraph.client.aio_nouns import AsyncBranches, AsyncChanges, AsyncCommits, AsyncQueries, AsyncSchema, AsyncTags
 from omnigraph.client.blobs import AsyncBlob, find_blob_async
 from omnigraph.client.streams import write_stream_async
 from omnigraph.client.transport import AsyncTransport, base_url
@@ -42,6 +42,11 @@ class AsyncGraph(Served):
     def branches(self) -> AsyncBranches:
         """Create, list, merge and delete branches."""
         return AsyncBranches(self._transport, self._branch)
+
+    @property
+    def tags(self) -> AsyncTags:
+        """Names for commits that never move."""
+        return AsyncTags(self._transport, self._branch)
 
     @property
     def commits(self) -> AsyncCommits:

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.block import Block
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
-    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.merge.outcome import MergeResult, PropertyMode, Resolution, Strategy
+    from omnigraph.engine.merge.replay import ReplayResult
     from omnigraph.engine.read.shape.result import Result
     from omnigraph.engine.values.result import MutationResult
     from omnigraph.engine.views.targets import Names
+    from omnigraph.storage.branches.tags import Tag
     from omnigraph.storage.manifest.commits import GraphCommit
 
+TagListing: TypeAlias = "list[Tag]"
 Listing: TypeAlias = "list[GraphCommit]"  # the method `list` hides the builtin inside the class
 
 
@@ -79,14 +82,49 @@ class AsyncBranches(AsyncPart):
         await self._transport.send(calls.delete_branch(name))
 
     async def merge(
-        self, source: str, into: str = "main", delete: bool = False, *, message: str | None = None
+        self,
+        source: str,
+        into: str = "main",
+        delete: bool = False,
+        *,
+        preview: bool = False,
+        resolve: Mapping[str, Resolution] | None = None,
+        strategy: Strategy = "fail",
+        properties: PropertyMode = "whole",
+        message: str | None = None,
     ) -> MergeResult:
         """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
 
-        `delete` removes the source afterwards; when something still depends on it, the result says so and the merge
-        stands. Without a `message` the commit says what was merged into what.
+        `preview` writes nothing and lists conflicts in the result; `resolve`, `strategy` and `properties` settle them
+        as on an embedded graph. `delete` removes the source afterwards; when something still depends on it, the result
+        says so and the merge stands. Without a `message` the commit says what was merged into what.
         """
-        return await self._transport.send(calls.merge_branches(source, into, delete, message))
+        how = calls.Settling(
+            preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
+        )
+        return await self._transport.send(calls.merge_branches(source, into, delete, how))
+
+
+class AsyncTags(AsyncPart):
+    """Named commits of a served graph; a tag never moves, and cleanup keeps what it needs."""
+
+    _part = "tags"
+
+    async def create(self, name: str, commit: str | GraphCommit | None = None, *, message: str | None = None) -> Tag:
+        """Name a commit (by default the head of the bound branch)."""
+        return await self._transport.send(calls.create_tag(name, calls.moment(commit), self._branch, message))
+
+    async def list(self) -> TagListing:
+        """Every tag by name."""
+        return await self._transport.send(calls.list_tags())
+
+    async def show(self, name: str) -> Tag:
+        """One tag."""
+        return await self._transport.send(calls.show_tag(name))
+
+    async def delete(self, name: str) -> None:
+        """Remove a tag; its commit stays in the history."""
+        await self._transport.send(calls.delete_tag(name))
 
 
 class AsyncCommits(AsyncPart):
@@ -132,6 +170,42 @@ class AsyncCommits(AsyncPart):
         """The id of the newest commit."""
         found = await self.list(branch, limit=1, maintenance=True)
         return found[0].graph_commit_id if found else None
+
+    async def revert(
+        self,
+        commit: str | GraphCommit,
+        *,
+        branch: str | None = None,
+        preview: bool = False,
+        resolve: Mapping[str, Resolution] | None = None,
+        strategy: Strategy = "fail",
+        properties: PropertyMode = "whole",
+        message: str | None = None,
+    ) -> ReplayResult:
+        """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
+        how = calls.Settling(
+            preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
+        )
+        wanted = calls.commit_id(commit)
+        return await self._transport.send(calls.replay("revert", wanted, branch or self._branch, how))
+
+    async def cherry_pick(
+        self,
+        commit: str | GraphCommit,
+        *,
+        branch: str | None = None,
+        preview: bool = False,
+        resolve: Mapping[str, Resolution] | None = None,
+        strategy: Strategy = "fail",
+        properties: PropertyMode = "whole",
+        message: str | None = None,
+    ) -> ReplayResult:
+        """Apply what a commit changed to this branch, or to another one, as a new commit."""
+        how = calls.Settling(
+            preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
+        )
+        wanted = calls.commit_id(commit)
+        return await self._transport.send(calls.replay("cherry_pick", wanted, branch or self._branch, how))
 
     async def changes(
         self,

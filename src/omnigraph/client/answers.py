@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.merge.replay import ReplayResult
     from omnigraph.engine.read.shape.result import Result
     from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResult
+    from omnigraph.storage.branches.tags import Tag
     from omnigraph.storage.manifest.commits import GraphCommit
 
 
@@ -95,6 +97,49 @@ def merge(answer: Answer) -> MergeResult:
         actor_id=body["actor_id"],
         branch_deleted=body.get("branch_deleted"),
         branch_delete_error=body.get("branch_delete_error"),
+        base_commit_id=body.get("base_commit_id"),
+        source_commit_id=body.get("source_commit_id"),
+        **_previewed(body),
+    )
+
+
+def replay(answer: Answer) -> ReplayResult:
+    """What undoing or repeating a commit did."""
+    from omnigraph.engine.merge.replay import ReplayResult
+
+    body = answer.json()
+    return ReplayResult(
+        kind=body["kind"],
+        replayed_commit_id=body["replayed_commit_id"],
+        branch=body["branch"],
+        commit=commit_or_none(body.get("commit")),
+        **_previewed(body),
+    )
+
+
+def _previewed(body: Mapping[str, Any]) -> dict[str, Any]:
+    from omnigraph.client.failures import merge_conflict
+    from omnigraph.storage.manifest.note import RowCounts
+
+    return {
+        "changes": {name: RowCounts(**counts) for name, counts in body.get("changes", {}).items()},
+        "conflicts": tuple(merge_conflict(each) for each in body.get("conflicts", [])),
+        "preview": body.get("preview", False),
+    }
+
+
+def tag(body: Mapping[str, Any]) -> Tag:
+    """A named commit."""
+    from omnigraph.storage.branches.tags import Tag
+
+    return Tag(
+        name=body["name"],
+        graph_commit_id=body["graph_commit_id"],
+        branch=None if body["branch"] == "main" else body["branch"],
+        manifest_version=0,  # is the server's matter
+        created_at=body["created_at"],
+        actor_id=body["actor_id"],
+        message=body["message"],
     )
 
 

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.block import Block
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
-    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.merge.outcome import MergeResult, Resolution
+    from omnigraph.engine.merge.replay import ReplayResult
     from omnigraph.engine.read.shape.result import Result
     from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResult
     from omnigraph.engine.views.targets import Names
+    from omnigraph.storage.branches.tags import Tag
     from omnigraph.storage.manifest.commits import GraphCommit
 
 Params = Mapping[str, Any] | None
@@ -215,10 +217,58 @@ def delete_branch(name: str) -> Request[None]:
     return Request("DELETE", f"/branches/{segment(name)}", _nothing)
 
 
-def merge_branches(source: str, into: str, delete: bool, message: str | None = None) -> Request[MergeResult]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settling:
+    """How contradictions are settled, and whether anything is written at all."""
+
+    preview: bool = False
+    resolve: Mapping[str, Resolution] | None = None
+    strategy: str = "fail"
+    properties: str = "whole"
+    message: str | None = None
+
+    def members(self) -> dict[str, Any]:
+        """What differs from the default, under the names of the wire."""
+        return {
+            "preview": self.preview or None,
+            "resolve": None if self.resolve is None else json_params(self.resolve),
+            "strategy": None if self.strategy == "fail" else self.strategy,
+            "properties": None if self.properties == "whole" else self.properties,
+            "message": self.message,
+        }
+
+
+def merge_branches(source: str, into: str, delete: bool, how: Settling) -> Request[MergeResult]:
     """One branch into another."""
-    body = members(source=source, target=into, delete_branch=delete or None, message=message)
+    body = members(source=source, target=into, delete_branch=delete or None, **how.members())
     return Request("POST", "/branches/merge", answers.merge, json=body)
+
+
+def replay(kind: str, commit: str, branch: str, how: Settling) -> Request[ReplayResult]:
+    """A commit undone, or repeated on a branch."""
+    body = members(branch=branch, **how.members())
+    return Request("POST", f"/commits/{segment(commit)}/{kind.replace('_', '-')}", answers.replay, json=body)
+
+
+def list_tags() -> Request[list[Tag]]:
+    """Every tag by name."""
+    return Request("GET", "/tags", lambda answer: [answers.tag(each) for each in answer.json()["tags"]])
+
+
+def show_tag(name: str) -> Request[Tag]:
+    """One tag."""
+    return Request("GET", f"/tags/{segment(name)}", lambda answer: answers.tag(answer.json()))
+
+
+def create_tag(name: str, commit: str | None, branch: str, message: str | None) -> Request[Tag]:
+    """A name for a commit."""
+    body = members(name=name, commit=commit, branch=branch, message=message)
+    return Request("POST", "/tags", lambda answer: answers.tag(answer.json()), json=body)
+
+
+def delete_tag(name: str) -> Request[None]:
+    """A tag less."""
+    return Request("DELETE", f"/tags/{segment(name)}", _nothing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,7 @@ def failure(status: int, content: bytes) -> OmnigraphError:
 def _detailed(status: int, message: str, body: Mapping[str, Any]) -> OmnigraphError | None:
     match body:
         case {"merge_conflicts": [_, *_] as conflicts}:
-            return errors.MergeConflicts([_conflict(each) for each in conflicts])
+            return errors.MergeConflicts([merge_conflict(each) for each in conflicts])
         case {"precondition_failure": detail}:
             branch = message.split("'")[1] if message.count("'") >= 2 else "main"
             return errors.PreconditionFailed(branch, expected=detail["expected"], actual=detail.get("actual"))
@@ -97,11 +97,16 @@ def _plain(status: int, message: str) -> OmnigraphError:
     return _KINDS.get(status, errors.BadRequest)(message)
 
 
-def _conflict(detail: Mapping[str, Any]) -> MergeConflict:
+def merge_conflict(detail: Mapping[str, Any]) -> MergeConflict:
+    """One conflict, as an embedded graph reports it."""
     kind = "".join(word.capitalize() for word in detail["kind"].split("_"))
     return MergeConflict(
         f"{detail['entity_kind']}:{detail['type_name']}",
         detail.get("entity_id"),
         cast("ConflictKind", kind),
         detail["message"],
+        tuple(detail.get("properties", ())),
+        detail.get("ours"),
+        detail.get("theirs"),
+        detail.get("base"),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.client import calls
 from omnigraph.client.blobs import RemoteBlob, find_blob
-from omnigraph.client.nouns import RemoteBranches, RemoteChanges, RemoteCommits, RemoteQueries, RemoteSchema
+from omnigraph.client.nouns import RemoteBranches, RemoteChanges, RemoteCommits, RemoteQueries, RemoteSchema, RemoteTags
 from omnigraph.client.streams import write_stream
 from omnigraph.client.transport import Transport, base_url
 from omnigraph.client.unserved import Served
@@ -42,6 +42,11 @@ class RemoteGraph(Served):
     def branches(self) -> RemoteBranches:
         """Create, list, merge and delete branches."""
         return RemoteBranches(self._transport, self._branch)
+
+    @property
+    def tags(self) -> RemoteTags:
+        """Names for commits that never move."""
+        return RemoteTags(self._transport, self._branch)
 
     @property
     def commits(self) -> RemoteCommits:

@@ -28,6 +28,7 @@ EMBEDDED: dict[str, type] = {
     "commits": og.Commits,
     "changes": og.Changes,
     "schema": Schema,
+    "tags": og.Tags,
 }
 SERVED: dict[str, type] = {
     "": og.RemoteGraph,
@@ -36,6 +37,7 @@ SERVED: dict[str, type] = {
     "changes": nouns.RemoteChanges,
     "schema": nouns.RemoteSchema,
     "queries": nouns.RemoteQueries,
+    "tags": nouns.RemoteTags,
 }
 AWAITED: dict[str, type] = {
     "": aio.AsyncGraph,
@@ -44,8 +46,9 @@ AWAITED: dict[str, type] = {
     "changes": aio_nouns.AsyncChanges,
     "schema": aio_nouns.AsyncSchema,
     "queries": aio_nouns.AsyncQueries,
+    "tags": aio_nouns.AsyncTags,
 }
-OTHERS = {"": og.Transaction, "past": og.GraphAt, "tags": og.Tags, "spark": og.SparkView, "analytics": og.Analytics}
+OTHERS = {"": og.Transaction, "past": og.GraphAt, "spark": og.SparkView, "analytics": og.Analytics}
 
 # What only a served graph has.
 ONLY_SERVED = {
@@ -77,6 +80,7 @@ NOT_SERVED = {
         "runner": _HERE,
         "spark": _HERE,
         "dry_run": _YET,
+        "resume": _HERE,
         "progress": "a request is answered at once",
         "embedder": _HERE,
         "no_embed": _YET,
@@ -85,13 +89,9 @@ NOT_SERVED = {
     },
     "export": {"format": _YET},
     "snapshot": {"at": _YET},
-    "branches.merge": {
-        "preview": _YET,
-        "resolve": _YET,
-        "strategy": _YET,
-        "properties": _YET,
-        "attempts": _TRIES,
-    },
+    "branches.merge": {"attempts": _TRIES},
+    "commits.revert": {"attempts": _TRIES},
+    "commits.cherry_pick": {"attempts": _TRIES},
     "commits.changes": {"max_bytes": "the server bounds its own answers"},
     "changes.poll": {
         "max_bytes": "the server bounds its own answers",
@@ -107,9 +107,9 @@ OTHER_RESULTS = {
     "schema.apply": "the server's receipt as it came",
 }
 # Where a branch may be given by its position: as the contract has it, or as the only thing that is named.
-POSITIONAL_BRANCH = {"mutate", "sync", "view", "commits.list", "commits.head", "commits.log"}
+POSITIONAL_BRANCH = {"mutate", "sync", "view", "visibility_of", "commits.list", "commits.head", "commits.log"}
 # What goes without saying inside a transaction: its own branch, all of it, to the end, and no other writer on it.
-OUTSIDE_TRANSACTIONS = {"branch", "at", "from_", "if_commit", "dry_run", "no_build", "attempts"}
+OUTSIDE_TRANSACTIONS = {"branch", "at", "from_", "if_commit", "dry_run", "resume", "no_build", "attempts"}
 
 
 def members(owner: type) -> Iterator[tuple[str, Any]]:

@@ -22,6 +22,7 @@ from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.targets import Names, branch_named, commit_named, require_branch
 from omnigraph.errors import BadRequest
+from omnigraph.policy.actions import Action
 from omnigraph.storage.branches.branches import list_branches
 from omnigraph.storage.manifest.commits import GraphCommit
 
@@ -189,6 +190,9 @@ class Commits:
         self._core.require_open() if preview else self._core.require_change(self._actor, target)
         require_branch(self._core, target)
         found = commit_named(self._core, commit, self._branch)
+        if not preview:  # what is copied from the history shows on the branch
+            for read in {target or "main", found.manifest_branch or "main"}:
+                self._core.require_allowed(self._actor, Action.READ, read)
         budget, text = self._core.budget(attempts), commit_message(message)
         call = ReplayCall(kind, found, target, options, self._actor, budget, text)
         return preview_replay(self._core, call) if preview else replay(self._core, call)

@@ -18,7 +18,7 @@ from omnigraph.storage.manifest.commits import GraphCommit
 
 _HEAD_ATTEMPTS = 4
 
-Listing: TypeAlias = list[Tag]  # the method `list` hides the builtin inside the class
+TagListing: TypeAlias = list[Tag]  # the method `list` hides the builtin inside the class
 
 
 @checked_methods
@@ -66,7 +66,7 @@ class Tags:
         for entry in state_at_commit(self._core, commit).snapshot:
             tables.open_table(entry.address(self._core.store.root), entry.version, control=True)
 
-    def list(self) -> Listing:
+    def list(self) -> TagListing:
         """Every tag by name."""
         self._core.require_open()
         return tags.list_tags(self._core.store)

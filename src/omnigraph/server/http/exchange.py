@@ -155,6 +155,13 @@ class Exchange:
         if not decision.allowed:
             raise refuse(403, decision.message)
 
+    async def allow_whole(self, *branches: str) -> None:
+        """403 unless the sender may read everything of these branches: what follows shows values of any type."""
+        for branch in branches:
+            await self.allow(Action.READ, branch=branch)
+            if self.graph.handle.visibility is not None:
+                raise refuse(403, f"this needs the right to read every type and property of branch '{branch}'")
+
     def admit(self, estimate: int) -> AbstractContextManager[None]:
         """A place among the sender's writes for the block, or 429."""
         return self.server.admission.admit(self.actor, estimate)

@@ -64,10 +64,34 @@ class BranchCreateRequest(Body):
     from_: str | None = Field(default=None, alias="from")
 
 
-class BranchMergeRequest(Body):
+class Settling(Body):
+    """How contradictions are settled, and whether anything is written at all."""
+
+    preview: bool = False
+    strategy: Literal["fail", "ours", "theirs"] = "fail"
+    properties: Literal["whole", "disjoint"] = "whole"
+    resolve: dict[str, Literal["ours", "theirs"] | dict[str, Any]] | None = None
+    message: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        """As arguments of the engine."""
+        return {"strategy": self.strategy, "properties": self.properties, "resolve": self.resolve}
+
+
+class BranchMergeRequest(Settling):
     source: str
     target: str | None = None
     delete_branch: bool = False
+
+
+class ReplayRequest(Settling):
+    branch: str | None = None
+
+
+class TagCreateRequest(Body):
+    name: str
+    commit: str | None = None
+    branch: str | None = None
     message: str | None = None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.changes.block import Block, Cause
 from omnigraph.engine.changes.commit_filter import visible
@@ -11,14 +12,48 @@ from omnigraph.engine.changes.page import ChangesPage
 from omnigraph.engine.changes.poll import FeedPage
 from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResult
 from omnigraph.policy.visibility import Visibility
+from omnigraph.server.http.refusal import merge_conflict
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.manifest.stamp import CURRENT_STAMP
+
+if TYPE_CHECKING:
+    from omnigraph.engine.merge.outcome import MergeResult
+    from omnigraph.engine.merge.replay import ReplayResult
+    from omnigraph.storage.branches.tags import Tag
 
 
 def commit_output(commit: GraphCommit | None, visibility: Visibility | None = None) -> dict[str, Any] | None:
     """A commit as its reader may see it, or null."""
     return None if commit is None else next(visible([commit], visibility)).document()
+
+
+def settled_output(result: MergeResult | ReplayResult) -> dict[str, Any]:
+    """What a preview of a merge or replay found: rows by type, and what contradicts."""
+    return {
+        "preview": True,
+        "changes": {name: asdict(counts) for name, counts in sorted(result.changes.items())},
+        "conflicts": [merge_conflict(each) for each in result.conflicts],
+    }
+
+
+def replay_output(result: ReplayResult, visibility: Visibility | None = None) -> dict[str, Any]:
+    """What undoing or repeating a commit did, or would do."""
+    found = {"kind": result.kind, "replayed_commit_id": result.replayed_commit_id, "branch": result.branch}
+    done = {"commit": commit_output(result.commit, visibility)}
+    return {**found, **(settled_output(result) if result.preview else done)}
+
+
+def tag_output(tag: Tag) -> dict[str, Any]:
+    """A named commit."""
+    return {
+        "name": tag.name,
+        "graph_commit_id": tag.graph_commit_id,
+        "branch": tag.branch or "main",
+        "created_at": tag.created_at,
+        "actor_id": tag.actor_id,
+        "message": tag.message,
+    }
 
 
 def snapshot_output(branch: str, snapshot: Snapshot) -> dict[str, Any]:

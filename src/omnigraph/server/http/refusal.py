@@ -188,7 +188,14 @@ def merge_conflict(conflict: MergeConflict) -> dict[str, Any]:
         "entity_id": conflict.entity_id,
         "kind": _WORD.sub("_", conflict.kind).lower(),
         "message": conflict.message,
+        **({"properties": list(conflict.properties)} if conflict.properties else {}),
+        **_sides(conflict),
     }
+
+
+def _sides(conflict: MergeConflict) -> dict[str, Any]:
+    sides = {"base": conflict.base, "ours": conflict.ours, "theirs": conflict.theirs}
+    return {name: dict(values) for name, values in sides.items() if values is not None}
 
 
 def _typed(table_key: str) -> dict[str, str]:

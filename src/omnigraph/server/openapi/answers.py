@@ -11,6 +11,7 @@ from omnigraph.server.openapi.shapes import (
     U64,
     Shape,
     listed,
+    one_of,
     or_null,
     record,
     ref,
@@ -32,6 +33,12 @@ _LOADED = {
     "commit": or_null(ref("CommitOutput")),
 }
 
+_PREVIEW: dict[str, Shape] = {
+    "preview": FLAG,
+    "changes": ANY_OBJECT,
+    "conflicts": listed(ref("MergeConflictOutput")),
+}
+
 ANSWERS: dict[str, Shape] = {
     "AgentErrorOutput": {"anyOf": [ref("ErrorOutput"), ref("AgentMessage")]},
     "AgentMessage": {**ANY_OBJECT, "description": "A message of the Model Context Protocol, which is JSON-RPC."},
@@ -50,7 +57,7 @@ ANSWERS: dict[str, Shape] = {
     "BranchListOutput": record("Branches by name.", branches=listed(TEXT)),
     "BranchMergeOutput": record(
         "How a merge went.",
-        ("branch_deleted", "branch_delete_error"),
+        ("branch_deleted", "branch_delete_error", "base_commit_id", "source_commit_id", *_PREVIEW),
         source=TEXT,
         target=TEXT,
         outcome=ref("BranchMergeOutcome"),
@@ -58,6 +65,9 @@ ANSWERS: dict[str, Shape] = {
         commit=or_null(ref("CommitOutput")),
         branch_deleted=FLAG,
         branch_delete_error=TEXT,
+        base_commit_id=_NULL_TEXT,
+        source_commit_id=_NULL_TEXT,
+        **_PREVIEW,
     ),
     "ChangeBaselineOutput": record("Where a baseline ends.", snapshot_commit_id=TEXT, resume_cursor=TEXT),
     "ChangeBaselineRecord": record("The last line of a baseline.", baseline=ref("ChangeBaselineOutput")),
@@ -201,6 +211,26 @@ ANSWERS: dict[str, Shape] = {
         published_dataset_version=U64,
         native_dataset_branch=_NULL_TEXT,
         entity_count=U64,
+    ),
+    "ReplayOutput": record(
+        "What undoing or repeating a commit did, or would do.",
+        ("commit", *_PREVIEW),
+        kind=one_of("revert", "cherry_pick"),
+        replayed_commit_id=TEXT,
+        branch=TEXT,
+        commit=or_null(ref("CommitOutput")),
+        **_PREVIEW,
+    ),
+    "TagDeleteOutput": record("A tag that was removed.", name=TEXT, actor_id=_NULL_TEXT),
+    "TagListOutput": record("The tags of a graph.", tags=listed(ref("TagOutput"))),
+    "TagOutput": record(
+        "A named commit.",
+        name=TEXT,
+        graph_commit_id=TEXT,
+        branch=TEXT,
+        created_at=I64,
+        actor_id=_NULL_TEXT,
+        message=_NULL_TEXT,
     ),
     "SnapshotOutput": record(
         "What a branch publishes.",

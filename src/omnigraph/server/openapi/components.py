@@ -6,6 +6,7 @@ from typing import Any
 
 from omnigraph.server.openapi.answers import ANSWERS
 from omnigraph.server.openapi.shapes import (
+    ANY_OBJECT,
     COUNT,
     FLAG,
     TEXT,
@@ -71,12 +72,17 @@ DETAILS: dict[str, Shape] = {
         "An id that exists already.", ("entity_id",), entity_kind=_KIND, type_name=TEXT, entity_id=TEXT
     ),
     "MergeConflictOutput": record(
-        "One reason why two branches do not fit together.",
+        "One reason why two branches do not fit together; the properties in which the rows differ, and their values.",
+        ("properties", "base", "ours", "theirs"),
         entity_kind=_KIND,
         type_name=TEXT,
         entity_id=_NULL_TEXT,
         kind=ref("MergeConflictKindOutput"),
         message=TEXT,
+        properties=listed(TEXT),
+        base=ANY_OBJECT,
+        ours=ANY_OBJECT,
+        theirs=ANY_OBJECT,
     ),
     "OtherChangeOutput": record(
         "What somebody else changed of what a write depends on, and in which commit.",
@@ -141,15 +147,23 @@ ERRORS: dict[str, Shape] = {
     ),
 }
 
+_SETTLING: dict[str, Shape] = {
+    "preview": FLAG,
+    "strategy": one_of("fail", "ours", "theirs"),
+    "properties": one_of("whole", "disjoint"),
+    "resolve": _NULL_OBJECT,
+    "message": _NULL_TEXT,
+}
+
 REQUESTS: dict[str, Shape] = {
     "BranchCreateRequest": record("A branch to fork.", ("from",), name=TEXT, from_=_NULL_TEXT),
     "BranchMergeRequest": record(
         "Branches to merge.",
-        ("target", "delete_branch", "message"),
+        ("target", "delete_branch", *_SETTLING),
         source=TEXT,
         target=_NULL_TEXT,
         delete_branch=FLAG,
-        message=_NULL_TEXT,
+        **_SETTLING,
     ),
     "ChangeBaselineRequest": record(
         "Which entities a baseline holds, and which changes its cursor continues with.",
@@ -204,6 +218,17 @@ REQUESTS: dict[str, Shape] = {
         params=_NULL_OBJECT,
         branch=_NULL_TEXT,
         snapshot=_NULL_TEXT,
+    ),
+    "ReplayRequest": record(
+        "Where to undo or repeat a commit.", ("branch", *_SETTLING), branch=_NULL_TEXT, **_SETTLING
+    ),
+    "TagCreateRequest": record(
+        "A name for a commit, by default the head of the branch.",
+        ("commit", "branch", "message"),
+        name=TEXT,
+        commit=_NULL_TEXT,
+        branch=_NULL_TEXT,
+        message=_NULL_TEXT,
     ),
     "SchemaApplyRequest": record(
         "The schema to change to, and the branch it is for.",

@@ -97,7 +97,7 @@ def _content(kind: str, answer: str) -> Shape:
 def _request_body(body: str) -> dict[str, Any]:
     if body == NDJSON:
         return {"required": True, "content": {NDJSON: {"schema": TEXT}}}
-    required = body != "InvokeStoredQueryRequest"
+    required = body not in ("InvokeStoredQueryRequest", "ReplayRequest")
     return {"required": required, "content": {JSON: {"schema": ref(body)}}}
 
 
@@ -200,12 +200,22 @@ OPERATIONS = (
               (400, 401, 403, 409, 429, 503), "BranchCreateOutput", "BranchCreateRequest"),
     Operation("delete", f"{_G}/branches/{{branch}}", "cluster_deleteBranch", "branches", "Delete a branch",
               (401, 403, 404, 429, 503), "BranchDeleteOutput"),
-    Operation("post", f"{_G}/branches/merge", "cluster_mergeBranches", "branches", "Merge branches", _WRITES,
-              "BranchMergeOutput", "BranchMergeRequest", headers=(_WAIT,)),
+    Operation("post", f"{_G}/branches/merge", "cluster_mergeBranches", "branches", "Merge branches, or preview it",
+              (*_WRITES, 404), "BranchMergeOutput", "BranchMergeRequest", headers=(_WAIT,)),
     Operation("get", f"{_G}/commits", "cluster_listCommits", "commits", "List commits", _READS, "CommitListOutput",
               query=(_BRANCH, *_HISTORY)),
     Operation("get", f"{_G}/commits/{{commit_id}}", "cluster_getCommit", "commits", "Show a commit", (*_READS, 404),
               "CommitOutput"),
+    Operation("post", f"{_G}/commits/{{commit_id}}/revert", "cluster_revertCommit", "commits", "Undo a commit",
+              (*_WRITES, 404, 410), "ReplayOutput", "ReplayRequest", headers=(_WAIT,)),
+    Operation("post", f"{_G}/commits/{{commit_id}}/cherry-pick", "cluster_cherryPickCommit", "commits",
+              "Repeat a commit on a branch", (*_WRITES, 404, 410), "ReplayOutput", "ReplayRequest", headers=(_WAIT,)),
+    Operation("get", f"{_G}/tags", "cluster_listTags", "tags", "List tags", _READS, "TagListOutput"),
+    Operation("post", f"{_G}/tags", "cluster_createTag", "tags", "Name a commit",
+              (400, 401, 403, 404, 409, 410, 429, 503), "TagOutput", "TagCreateRequest"),
+    Operation("get", f"{_G}/tags/{{tag}}", "cluster_getTag", "tags", "Show a tag", (*_READS, 404), "TagOutput"),
+    Operation("delete", f"{_G}/tags/{{tag}}", "cluster_deleteTag", "tags", "Remove a tag", (401, 403, 404, 429, 503),
+              "TagDeleteOutput"),
     Operation("get", f"{_G}/commits/{{commit_id}}/changes", "cluster_getCommitChanges", "changes",
               "What a commit changed", (400, 401, 404, 409, 410, 413, 500, 503), "CommitChangesOutput",
               query=(_query("page_token"), *_FILTERS), error="ChangeErrorOutput"),

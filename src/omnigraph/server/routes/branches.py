@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 
-from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.errors import Conflict, OmnigraphError
+from omnigraph.errors import OmnigraphError
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.models import BranchCreateRequest, BranchMergeRequest
-from omnigraph.server.http.outputs import commit_output
+from omnigraph.server.http.outputs import commit_output, settled_output
+from omnigraph.server.http.refusal import bad_request
 from omnigraph.storage.branches.names import new_name
 
 # What a branch operation counts for in admission: it moves no data.
@@ -51,22 +52,28 @@ async def merge(exchange: Exchange) -> Response:
     """Merge one branch into another; deleting the source afterwards is decided, and reported, on its own."""
     body = await exchange.json(BranchMergeRequest)
     source, target = named_branch(body.source, "source"), named_branch(body.target, "target")
+    if body.preview:
+        return await _preview(exchange, body, source, target)
     await exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
-    graph = exchange.writable.acting(exchange.actor).with_schema_check(lambda catalog: _require_fit(exchange, catalog))
+    graph = exchange.writable.acting(exchange.actor)
+    merging = partial(graph.branches.merge, source, into=target, message=body.message, **body.options())
     with exchange.admit(_ESTIMATE):
-        result = await exchange.write(
-            lambda: graph.branches.merge(source, into=target, message=body.message), source, target
-        )
+        result = await exchange.write(merging, source, target)
         deleted = await _delete_merged(exchange, source) if body.delete_branch else {}
     found = {"source": source, "target": target, "outcome": result.outcome.value, "actor_id": exchange.actor}
     return answer({**found, "commit": commit_output(result.commit, await exchange.visibility(target)), **deleted})
 
 
-def _require_fit(exchange: Exchange, catalog: Catalog) -> None:
-    """What is asked of a schema change over HTTP, of the one that a merge brings to main."""
-    if exchange.deployment.cluster_backed:
-        raise Conflict("this graph is declared by a cluster, and the merge would change its schema; use cluster apply")
-    exchange.graph.require_queries_fit(catalog)
+async def _preview(exchange: Exchange, body: BranchMergeRequest, source: str, target: str) -> Response:
+    """What a merge would do, conflicts included: that is reading, of both branches."""
+    if body.delete_branch:
+        raise bad_request("a preview deletes nothing; leave 'delete_branch' out")
+    await exchange.allow_whole(source, target)
+    looking = partial(exchange.graph.handle.branches.merge, source, into=target, preview=True, **body.options())
+    result = await exchange.read(lambda _: looking())
+    found = {"source": source, "target": target, "outcome": result.outcome.value, "actor_id": exchange.actor}
+    commits = {"base_commit_id": result.base_commit_id, "source_commit_id": result.source_commit_id, "commit": None}
+    return answer({**found, **commits, **settled_output(result)})
 
 
 async def _delete_merged(exchange: Exchange, source: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from omnigraph.server.routes import (
     invocations,
     loads,
     reads,
+    replays,
+    tags,
     writes,
 )
 
@@ -53,6 +55,12 @@ ROUTES = (
     _nested("POST", "/branches/merge", "mergeBranches", branches.merge),
     _nested("GET", "/commits", "listCommits", commits.list_commits),
     _nested("GET", "/commits/{commit_id}", "getCommit", commits.get_commit),
+    _nested("POST", "/commits/{commit_id}/revert", "revertCommit", replays.revert),
+    _nested("POST", "/commits/{commit_id}/cherry-pick", "cherryPickCommit", replays.cherry_pick),
+    _nested("GET", "/tags", "listTags", tags.list_tags),
+    _nested("POST", "/tags", "createTag", tags.create),
+    _nested("GET", "/tags/{tag}", "getTag", tags.show),
+    _nested("DELETE", "/tags/{tag}", "deleteTag", tags.delete),
     _nested("GET", "/commits/{commit_id}/changes", "getCommitChanges", changes.commit_changes),
     _nested("GET", "/changes", "pollChanges", changes.poll),
     _nested("GET", "/changes/stream", "streamChanges", feeds.stream),
