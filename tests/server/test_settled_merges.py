@@ -101,19 +101,19 @@ def test_tags_name_commits(api: Api) -> None:
 
 
 def test_clients_have_all_of_it(open_server: ServerProcess, diverged: Api) -> None:
-    graph = og.connect(open_server.url, graph=diverged.graph)
-    preview = graph.branches.merge("draft", preview=True)
-    assert (preview.preview, preview.commit, preview.changes["Person"].inserted) == (True, None, 1)
-    assert preview.conflicts[0].entity == "Person/Alice"
-    with pytest.raises(MergeConflicts) as raised:
-        graph.branches.merge("draft")
-    assert raised.value.conflicts[0].ours == {"age": 50}
-    merged = graph.branches.merge("draft", resolve={"Person/Alice": "theirs"})
-    assert merged.commit is not None
-    assert graph.tags.create("merged", message="done").graph_commit_id == merged.commit_id
-    assert graph.commits.revert(str(merged.commit_id), strategy="ours").kind == "revert"
-    with pytest.raises(Conflict):
-        graph.tags.create("merged")
+    with og.connect(open_server.url, graph=diverged.graph) as graph:
+        preview = graph.branches.merge("draft", preview=True)
+        assert (preview.preview, preview.commit, preview.changes["Person"].inserted) == (True, None, 1)
+        assert preview.conflicts[0].entity == "Person/Alice"
+        with pytest.raises(MergeConflicts) as raised:
+            graph.branches.merge("draft")
+        assert raised.value.conflicts[0].ours == {"age": 50}
+        merged = graph.branches.merge("draft", resolve={"Person/Alice": "theirs"})
+        assert merged.commit is not None
+        assert graph.tags.create("merged", message="done").graph_commit_id == merged.commit_id
+        assert graph.commits.revert(str(merged.commit_id), strategy="ours").kind == "revert"
+        with pytest.raises(Conflict):
+            graph.tags.create("merged")
 
     async def awaited() -> None:
         async with aio.connect(open_server.url, graph=diverged.graph) as served:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from omnigraph.engine.changes.block import Block, Cause
 from omnigraph.engine.changes.commit_filter import visible
@@ -14,12 +14,12 @@ from omnigraph.engine.values.result import BatchResult, LoadResult, MutationResu
 from omnigraph.policy.visibility import Visibility
 from omnigraph.server.http.refusal import merge_conflict
 from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.manifest.stamp import CURRENT_STAMP
 
 if TYPE_CHECKING:
-    from omnigraph.engine.merge.outcome import MergeResult
-    from omnigraph.engine.merge.replay import ReplayResult
+    from omnigraph.errors import MergeConflict
     from omnigraph.storage.branches.tags import Tag
 
 
@@ -28,7 +28,31 @@ def commit_output(commit: GraphCommit | None, visibility: Visibility | None = No
     return None if commit is None else next(visible([commit], visibility)).document()
 
 
-def settled_output(result: MergeResult | ReplayResult) -> dict[str, Any]:
+class Settled(Protocol):
+    """What previews of merges and of replays have in common."""
+
+    @property
+    def changes(self) -> Mapping[str, RowCounts]: ...
+    @property
+    def conflicts(self) -> tuple[MergeConflict, ...]: ...
+
+
+class Replayed(Settled, Protocol):
+    """A commit that was undone or repeated."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def replayed_commit_id(self) -> str: ...
+    @property
+    def branch(self) -> str: ...
+    @property
+    def commit(self) -> GraphCommit | None: ...
+    @property
+    def preview(self) -> bool: ...
+
+
+def settled_output(result: Settled) -> dict[str, Any]:
     """What a preview of a merge or replay found: rows by type, and what contradicts."""
     return {
         "preview": True,
@@ -37,7 +61,7 @@ def settled_output(result: MergeResult | ReplayResult) -> dict[str, Any]:
     }
 
 
-def replay_output(result: ReplayResult, visibility: Visibility | None = None) -> dict[str, Any]:
+def replay_output(result: Replayed, visibility: Visibility | None = None) -> dict[str, Any]:
     """What undoing or repeating a commit did, or would do."""
     found = {"kind": result.kind, "replayed_commit_id": result.replayed_commit_id, "branch": result.branch}
     done = {"commit": commit_output(result.commit, visibility)}
