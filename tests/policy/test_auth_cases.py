@@ -363,12 +363,12 @@ def test_decisions_are_remembered_by_class_of_branch(monkeypatch: pytest.MonkeyP
 
 # --- the engine ----------------------------------------------------------------------------------
 
-# Who may do what: `doer` everything, `reader` nothing that writes.
+# Who may do what: `doer` everything (undoing a commit needs `read` as well, decision 0043), `reader` nothing that writes.
 FULL = """
 version: 1
 groups: {doers: [doer], readers: [reader]}
 rules:
-  - {id: all, allow: {actors: {group: doers}, actions: [change, schema_apply, branch_create, branch_delete, branch_merge, admin]}}
+  - {id: all, allow: {actors: {group: doers}, actions: [read, change, schema_apply, branch_create, branch_delete, branch_merge, admin]}}
   - {id: read, allow: {actors: {group: readers}, actions: [read]}}
 """
 
@@ -467,7 +467,7 @@ def test_input_is_not_read_for_a_denied_write(place: Path) -> None:
 
 def test_a_transaction_is_judged_as_a_change_of_its_branch(tmp_path: Path) -> None:
     protected_only = FULL.replace(
-        "actions: [change, schema_apply", "branch_scope: protected, actions: [change"
+        "actions: [read, change, schema_apply", "branch_scope: protected, actions: [read, change"
     ).replace(", branch_create, branch_delete, branch_merge, admin]", "]")
     text = protected_only.replace("rules:", "protected_branches: [main]\nrules:")
     og.init(tmp_path / "g.omni", SCHEMA).close()
