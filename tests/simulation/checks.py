@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from omnigraph.storage.base.layout import MANIFEST
+from omnigraph.storage.base.layout import MANIFEST, RECOVERY_DIR
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from tests.simulation.lance import existing, version_number, version_path
 from tests.simulation.objects import Bucket
@@ -28,13 +28,15 @@ _KEPT = frozenset({"Rewrite", "BaseOperation", "CreateIndex", "Merge", "Clone"})
 class Checker:
     """What has been published so far, and what every new version must not contradict."""
 
-    def __init__(self, world: World, bucket: Bucket) -> None:
+    def __init__(self, world: World, bucket: Bucket, *, exact_clocks: bool) -> None:
         self._world = world
+        self._exact_clocks = exact_clocks
         self._bucket = bucket
         self.writes: dict[str, Write] = {}
         self.contents: dict[str, Content] = {}  # by commit
         self.astray: set[str] = set()  # commits stored where nobody reads
         self.replays: dict[str | None, Write] = {}  # of a clone of this graph, by the commit that they belong on
+        self.tagged: dict[str, str] = {}  # version files that tags show, with the name of one
         bucket.on_put = self._stored
         bucket.on_remove = self._removed
 
@@ -55,6 +57,8 @@ class Checker:
         self._check(home, value)
 
     def _removed(self, name: str, value: Any) -> None:
+        if name in self.tagged:
+            self._broken(f"{name} was removed, although tag '{self.tagged[name]}' shows it")
         if not (isinstance(value, Version) and name.startswith(f"{MANIFEST}/_versions/")):
             return
         left = existing(self._bucket, MANIFEST)
@@ -88,6 +92,10 @@ class Checker:
             if known is not None and row["object_type"] not in _IN_PLACE:
                 was, now = known["object_type"], row["object_type"]
                 self._broken(f"'{key}' was decided twice: {was} at first, then {now}")
+            if row["object_type"] == "operation_abort" and _metadata(row)["aborted_by"] == "recovery":
+                self._check_abort(key)
+            if row["object_type"] == "graph_schema" and known != row:
+                self._check_schema(old, added)
         for key in gone - added.keys():
             self._broken(f"{home} {version.number} lost '{key}'")
         commits = [row for row in added.values() if row["object_type"] == "graph_commit"]
@@ -96,6 +104,35 @@ class Checker:
             self._check_commits(home, version, before, commits, head)
         elif head is not None and _metadata(head)["head_commit_id"] != before._cache["head"]:
             self._broken(f"{home} {version.number} moves the head without a commit")
+
+    def _check_abort(self, operation_id: str) -> None:
+        """A recovery gives up what nobody works on: by what it has read, its writer was dead or its lease over."""
+        task = self._world.running
+        found = None if task is None else self._world.read.get((task.name, f"{RECOVERY_DIR}/{operation_id}.json"))
+        if found is None or found.text is None or not self._exact_clocks or self._world.late:
+            return
+        lease = json.loads(found.text)["lease"]
+        if lease["owner"] == found.owner or lease["owner"] not in self._world.living:
+            return
+        if found.at - lease["heartbeat_at"] / 1e6 < lease["ttl_ms"] / 1e3:
+            self._broken(f"{operation_id} was given up although its writer is alive and holds its lease")
+
+    def _check_schema(self, before: View, added: View) -> None:
+        """A schema changes with the commit of the operation that holds graph control."""
+        control = next((row for row in before.values() if row["object_type"] == "graph_control"), None)
+        holder = None if control is None else _metadata(control).get("holder")
+        if holder is None or holder["operation_id"] not in added:
+            self._broken(f"the schema was changed while control was held by {holder}")
+
+    def tag(self, name: str, manifest_version: int) -> None:
+        """A client was told that a tag keeps a version of main."""
+        version: Version = self._bucket.files[version_path(MANIFEST, manifest_version)].value
+        view = view_of(version)
+        places = {row["table_key"]: row["location"] for row in view.values() if row["object_type"] == "table"}
+        for key, pin in pins_of(view).items():
+            ref = pin["table_branch"]
+            home = places[key] if ref is None else f"{places[key]}/tree/{ref}"
+            self.tagged[version_path(home, pin["table_version"])] = name
 
     def _check_commits(
         self, home: str, version: Version, before: Version, commits: list[Row], head: Row | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 
@@ -9,12 +10,15 @@ from omnigraph.errors import BranchNotFound, OmnigraphError, RecoveryRequired, S
 from omnigraph.host import running_on
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
-from omnigraph.storage.base.layout import MANIFEST
+from omnigraph.storage.base.layout import MANIFEST, RECOVERY_DIR
 from omnigraph.storage.branches.branches import create_branch, delete_branch, list_branches
 from omnigraph.storage.branches.private_branches import open_private
+from omnigraph.storage.branches.tags import Tag, create_tag
+from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import commit as protocol
 from omnigraph.storage.protocol import recovery
+from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.commit import Committed
 from tests.simulation.checks import Checker
 from tests.simulation.cleanup import clean
@@ -25,7 +29,19 @@ from tests.simulation.writes import COUNTERS, Kind, OfClone, Write
 
 _BRANCHES = ("b0", "b1", "b2")
 _KINDS: tuple[Kind, ...] = ("count", "count", "count", "insert", "insert", "twice", "delete", "overwrite", "note")
-_BRANCH_WORK = ("create", "create", "delete", "merge", "merge", "transaction", "transaction", "follow", "clean")
+_BRANCH_WORK = (
+    "create",
+    "create",
+    "delete",
+    "merge",
+    "merge",
+    "transaction",
+    "transaction",
+    "follow",
+    "clean",
+    "tag",
+    "schema",
+)
 
 
 class Client:
@@ -103,9 +119,9 @@ class Client:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def write(self, process: Process, write: Write) -> None:
+    def write(self, process: Process, write: Write, hooks: Hooks | None = None) -> None:
         """Run one write through the protocol, and compare what it answers with what is stored."""
-        self._finish(write, self._begun(process, write))
+        self._finish(write, self._begun(process, write, hooks))
 
     def _write_together(self, process: Process, branch: str | None) -> None:
         """Writes of one process that wait for each other, as those of its threads do; the first may take them along."""
@@ -137,18 +153,21 @@ class Client:
             running.join()
             done = self._compared(write, running.finish)
 
-    def _begun(self, process: Process, write: Write) -> protocol.Write:
+    def _begun(self, process: Process, write: Write, hooks: Hooks | None = None) -> protocol.Write:
         self._checker.writes[write.name] = write
         self._world.counts["writes"] += 1
         where = write.branch or "main"
         self._world.note(f"begins {write.name}: {write.kind} {write.row} on {where}")
-        return protocol.Write(process.store, write.branch, lambda txn: write.prepare(process.store, txn))
+        return protocol.Write(
+            process.store, write.branch, lambda txn: write.prepare(process.store, txn), hooks=hooks or Hooks()
+        )
 
     def _compared(self, write: Write, step: Callable[[], Committed | None]) -> Committed | None:
         """One step of a write, and what it answers compared with what is stored."""
         try:
             done = step()
-        except (BranchNotFound, RecoveryRequired):
+        except (BranchNotFound, RecoveryRequired) as error:
+            self._require_no_wait_for_itself(error)
             # Not decided yet, or gone together with the branch that it may have been published on.
             write.outcome = "unknown" if write.outcome == "open" else write.outcome
             raise
@@ -168,6 +187,33 @@ class Client:
         self._world.counts["acknowledged"] += 1
         self._world.note(f"ACKNOWLEDGED {write.name}")
         return done
+
+    def _require_no_wait_for_itself(self, error: OmnigraphError) -> None:
+        """What a process has left undecided, it finishes itself as soon as it can reach the store."""
+        process = self._process
+        if process is None or not isinstance(error, RecoveryRequired) or error.operation_id in process.host.active:
+            return
+        found = self._world.read.get((f"client {self._number}", f"{RECOVERY_DIR}/{error.operation_id}.json"))
+        if found is None or found.text is None or "at work" not in str(error):
+            return
+        if json.loads(found.text)["lease"]["owner"] == process.host.owner():
+            self._world.broken(f"{error.operation_id} is waited for by its own process: {error}")
+
+    def _change_schema(self, process: Process) -> None:
+        """Another schema for main, under graph control."""
+        store, operation_id = process.store, new_ulid()
+        with store.gates.branches([None]), hold_control(store, "schema_apply", operation_id=operation_id):
+            self.write(process, self._some_write(None, "schema"), Hooks(operation_id=operation_id, gated=True))
+
+    def _tag(self, process: Process) -> None:
+        """A name for the newest commit of main, which no cleanup removes from then on."""
+        state = manifest.load(process.store.root).state
+        assert state.effective_head is not None
+        name = f"t{self._number}.{self._writes}"
+        self._writes += 1
+        create_tag(process.store, Tag(name, state.effective_head, None, state.version, now_micros()))
+        self._checker.tag(name, state.version)
+        self._world.counts["tags"] += 1
 
     def _look(self, process: Process) -> None:
         """Read main, which must be at least as new as it was when the read began."""
@@ -224,6 +270,10 @@ class Client:
                     self.write(process, self._some_write(self._chance.choice(branches), "follow"))
             case "transaction":
                 self._transaction(process, self._some_branch(process))
+            case "tag":
+                self._tag(process)
+            case "schema":
+                self._change_schema(process)
             case "clean":
                 clean(store)
                 self._world.counts["cleanups"] += 1

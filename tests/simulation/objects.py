@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.base.layout import RECOVERY_DIR
 from omnigraph.storage.base.objects import ObjectInfo
+from tests.simulation.world import Reading
 
 if TYPE_CHECKING:
     from tests.simulation.process import Process
@@ -82,7 +84,11 @@ class SimulatedObjects:
         return text
 
     def read_if_exists(self, name: str) -> str | None:
-        return self._ask(f"read {name}", lambda: self._text(name))
+        text = self._ask(f"read {name}", lambda: self._text(name))
+        world = self._process.world
+        if world.running is not None and name.startswith(RECOVERY_DIR):
+            world.read[world.running.name, name] = Reading(self._process.host.owner(), text, world.now)
+        return text
 
     def write(self, name: str, text: str, *, durable: bool = True) -> None:
         self._change(f"write {name}", lambda: self._bucket.put(name, text))

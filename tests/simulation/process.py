@@ -70,10 +70,10 @@ class Process:
         world, chances = self.world, self.world.chances
         world.turn(label)
         self.require()
-        more = chances.at(label)
+        more, deadly = chances.at(label, chances.faults_at), chances.at(label, chances.crashes_at)
         if world.fault(chances.pause * more):
             self._sleep(label)
-        if world.fault(chances.crash * more):
+        if world.fault(chances.crash * deadly):
             if changes and world.fault(0.3):
                 world.later(label, action)
             self.die()
@@ -88,7 +88,7 @@ class Process:
             world.later(label, action)
             raise lost(label)
         result = action()
-        if world.fault(chances.crash * more):
+        if world.fault(chances.crash * deadly):
             self.die()
         if world.fault(chances.pause * more):
             self._sleep(f"answer of {label}")

@@ -25,10 +25,13 @@ from tests.simulation.writes import Write
 
 STEPS = 3_000
 # Requests around the decisions of the protocol: most broken guards show only where something happens right there.
-_FOCUS = (
-    "commit __manifest", "read __manifest to merge", "list versions of __manifest", "stat __manifest/_versions",
-    "list __manifest/_versions", "create __recovery", "delete __recovery", "read __recovery", "list __recovery",
-    "commit nodes", "commit edges", "list versions of nodes", "open nodes", "_refs/branches", "_graph_commit_recoveries",
+_EFFECTS = (
+    "commit nodes", "commit edges", "commit __manifest", "create __recovery", "delete __recovery",
+    "_graph_commit_recoveries", "_refs/branches",
+)  # fmt: skip
+_LOOKS = (
+    "read __manifest to merge", "list versions of __manifest", "stat __manifest/_versions", "list __manifest/_versions",
+    "read __recovery", "list __recovery", "list versions of nodes", "open nodes", "__transaction__", "__tags",
 )  # fmt: skip
 
 
@@ -61,7 +64,7 @@ def scenario_of(seed: int, *, steps: int = STEPS, mute: frozenset[int] = frozens
     """What a seed stands for."""
     chance = random.Random(f"scenario {seed}")
     rate = chance.choice((0.0, 0.002, 0.006))
-    branching = chance.choice((0.0, 0.0, 0.15, 0.4))
+    branching = chance.choice((0.0, 0.0, 0.15, 0.4, 0.8))
     chances = Chances(
         crash=chance.choice((0.0, 0.001, 0.004)),
         pause=chance.choice((0.0, 0.002, 0.006)),
@@ -72,7 +75,8 @@ def scenario_of(seed: int, *, steps: int = STEPS, mute: frozenset[int] = frozens
         stay=chance.choice((0.0, 0.5, 0.9, 0.97)),
         outage=chance.choice((0.0, 0.0, 0.002)),
         skew=chance.choice((0.2, 30.0)),  # nothing that is safe rests on a clock
-        focus=tuple(chance.sample(_FOCUS, chance.choice((0, 1, 2, 3)))),
+        crashes_at=tuple(chance.sample(_EFFECTS, chance.choice((0, 1, 2)))),
+        faults_at=tuple(chance.sample((*_EFFECTS, *_LOOKS), chance.choice((0, 1, 2, 3)))),
         focused=chance.choice((5.0, 15.0)),
     )
     settings = Settings(
@@ -104,7 +108,7 @@ def simulate(scenario: Scenario) -> Report:
     """Run a scenario to its end, or to the first broken invariant."""
     world = World(scenario.seed, Chances(stay=1.0), steps=scenario.steps, mute=scenario.mute)
     bucket = Bucket(lambda: world.now)
-    checker = Checker(world, bucket)
+    checker = Checker(world, bucket, exact_clocks=scenario.chances.skew < 1.0)
     founder = Process(world, bucket, "founder", "m0", scenario.settings)
     with running_on(founder.host):
         create_tiny(founder.store.root, scenario.settings)

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 EPOCH = 1_700_000_000.0
 
@@ -43,12 +43,13 @@ class Chances:
     stay: float = 0.5  # the running task goes on without looking for another
     pauses: tuple[float, ...] = (0.2, 1.5, 4.0, 12.0)
     outages: tuple[float, ...] = (0.1, 0.6, 3.0, 8.0)
-    focus: tuple[str, ...] = ()  # parts of the names of requests at which more goes wrong than elsewhere
+    crashes_at: tuple[str, ...] = ()  # parts of the names of requests at which crashes are likelier than elsewhere
+    faults_at: tuple[str, ...] = ()  # the same for everything else that goes wrong
     focused: float = 1.0
 
-    def at(self, label: str) -> float:
-        """How much likelier faults are at a request than elsewhere."""
-        return self.focused if any(part in label for part in self.focus) else 1.0
+    def at(self, label: str, places: tuple[str, ...]) -> float:
+        """How much likelier something is at a request than elsewhere."""
+        return self.focused if any(part in label for part in places) else 1.0
 
     def quiet(self) -> Chances:
         """The same without any fault."""
@@ -73,6 +74,14 @@ class Task:
     daemon: bool = False  # the run does not wait for it
 
 
+class Reading(NamedTuple):
+    """What a process was told about an object, and when."""
+
+    owner: str
+    text: str | None
+    at: float
+
+
 class World:
     """One run: its clock, its chance, its tasks and what has happened so far."""
 
@@ -91,6 +100,8 @@ class World:
         self.tasks: list[Task] = []
         self.running: Task | None = None
         self.living: set[str] = set()  # owners of processes that run
+        self.read: dict[tuple[str, str], Reading] = {}  # what each task has read last, by name
+        self.late = False
         self._over = threading.Event()
         self._late: list[tuple[float, str, Callable[[], Any]]] = []
 
@@ -175,7 +186,9 @@ class World:
             self._late.remove(entry)
             self.note(f"late: {entry[1]}")
             self.counts["late requests"] += 1
+            self.late = True  # of somebody who may be dead, not of the task that runs
             entry[2]()
+            self.late = False
 
     def _switch(self) -> None:
         me = self.running

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -33,7 +33,7 @@ Rows = Mapping[str, tuple[str, int]]
 Content = Mapping[str, Rows]
 """By table key the rows of a branch: id → (who wrote it, value)."""
 
-Kind = Literal["count", "insert", "twice", "delete", "overwrite", "note", "merge", "follow", "replay"]
+Kind = Literal["count", "insert", "twice", "delete", "overwrite", "note", "merge", "follow", "replay", "schema"]
 EMPTY: Content = {A: {}, B: {}, K: {}}
 COUNTERS = ("c0", "c1", "c2")
 
@@ -82,6 +82,8 @@ class Write:
             return self._merge(store, txn)
         if self.kind == "follow":
             return self._follow(store, txn)
+        if self.kind == "schema":
+            return self._schema(txn)
         if self.of_clone is not None:
             return self._replay(txn, self.of_clone)
         steps = written[self.kind](store, txn)
@@ -111,7 +113,7 @@ class Write:
                 }
             case "overwrite":
                 return {**content, K: {self.name: (self.name, 0)}}
-            case "note":
+            case "note" | "schema":
                 return content
             case "follow":
                 return {key: (merged or content)[key] if key in inherited else rows for key, rows in content.items()}
@@ -181,6 +183,12 @@ class Write:
             lineage_only=True,
             replayed=Replayed(of_clone.commit_id, of_clone.created_at, Note("load")),
         )
+
+    def _schema(self, txn: Txn) -> WriteSet:
+        """Another schema, of which the tables know nothing."""
+        assert txn.state.schema is not None
+        target = replace(txn.state.schema, schema_ir_hash=f"sha256:{self.name}")
+        return WriteSet(writer_kind="SchemaApply", delta=ManifestDelta(target_schema=target), actor_id=self.name)
 
     def _counted(self, content: Content, values: Mapping[str, int]) -> Content:
         changed = {key: {**content[key], self.row: (self.name, each)} for key, each in values.items()}
