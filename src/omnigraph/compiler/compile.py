@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from omnigraph.compiler.catalog.accepted import compile_schema
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
+from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.ir.lower import lower
 from omnigraph.compiler.ir.ops import Plan
 from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.checked import Checked, Parameter
 from omnigraph.compiler.query.params import ParamValue, bind_params
-from omnigraph.compiler.query.parse import SYNTAX, parse_queries
+from omnigraph.compiler.query.parse import SYNTAX, declare_advice, is_bare, parse_runnable
 from omnigraph.compiler.query.typecheck import check_query, refuse_repeated_name
 from omnigraph.compiler.source import Source
 from omnigraph.errors import BadRequest, QueryNotFound
@@ -85,10 +86,20 @@ def compile_query(
 
 
 def _compiled(source: Source, catalog: Catalog, name: str | None, *, mutation: bool | None) -> CompiledQuery:
-    query = _pick(parse_queries(source), name, source)
+    query = _pick(parse_runnable(source), name, source)
     _require_kind(query, mutation)
-    checked = check_query(query, catalog, source)
+    try:
+        checked = check_query(query, catalog, source)
+    except CompileError as error:
+        raise (_advised(error, source) if is_bare(source.text) else error) from None
     return CompiledQuery(checked, optimize(lower(checked)))
+
+
+def _advised(error: CompileError, source: Source) -> CompileError:
+    """A complaint about a body alone, with what to do where it lacks a parameter."""
+    found = error.diagnostic
+    advice = found.help or declare_advice(found.message)
+    return type(error)(replace(found, help=advice), source)
 
 
 def _pick(file: ast.QueryFile, name: str | None, source: Source) -> ast.Query:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.files import read_stdin, read_text, source_file
@@ -22,18 +22,13 @@ if TYPE_CHECKING:
 def source_of(call: Call) -> Iterator[str | Path | None]:
     """Query text or the path of a query file; None asks for a stored query.
 
-    A body alone is text as well, and errors that leave the block point into it.
+    A body alone is text as well.
     """
-    from omnigraph.cli.input.bare import runnable
-
     given = _given(call)
-    if not isinstance(given, str):
-        yield given
-        return
-    with runnable(given) as text:
-        if "{" not in text:
-            _refuse_text(text)
-        yield text
+    if isinstance(given, str) and "{" not in given:
+        _refuse_text(given)
+    # A text that names no file, whatever it looks like.
+    yield given
 
 
 def _given(call: Call) -> str | Path | None:
@@ -49,10 +44,10 @@ def _given(call: Call) -> str | Path | None:
 
 def declared_query(source: str | Path, name: str | None) -> Query | None:
     """The query that will run, as it is written; None when that is unclear, which is explained when it runs."""
-    from omnigraph.compiler.query.parse import parse_queries
+    from omnigraph.compiler.query.parse import parse_runnable
 
     try:
-        queries = parse_queries(source if isinstance(source, str) else read_text(str(source))).queries
+        queries = parse_runnable(source if isinstance(source, str) else read_text(str(source))).queries
     except OmnigraphError:
         return None
     named = [query for query in queries if name in (None, query.name)]
@@ -74,9 +69,9 @@ def require_kind(query: Query | None, *, mutation: bool) -> None:
     raise BadRequest(f"R002: query '{query.name}' is a {kind}\n{hint}", code="R002")
 
 
-def _refuse_text(text: str) -> NoReturn:
+def _refuse_text(text: str) -> None:
     """No query lacks a brace, and the SDK would take such a text for a path: let the parser say what is missing."""
-    from omnigraph.compiler.query.parse import parse_queries
+    from omnigraph.compiler.query.parse import parse_runnable
 
-    parse_queries(text)
-    raise BadRequest("the query text contains no query")
+    if not parse_runnable(text).queries:
+        raise BadRequest("the query text contains no query")

@@ -19,6 +19,9 @@ from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType, type_elsewhere
 
 SYNTAX = "Q000"
+UNNAMED = "unnamed"
+_BODY = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*+(?:match|insert|update|delete)\b", re.DOTALL)
+_UNDECLARED = re.compile(r"\$(\w+) is (?:not a parameter of this query|neither bound here nor a parameter)")
 _ENUM_WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -31,13 +34,33 @@ def parse_queries(text: Source | str | bytes) -> QueryFile:
     return QueryFile(tuple(queries))
 
 
-def parse_body(text: Source | str | bytes) -> Read | tuple[Statement, ...]:
-    """What stands between the braces of a query, by itself."""
-    cur = QueryCursor(tokenize(to_source(text, code=SYNTAX)), SYNTAX, SYNTAX, hint)
+def parse_runnable(text: Source | str | bytes) -> QueryFile:
+    """The queries of a text that is to be run: those of a file, or a body alone, which is called `unnamed`."""
+    source = to_source(text, code=SYNTAX)
+    if not is_bare(source.text):
+        return parse_queries(source)
+    cur = QueryCursor(tokenize(source), SYNTAX, SYNTAX, hint)
     body = _body(cur, cur.at_end)
     if not cur.at_end():
         cur.fail()
-    return body
+    return QueryFile((Query(UNNAMED, (), body),))
+
+
+def is_bare(text: str) -> bool:
+    """Whether a text begins like a body; everything else in the language begins with `query`.
+
+    >>> is_bare("// all\\nmatch { $p: P } return { $p.a }"), is_bare("query q() { delete P where a = 1 }"), is_bare("P")
+    (True, False, False)
+    """
+    return _BODY.match(text) is not None
+
+
+def declare_advice(message: str) -> str | None:
+    """What to do about a parameter of a body alone, which only a head can declare; None for other complaints."""
+    found = _UNDECLARED.search(message)
+    if found is None:
+        return None
+    return f"a body alone has no parameters; give it a head that declares them: query name(${found[1]}: String) {{ … }}"
 
 
 def _query(cur: QueryCursor) -> Query:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,11 +105,15 @@ def new_graph(accepted: Accepted) -> NewGraph:
     return NewGraph(accepted.source, accepted.ir_json, state, tables)
 
 
+# The only query without a brace: a body alone that deletes.
+_DELETION = re.compile(r"\s*delete\s+\w+\s+where\s")
+
+
 def read_source(given: Text) -> Source:
-    """A schema or query as given: text when it holds a brace, else the path of a file."""
+    """A schema or query as given: text when it holds a brace or deletes, else the path of a file."""
     if isinstance(given, Source):
         return given
-    if isinstance(given, str) and ("{" in given or not given.strip()):
+    if isinstance(given, str) and ("{" in given or not given.strip() or _DELETION.match(given)):
         return Source(given)
     path = Path(given)
     try:

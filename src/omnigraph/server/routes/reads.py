@@ -14,7 +14,7 @@ import pyarrow as pa
 from starlette.responses import Response
 
 from omnigraph.compiler.diagnostics import CompileError
-from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.compiler.query.parse import parse_runnable
 from omnigraph.compiler.source import Source
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects
@@ -157,7 +157,7 @@ def _arrow(table: pa.Table) -> bytes:
 
 def _refuse_mutation(request: QueryCall) -> None:
     """A declaration that writes is refused whatever the schema says about it."""
-    for declared in parse_queries(request.source).queries:
+    for declared in parse_runnable(request.source).queries:
         if declared.is_mutation and request.name in (None, declared.name):
             raise bad_request(f"'{declared.name}' holds mutations (insert, update, delete); send it to POST /mutate")
 

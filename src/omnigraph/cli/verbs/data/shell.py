@@ -10,14 +10,13 @@ from typing import Any
 from omnigraph.cli.address.target import AnyGraph, in_storage, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.commands.shared import FORMATS
-from omnigraph.cli.input.bare import runnable
 from omnigraph.cli.input.params import parse_json
 from omnigraph.cli.input.prompt import KEYWORDS, ReadLine, line_reader
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.failure import report
 from omnigraph.cli.terminal.rows import Envelope, metadata, render
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.compiler.query.parse import parse_runnable
 from omnigraph.engine.values.text_table import TextLayout
 from omnigraph.errors import BadRequest, BranchNotFound, OmnigraphError
 
@@ -102,11 +101,10 @@ class Session:
         found(value.strip())
 
     def _query(self, text: str) -> None:
-        with runnable(text) as source:
-            self._answer(source)
+        self._answer(text)
 
     def _answer(self, source: str) -> None:
-        queries = parse_queries(source).queries
+        queries = parse_runnable(source).queries
         if len(queries) != 1:
             raise BadRequest("one query at a time")
         if queries[0].is_mutation:
