@@ -106,7 +106,7 @@ def new_graph(accepted: Accepted) -> NewGraph:
 
 
 # The only query without a brace: a body alone that deletes.
-_DELETION = re.compile(r"\s*delete\s+\w+\s+where\s")
+_DELETION = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*+delete\s+\w+\s+where\s", re.DOTALL)
 
 
 def read_source(given: Text) -> Source:
