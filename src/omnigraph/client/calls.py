@@ -13,6 +13,7 @@ from omnigraph.client import answers
 from omnigraph.client.request import ARROW, IF_COMMIT, NDJSON, Answer, Request, members, pairs, segment
 from omnigraph.compiler.query.host_values import json_params
 from omnigraph.compiler.source import Source
+from omnigraph.engine.views.lifecycle import is_text
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -380,10 +381,10 @@ def graphs() -> Request[list[dict[str, str]]]:
 
 
 def text_of(source: str | PathLike[str] | Source) -> str:
-    """Query text, or the text of a file: a path has no braces."""
+    """Query text, or the text of a file: a path has no braces, and is not a deletion."""
     if isinstance(source, Source):
         return source.text
-    if not isinstance(source, str) or "{" not in source:
+    if not isinstance(source, str) or not is_text(source):
         try:
             return Path(source).read_text(encoding="utf-8")
         except OSError as error:

@@ -109,11 +109,16 @@ def new_graph(accepted: Accepted) -> NewGraph:
 _DELETION = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*+delete\s+\w+\s+where\s", re.DOTALL)
 
 
+def is_text(given: str) -> bool:
+    """Whether this is the text of a schema or of queries, and not a path."""
+    return "{" in given or _DELETION.match(given) is not None
+
+
 def read_source(given: Text) -> Source:
     """A schema or query as given: text when it holds a brace or deletes, else the path of a file."""
     if isinstance(given, Source):
         return given
-    if isinstance(given, str) and ("{" in given or not given.strip() or _DELETION.match(given)):
+    if isinstance(given, str) and (is_text(given) or not given.strip()):
         return Source(given)
     path = Path(given)
     try:
