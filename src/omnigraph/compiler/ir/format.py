@@ -166,14 +166,18 @@ def _match(op: ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.Sho
         case ops.Filter(condition, late):
             return f"filter {'at last ' if late else ''}{format_condition(condition)}"
         case ops.ShortestPath(link, var, columns):
-            return f"shortest ${var}: ${link.tail} {_link(link)} ${link.head}" + _keeping(var, columns)
+            many = "" if op.count is None else f" {format_expr(op.count)}"
+            cost = "" if op.cost is None else f" by {format_expr(op.cost)}"
+            ends = f"{op.kind}{many} ${var}: ${link.tail} {_link(link)} ${link.head}"
+            return ends + cost + _keeping(var, columns)
 
 
 def _link(link: Link) -> str:
     bound = f"${link.edge_var}:" if link.edge_var is not None else ""
     most = "" if link.max_hops == OPEN_HOPS else link.max_hops
     hops = "" if link.is_single else f"{{{link.min_hops},{most}}}"
-    return f"{bound}{link.edge}{hops}"
+    steps = "" if link.along is None else f" along ({' and '.join(map(format_condition, link.along.conditions))})"
+    return f"{bound}{link.edge}{hops}{steps if link.along is not None and link.along.conditions else ''}"
 
 
 def _where(conditions: tuple[ir.Condition, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.compiler.ir.expr import require
+from omnigraph.compiler.ir.expr import Condition, require
 
 # No traversal takes as many hops; it stands for the missing bound of `{m,}`.
 OPEN_HOPS = 1 << 62
@@ -18,6 +18,19 @@ class Way:
     from_type: str
     to_type: str
     against: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """What each step of a link has to satisfy: conditions on its edge and on the nodes it leads from and to.
+
+    The variables are of a step, not of a row; those that nothing reads are None.
+    """
+
+    conditions: tuple[Condition, ...] = ()
+    edge: str | None = None
+    source: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +54,7 @@ class Link:
     undirected: bool = False
     edge_var: str | None = None
     ways: tuple[Way, ...] = ()
+    along: Along | None = None
 
     def __post_init__(self) -> None:
         require(0 <= self.min_hops <= self.max_hops > 0, f"hops {self.min_hops}..{self.max_hops}")
@@ -58,6 +72,12 @@ class Link:
     def is_cycle(self) -> bool:
         """Whether one variable stands at both ends, so that the way back to it is asked for."""
         return self.tail == self.head
+
+    @property
+    def node_types(self) -> frozenset[str]:
+        """The types of the nodes that steps lead from and to."""
+        ways = ((way.from_type, way.to_type) for way in self.ways)
+        return frozenset(name for ends in ways for name in ends) or frozenset({self.tail_type, self.head_type})
 
     def other(self, var: str) -> str:
         """The opposite end."""

@@ -34,7 +34,6 @@ from omnigraph.compiler.ir.ops import (
     ReadPlan,
     ResultColumn,
     ResultOp,
-    ShortestPath,
     Sort,
     SortKey,
     Stage,
@@ -130,13 +129,13 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
                     ops.append(NodeScan(var, type_name, kind=kind))
                     bound.add(var)
                 ops.extend(Filter(condition) for condition in conditions)
-            case Step(link, never, path_var):
+            case Step(link, never, path):
                 ops.extend(_step(link, bound))
                 bound |= {link.tail, link.head, *(() if link.edge_var is None else (link.edge_var,))}
                 if never:
                     ops.append(Filter(ir.NEVER))
-                if path_var is not None:
-                    ops.append(ShortestPath(link, path_var))
+                if path is not None:
+                    ops.append(path)
             case Where(condition):
                 ops.append(Filter(condition))
             case NotMatch(inner, reads):
@@ -246,13 +245,14 @@ def _grouped(
 
 
 def _row_order(read: CheckedRead, keys: tuple[SortKey, ...]) -> Sort:
-    # A path follows from its ends, which have names and come first.
+    # A path follows from its ends, which have names and come first; where there are several, they have an order.
     entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar | RowVar))
     kept = () if read.source is None else (read.source.var, *read.source.keeps)
     ties = tuple(sorted(name for name in entities if not ir.is_hidden(name) and name not in kept))
     # Rows of the stage before keep their order, and stand for what they have; items of lists come last.
     made = tuple(name for name, kind in read.variables.items() if isinstance(kind, RowVar) and name not in kept)
-    ties = (*kept[:1], *ties, *made)
+    several = (name for name, kind in read.variables.items() if isinstance(kind, PathVar) and kind.several)
+    ties = (*kept[:1], *ties, *sorted(name for name in several if name not in kept), *made)
     if read.rank is None:
         return Sort(keys, ties)
     best_first = SortKey(ir.Score(), descending=not isinstance(read.rank, ir.Nearest))

@@ -168,11 +168,23 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class ShortestPath:
-    """Bind the shortest path of a link whose two ends are bound and known to be linked; `columns` are what is read."""
+    """Bind paths of a link whose two ends are bound; `columns` are what is read of them.
+
+    `kind` is "shortest" (one for each pair, which is known to be linked), "all shortest", "cheapest" (by `cost`, an
+    expression over the variables of a step) or "simple"; with `count`, the first so many that meet no node twice.
+    """
 
     link: Link
     var: str
     columns: tuple[str, ...] = ()
+    kind: str = "shortest"
+    count: Const | Param | None = None
+    cost: Expr | None = None
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether a pair of ends may have several paths, or none."""
+        return self.kind != "shortest" or self.count is not None
 
 
 MatchOp: TypeAlias = (

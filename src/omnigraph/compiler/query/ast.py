@@ -110,11 +110,23 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Traversal:
-    """`[shortest $p:] $l [$e:] edge{m,n} $r`; `hops` is None when not written, `(m, None)` for `{m,}`.
+class Along:
+    """`along $e from $m to $n by cost { condition … }`: what each step of a traversal has to satisfy, and costs."""
 
-    `{m}` is `(m, m)`.
-    Alternatives stay joined in the name: `path|guards`.
+    edge: str | None
+    source: str | None = None
+    target: str | None = None
+    cost: Expr | None = None
+    conditions: tuple[Expr, ...] = ()
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """`[shortest $p:] $l [$e:] edge{m,n} $r [along …]`; `hops` is None when not written, `(m, None)` for `{m,}`.
+
+    `{m}` is `(m, m)`. Alternatives stay joined in the name: `path|guards`. `path_kind` is "shortest", "all shortest",
+    "cheapest" or "simple"; `path_count` says how many paths, a Literal int or a Var.
     """
 
     left: str
@@ -129,6 +141,9 @@ class Traversal:
     left_span: Span = field(default_factory=no_span, compare=False)
     right_span: Span = field(default_factory=no_span, compare=False)
     path_var: str | None = None
+    path_kind: str = "shortest"
+    path_count: Literal | Var | None = None
+    along: Along | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import PlainWrite, SortKey
+from omnigraph.compiler.ir.ops import PlainWrite, ShortestPath, SortKey
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.types import PropType
@@ -39,9 +39,13 @@ class EdgeVar:
 
 @dataclass(frozen=True, slots=True)
 class PathVar:
-    """A shortest path: its length and the ids of its nodes."""
+    """A path over nodes and edges of these types; `several` when a pair of ends may have more than one."""
 
     optional: bool = False
+    nodes: str = ""
+    edges: str = ""
+    has_cost: bool = False
+    several: bool = False
 
     @property
     def type_name(self) -> str:
@@ -79,11 +83,16 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A traversal; `never` when its bounds ask for hops that cannot chain, `path_var` names its shortest path."""
+    """A traversal; `never` when its bounds ask for hops that cannot chain, `path` is what it binds its paths by."""
 
     link: Link
     never: bool = False
-    path_var: str | None = None
+    path: ShortestPath | None = None
+
+    @property
+    def path_var(self) -> str | None:
+        """The variable of its path."""
+        return None if self.path is None else self.path.var
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,8 +145,21 @@ def _traversal(clause: ast.Traversal) -> str:
     if clause.hops is not None:
         low, high = clause.hops
         edge += f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
-    path = f"shortest ${clause.path_var}: " if clause.path_var is not None else ""
-    return f"{path}${clause.left} {edge} ${clause.right}"
+    many = "" if clause.path_count is None else f" {format_expr(clause.path_count)}"
+    path = f"{clause.path_kind}{many} ${clause.path_var}: " if clause.path_var is not None else ""
+    along = "" if clause.along is None else f" {_along(clause.along)}"
+    return f"{path}${clause.left} {edge} ${clause.right}{along}"
+
+
+def _along(along: ast.Along) -> str:
+    words = [("", along.edge), ("from ", along.source), ("to ", along.target)]
+    parts = ["along", *(f"{word}${name}" for word, name in words if name is not None)]
+    if along.cost is not None:
+        parts.append(f"by {format_expr(along.cost)}")
+    if along.conditions or along.cost is None:
+        inner = "  ".join(format_column_conditions(along.conditions, _STEP, _WIDTH))
+        parts.append(f"{{ {inner} }}" if inner else "{ }")
+    return " ".join(parts)
 
 
 def _item(item: ast.Item) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.compiler.lexer import BAD, END, LOWER, PUNCT, UPPER, VAR
+from omnigraph.compiler.lexer import BAD, END, INT, LOWER, PUNCT, UPPER, VAR
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.ast import Binding, Clause, Expr, Filter, NotBlock, OptionalBlock, PropMatch, Traversal
 from omnigraph.compiler.query.parse_expression import COMPARISON, WORD_COMPARISONS, parse_expr
@@ -57,8 +57,8 @@ def _clause(cur: QueryCursor) -> Clause:
         return _either(cur)
     if kind == LOWER and text == "unwind" and _begins_list(cur):
         return _unwind(cur)
-    if kind == LOWER and text == "shortest" and cur.peek()[0] == VAR:
-        return _shortest(cur)
+    if kind == LOWER and _begins_path(cur):
+        return _path(cur)
     if kind == LOWER and text == "not":
         following = cur.peek()[1]
         if following == "{":
@@ -144,11 +144,55 @@ def _unwind(cur: QueryCursor) -> ast.Unwind:
     return ast.Unwind(expr, name, cur.span_from(start))
 
 
-def _shortest(cur: QueryCursor) -> Traversal:
-    start = cur.advance()
+def _begins_path(cur: QueryCursor) -> bool:
+    kind, text = cur.peek()
+    if cur.text in ("shortest", "cheapest"):
+        return kind == VAR or (kind == INT and cur.peek(2)[0] == VAR)
+    return (cur.text == "simple" and kind == VAR) or (cur.text == "all" and text == "shortest")
+
+
+def _path(cur: QueryCursor) -> Traversal:
+    start = cur.index
+    word = cur.text
+    cur.advance()
+    if word == "all":
+        cur.advance()
+        word = "all shortest"
+    count: ast.Literal | ast.Var | None = None
+    if cur.kind == INT:
+        number, span = cur.need_int("a number of paths")
+        count = ast.Literal(number, "int", span)
+    elif cur.kind == VAR and cur.peek()[0] == VAR:
+        count = ast.Var(*cur.need_var())
     name, _ = cur.need_var()
     cur.need_punct(":")
-    return replace(_traversal(cur), path_var=name, span=cur.span_from(start))
+    return replace(_traversal(cur), path_var=name, path_kind=word, path_count=count, span=cur.span_from(start))
+
+
+def _along(cur: QueryCursor) -> ast.Along | None:
+    """What may stand behind the right end: `along $e from $m to $n by cost { condition … }`, in parts."""
+    if cur.kind != LOWER or cur.text != "along":
+        return None
+    if cur.peek()[0] != VAR and not (cur.peek()[1] in ("from", "to") and cur.peek(2)[0] == VAR):
+        return None
+    start = cur.index
+    cur.advance()
+    edge = cur.need_var()[0] if cur.kind == VAR else None
+    names: dict[str, str | None] = {"from": None, "to": None}
+    for word in names:
+        if cur.text == word:
+            cur.advance()
+            names[word] = cur.need_var()[0]
+    cost = None
+    if cur.text == "by":
+        cur.advance()
+        cost = parse_expr(cur)
+    conditions: list[Expr] = []
+    if cost is None or cur.at_punct("{"):
+        cur.need_punct("{")
+        while cur.take_punct("}") is None:
+            conditions.append(_filter(cur).condition)
+    return ast.Along(edge, names["from"], names["to"], cost, tuple(conditions), cur.span_from(start))
 
 
 def _filter(cur: QueryCursor) -> Filter:
@@ -171,8 +215,8 @@ def _is_condition(condition: Expr) -> bool:
 
 def _begins_clause(cur: QueryCursor) -> bool:
     """Whether a word after a complete filter opens the next clause, or is an operator that does not exist."""
-    kind, text = cur.peek()
-    opens = text in ("(", "{") or (cur.text == "shortest" and kind == VAR)
+    text = cur.peek()[1]
+    opens = text in ("(", "{") or _begins_path(cur)
     return opens or cur.text in LITERAL_WORDS or cur.text in ("not", "case")
 
 
@@ -221,6 +265,7 @@ def _traversal(cur: QueryCursor) -> Traversal:
         cur.need_punct(">")
     hops, hops_span = _hops(cur) if cur.at_punct("{") else (None, NOWHERE)
     right, right_span = cur.need_var()
+    along = _along(cur)
     return Traversal(
         left,
         edge,
@@ -233,6 +278,7 @@ def _traversal(cur: QueryCursor) -> Traversal:
         hops_span,
         left_span,
         right_span,
+        along=along,
     )
 
 

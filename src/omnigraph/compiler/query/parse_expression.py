@@ -195,6 +195,10 @@ def _variable(cur: QueryCursor) -> Expr:
         return Var(name, span)
     cur.advance()
     prop, _ = cur.need_lower("a property name")
+    if prop in ("nodes", "edges") and cur.text == "." and cur.peek()[0] == LOWER:
+        # The values of a property along a path.
+        cur.advance()
+        prop = f"{prop}.{cur.need_lower('a property name')[0]}"
     return Prop(name, prop, cur.span_from(start))
 
 

@@ -67,11 +67,11 @@ class Walks:
             places = numpy_of(pc.index_in(keys, value_set=known)).astype(np.int64)
             bound[var] = Bound(f"node:{link.type_of(var)}", found[places])
         found_paths = shortest_paths(self.run, EngineFrame(table.num_rows, bound), op)
-        kinds = {"id": ir.STRING, **path_types(op)}
+        kinds = {"id": ir.INT64, **path_types(op, self.run.view.catalog)}
         names = {name: self.low.names.fresh() for name in kinds}
         numbers = found_paths.rows(op.var)
         columns = self.run.columns(f"{PATH}{op.var}")
-        arrays = {names["id"]: pc.cast(pa.array(numbers), pa.utf8())}
+        arrays = {names["id"]: pa.array(numbers, pa.int64())}
         for name, kind in kinds.items():
             if name != "id":
                 arrays[names[name]] = to_spark(columns.values(name, numbers), kind)

@@ -39,7 +39,7 @@ from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_dateti
 from omnigraph.compiler.types import PropType, union_members
 from omnigraph.ids import now_micros
 from omnigraph.testing.naive.constraints import Image
-from omnigraph.testing.naive.evaluator_paths import edge_tables, hops_between, pairs_of, shortest_path, who
+from omnigraph.testing.naive.evaluator_paths import Steps, hops_between, paths_between, who
 from omnigraph.testing.naive.evaluator_values import Assignment, Entity, Values, all_true, compare_total
 
 OutputRow: TypeAlias = dict[str, Any]
@@ -80,6 +80,7 @@ class _Evaluation:
         self.image, self.params, self.now = image, params, now
         self.tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
         self.values = Values(self.tables, params, now)
+        self.graph = Steps(self.tables, self.values)
         self.values.answer = self.has_solution
         self.kept_rows: list[Assignment] = []
         self.marks = {mark.var: mark for mark in expressions(read) if isinstance(mark, ExistsMatch)}
@@ -210,9 +211,8 @@ class _Evaluation:
         paths = [clause for clause in clauses if isinstance(clause, Step) and clause.path_var is not None]
         found = []
         chosen = ({**outer, **dict(zip(domains, choice, strict=True))} for choice in product(*domains.values()))
-        for assignment in (extended for each in chosen for extended in self.alternatives(blocks, each)):
-            if all(self.satisfies(step, assignment) for step in paths):
-                assignment |= {str(step.path_var): shortest_path(self.tables, step.link, assignment) for step in paths}
+        for plain in (extended for each in chosen for extended in self.alternatives(blocks, each)):
+            for assignment in self.with_paths(paths, plain):
                 try:
                     kept = self.satisfies_all(clauses, assignment)
                 except Failure:
@@ -227,6 +227,16 @@ class _Evaluation:
         """The row with each item of a list."""
         items = self.values.value(clause.expr, row, [])
         return [{**row, clause.var: {"item": item, "_place": place}} for place, item in enumerate(items or ())]
+
+    def with_paths(self, steps: list[Step], row: Assignment) -> list[Assignment]:
+        """The row with every combination of the paths that its steps bind."""
+        rows = [row] if all(self.satisfies(step, row) for step in steps) else []
+        for step in steps:
+            assert step.path is not None
+            rows = [
+                {**each, step.path.var: path} for each in rows for path in paths_between(self.graph, step.path, each)
+            ]
+        return rows
 
     def alternatives(self, blocks: list[EitherMatch | UnwindMatch], row: Assignment) -> list[Assignment]:
         """The row with every combination of what the blocks find, each once."""
@@ -274,8 +284,8 @@ class _Evaluation:
         if link.edge_var is not None:
             edge = assignment[link.edge_var]
             assert edge is not None
-            return (who(tail), who(head)) in pairs_of(link, [edge])
-        pairs = pairs_of(link, [edge for key in edge_tables(link) for edge in self.tables[key]])
+            return (who(tail), who(head)) in self.graph.pairs(link, [edge])
+        pairs = self.graph.pairs(link)
         return hops_between(link, pairs, who(tail), who(head)) is not None
 
     # --- order -----------------------------------------------------------------------------------
@@ -287,7 +297,8 @@ class _Evaluation:
         kept = () if read.source is None else (read.source.var, *read.source.keeps)
         made = [name for name, kind in read.variables.items() if isinstance(kind, RowVar) and name not in kept]
         named = sorted(name for name in entities if not ir.is_hidden(name) and name not in kept)
-        ties = [*kept[:1], *named, *made]
+        several = (name for name, kind in read.variables.items() if isinstance(kind, PathVar) and kind.several)
+        ties = [*kept[:1], *named, *sorted(name for name in several if name not in kept), *made]
         if read.rank is not None:
             best = scores[a] - scores[b] if isinstance(read.rank, ir.Nearest) else scores[b] - scores[a]
             if best:
@@ -423,6 +434,8 @@ def _tables(kind: str, union: str) -> list[str]:
 def _tie(entity: Entity | None) -> tuple[Any, ...]:
     if entity is not None and "_place" in entity:
         return (entity["_place"],)
+    if entity is not None and "_rank" in entity:
+        return (entity["_rank"],)
     return () if entity is None else (entity["id"].encode(), entity["_table"])
 
 

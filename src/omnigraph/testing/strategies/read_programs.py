@@ -331,7 +331,7 @@ def _traversal(draw: DrawFn, scope: Scope, *, anchored: bool) -> str:
         hops = _hops(draw)
     word = f"<{edge}>" if undirected else edge
     path = _path(draw, scope) if not bound and "_" not in names else ""
-    return f"{path}${names[0]} {bound}{word}{hops} ${names[1]}"
+    return f"{path}${names[0]} {bound}{word}{hops} ${names[1]}{_along(draw, edge, path)}"
 
 
 def _mixed_traversal(draw: DrawFn, scope: Scope) -> str:
@@ -354,8 +354,9 @@ def _mixed_traversal(draw: DrawFn, scope: Scope) -> str:
         scope.cost += 1
         return f"${start} ${var}:{word} ${end}"
     hops = _hops(draw) if draw(st.booleans()) else ""
+    along, path = word, _path(draw, scope)
     word = f"<{word}>" if draw(st.integers(0, 3)) == 0 else word
-    return f"{_path(draw, scope)}${start} {word}{hops} ${end}"
+    return f"{path}${start} {word}{hops} ${end}{_along(draw, along, path)}"
 
 
 def _reached(word: str, start: str) -> str:
@@ -378,9 +379,29 @@ def _hops(draw: DrawFn) -> str:
 def _path(draw: DrawFn, scope: Scope) -> str:
     if draw(st.integers(0, 3)):
         return ""
+    kinds = ["shortest", "shortest", "all shortest", "simple", "cheapest", "shortest 2", "cheapest 3"]
+    kind = draw(st.sampled_from(kinds))
     var = fresh(scope, "l")
-    scope.edges[var] = "path"
-    return f"shortest ${var}: "
+    scope.edges[var] = "cheapest" if kind.startswith("cheapest") else "path"
+    return f"{kind} ${var}: "
+
+
+_ALONG = {
+    "walks": ["$e.w > 0", "$e.w is not null", '$n.s != "b"', "$m.n <= $n.n", "$e.w >= $m.n or $n.b"],
+    "meets": ["$e.w > 0.0", '$n.s != "b"', "$m.k != $n.k"],
+}
+_COSTS = {"walks": ["abs($e.w)", "1", "abs($e.w) + abs($n.n)", "greatest($e.w, 0)"], "meets": ["abs($e.w)", "2"]}
+
+
+def _along(draw: DrawFn, edge: str, path: str) -> str:
+    """Conditions on the steps of a traversal, and costs where they are needed."""
+    needs = path.startswith("cheapest")
+    if not needs and draw(st.integers(0, 3)):
+        return ""
+    name = edge if edge in _ALONG else "meets"
+    by = f" by {draw(st.sampled_from(_COSTS[name]))}" if needs else ""
+    tests = draw(st.lists(st.sampled_from(_ALONG[name]), min_size=0 if needs else 1, max_size=2))
+    return f" along $e from $m to $n{by} {{ {' '.join(tests)} }}"
 
 
 def _optional(draw: DrawFn, scope: Scope, depth: int) -> str:

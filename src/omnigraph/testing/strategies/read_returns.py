@@ -11,13 +11,15 @@ from omnigraph.testing.strategies.read_scope import QUERIES, SCALARS, Scope, ant
 def plain_return(draw: DrawFn, scope: Scope) -> tuple[str, list[str]]:
     """Columns without groups, and keys to order them by."""
     items = []
+    paths = [var for var, kind in scope.all().items() if kind in ("path", "cheapest")]
     for place in range(draw(st.integers(1, 3))):
         if draw(st.integers(0, 3)) == 0:
             expr = f"${draw(st.sampled_from(sorted(scope.things())))}"
         elif draw(st.integers(0, 8)) == 0:
             expr = text_test(draw, scope)
-        elif bool(paths := [var for var, kind in scope.all().items() if kind == "path"]) and draw(st.booleans()):
-            expr = f"${draw(st.sampled_from(sorted(paths)))}.nodes"
+        elif bool(paths) and draw(st.booleans()):
+            name = draw(st.sampled_from(["nodes", "edges", "nodes.s", "nodes.k", "edges.w"]))
+            expr = f"${draw(st.sampled_from(sorted(paths)))}.{name}"
         else:
             expr = operand(draw, scope)[0]
         items.append(f"{expr} as c{place}")

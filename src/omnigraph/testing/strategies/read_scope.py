@@ -27,6 +27,7 @@ SCALARS = {
     "Ant|Bee": {"text": ["k", "s", "id"]},
     "Mixed": {"text": ["id", "from"]},
     "path": {"number": ["length"]},
+    "cheapest": {"number": ["length", "cost"]},
 }
 LITERALS: dict[str, list[str]] = {
     "number": ["-1", "0", "1", "2", "2.0", "0.5", "1.5", "99999999999"],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph.compiler.diagnostics import ParseError
+from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.ast import (
     Agg,
     Alias,
@@ -817,3 +818,33 @@ def test_a_literal_word_before_a_grouped_clause_is_not_a_call(word: str) -> None
     (query,) = parse_queries(text).queries
     assert isinstance(query.body, Read)
     assert len(query.body.clauses) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "count"),
+    [
+        ("shortest $p:", "shortest", None),
+        ("all shortest $p:", "all shortest", None),
+        ("shortest 3 $p:", "shortest", ast.Literal(3, "int")),
+        ("cheapest $k $p:", "cheapest", ast.Var("k")),
+        ("simple $p:", "simple", None),
+    ],
+)
+def test_paths_have_kinds_and_numbers(text: str, kind: str, count: Any) -> None:
+    (found,) = clauses(f"{text} $a path{{1,4}} $b")
+    assert found == Traversal("a", "path", "b", hops=(1, 4), path_var="p", path_kind=kind, path_count=count)
+
+
+def test_steps_have_conditions_and_a_cost() -> None:
+    costly, plain, filtered = clauses(
+        "cheapest $p: $a path $b along $e from $m to $n by $e.w * 2 { $e.w > 0 $n.open }"
+        "$a path{1,} $b along to $n { $n.open } $a.along = 1"
+    )
+    assert isinstance(costly, Traversal)
+    assert isinstance(plain, Traversal)
+    assert isinstance(filtered, Filter)
+    assert costly.along is not None
+    assert (costly.along.edge, costly.along.source, costly.along.target) == ("e", "m", "n")
+    assert len(costly.along.conditions) == 2
+    assert plain.along == ast.Along(None, None, "n", None, (ast.Prop("n", "open"),))
+    error("query q() { match { $a path $b along $e } return { $a } }")

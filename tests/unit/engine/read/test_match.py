@@ -672,3 +672,139 @@ def test_a_block_can_ask_which_type_a_variable_is_of(places: og.Graph) -> None:
         ("Peak", "b", "same"),
         ("Peak", "same", None),
     ]
+
+
+# --- conditions and costs along paths ---------------------------------------------------------------------
+
+
+WAYS = """
+node Stop { code: String @key  open: Bool? }
+edge Road: Stop -> Stop { minutes: I32?  toll: F64? }
+"""
+# a-b-d is short and dear, a-c-d as short, a-c-e-d long and cheap; two roads lead from a to b.
+ROADS = [
+    ("a", "b", 5),
+    ("a", "b", 9),
+    ("b", "d", 7),
+    ("a", "c", 1),
+    ("c", "d", 20),
+    ("c", "e", 1),
+    ("e", "d", 1),
+    ("d", "a", None),
+]
+
+
+@pytest.fixture(scope="module")
+def road_graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    graph = og.init(tmp_path_factory.mktemp("roads") / "g.omni", schema=WAYS)
+    graph.load(
+        [{"type": "Stop", "data": {"code": code, "open": code != "e"}} for code in "abcde"]
+        + [
+            {"edge": "Road", "from": start, "to": end, "data": {"id": f"r{at}", "minutes": minutes}}
+            for at, (start, end, minutes) in enumerate(ROADS)
+        ]
+    )
+    return graph
+
+
+@pytest.fixture
+def roads(road_graph: og.Graph, mode: str) -> og.Graph:
+    return road_graph
+
+
+FROM_A = '$a: Stop { code: "a" }'
+TO_D = f'{FROM_A} $d: Stop {{ code: "d" }}'
+SHOWN = "return { $p.nodes as way, $p.length as n }"
+
+
+def test_steps_satisfy_conditions_on_edges_and_nodes(roads: og.Graph) -> None:
+    reached = (
+        f"match {{ {FROM_A} $a road{{1,}} $x along $e {{ $e.minutes <= 5 }} }} return {{ $x.code }} order {{ $x.code }}"
+    )
+    assert rows(roads, reached) == [("b",), ("c",), ("d",), ("e",)]
+    open_only = reached.replace("along $e {", "along $e to $n { $n.open")
+    assert rows(roads, open_only) == [("b",), ("c",)]
+    growing = reached.replace("$e { $e.minutes <= 5 }", "from $m to $n { $m.code < $n.code }")
+    assert rows(roads, growing) == [("b",), ("c",), ("d",), ("e",)]
+    backward = 'match { $d: Stop { code: "d" } $x road{1,} $d along $e from $m { $e.minutes > 1 $m.code != "a" } }'
+    assert rows(roads, f"{backward} return {{ $x.code }} order {{ $x.code }}") == [("b",), ("c",)]
+    around = rows(
+        roads,
+        "match { $x: Stop $x road{1,9} $x along $e { $e.minutes is null or $e.minutes < 20 } } return { $x.code }",
+    )
+    assert around == [("a",), ("b",), ("c",), ("d",), ("e",)]
+    limited = "match { $x: Stop $x road{1,9} $x along $e { $e.minutes < $most } } return { $x.code }"
+    assert roads.query(f"query q($most: I32) {{ {limited} }}", params={"most": 99}).rows() == []
+
+
+def test_a_path_knows_its_edges_and_the_values_along_it(roads: og.Graph) -> None:
+    body = f"match {{ {TO_D} shortest $p: $a road $d }} return {{ $p.nodes, $p.edges, $p.edges.minutes, $p.nodes.open, list_sum($p.edges.minutes) as sum }}"
+    assert rows(roads, body) == [(["a", "b", "d"], ["r0", "r2"], [5, 7], [True, True, True], 12)]
+    missing = "optional { shortest $p: $x road{9,} $y } } return { $p.edges.minutes as m, $p.nodes as n }"
+    assert rows(roads, f'match {{ $x: Stop {{ code: "b" }} {missing}') == [(None, None)]
+
+
+def test_the_cheapest_path_adds_up_costs(roads: og.Graph) -> None:
+    cheapest = (
+        f"match {{ {TO_D} cheapest $p: $a road $d along $e by $e.minutes }} return {{ $p.cost, $p.nodes, $p.edges }}"
+    )
+    assert rows(roads, cheapest) == [(3.0, ["a", "c", "e", "d"], ["r3", "r5", "r6"])]
+    assert rows(roads, cheapest.replace("road $d", "road{1,2} $d")) == [(12.0, ["a", "b", "d"], ["r0", "r2"])]
+    assert rows(roads, cheapest.replace("by $e.minutes", "to $n by $e.minutes { $n.open }"))[0][0] == 12.0
+    everyone = rows(
+        roads,
+        f"match {{ {FROM_A} cheapest $p: $a road $x along $e by $e.minutes }} return {{ $x.code, $p.cost }} order {{ $x.code }}",
+    )
+    assert everyone == [("b", 5.0), ("c", 1.0), ("d", 3.0), ("e", 2.0)]  # no way back: that step has no cost
+
+
+def test_a_negative_cost_is_refused(roads: og.Graph) -> None:
+    body = f"match {{ {TO_D} cheapest $p: $a road $d along $e by $e.minutes - 6 }} return {{ $p.cost }}"
+    with pytest.raises(og.errors.BadRequest, match="costs -5, but the cost of a step must not be negative"):
+        rows(roads, body)
+
+
+def test_several_paths_come_in_order(roads: og.Graph) -> None:
+    assert rows(roads, f"match {{ {TO_D} all shortest $p: $a road $d }} {SHOWN}") == [
+        (["a", "b", "d"], 2),
+        (["a", "c", "d"], 2),
+    ]
+    assert rows(roads, f"match {{ {TO_D} shortest 3 $p: $a road $d }} {SHOWN}") == [
+        (["a", "b", "d"], 2),
+        (["a", "c", "d"], 2),
+        (["a", "c", "e", "d"], 3),
+    ]
+    costs = f"match {{ {TO_D} cheapest 9 $p: $a road $d along $e by $e.minutes }} return {{ $p.cost }}"
+    assert rows(roads, costs) == [(3.0,), (12.0,), (21.0,)]
+    assert rows(roads, f"match {{ {TO_D} simple $p: $a road{{3,5}} $d }} {SHOWN}") == [(["a", "c", "e", "d"], 3)]
+    cycles = rows(roads, f"match {{ {FROM_A} simple $p: $a road{{1,4}} $a }} {SHOWN}")
+    assert cycles == [(["a", "b", "d", "a"], 3), (["a", "c", "d", "a"], 3), (["a", "c", "e", "d", "a"], 4)]
+    many = (
+        "query q($k: I64) { match { $a: Stop $d: Stop shortest $k $p: $a road $d } return { count($p.length) as n } }"
+    )
+    assert roads.query(many, params={"k": 2}).rows()[0]["n"] > 20
+    with pytest.raises(og.errors.ParameterError, match="1 or more"):
+        roads.query(many, params={"k": 0})
+
+
+def test_a_search_for_paths_stays_within_its_limits(tmp_path: Any) -> None:
+    graph = og.init(tmp_path / "g.omni", schema=WAYS)
+    names = [f"s{at}" for at in range(14)]
+    graph.load(
+        [{"type": "Stop", "data": {"code": name}} for name in names]
+        + [{"edge": "Road", "from": a, "to": b} for a in names for b in names if a != b]
+    )
+    ends = '$a: Stop { code: "s0" } $b: Stop { code: "s1" }'
+    text = f"query q() {{ match {{ {ends} simple $p: $a road{{1,13}} $b }} return {{ count(*) as n }} }}"
+    with pytest.raises(ResourceLimitExceeded):
+        graph.query(text, limits=Limits(rows=100_000))
+    first = f"query q() {{ match {{ {ends} shortest 100000 $p: $a road{{1,13}} $b }} return {{ count(*) as n }} }}"
+    with pytest.raises(ResourceLimitExceeded, match="query_time_ms"):
+        graph.query(first, limits=Limits(seconds=0.3))
+
+
+def test_paths_lead_through_nothing_that_is_hidden(places: og.Graph) -> None:
+    ends = '$a: Peak { name: "a" } $b: Peak { name: "same" }'
+    text = f"query q() {{ match {{ {ends} all shortest $p: $a <sees|feeds|ridge> $b }} return {{ $p.nodes as way }} }}"
+    ways = [["a", "b", "same"], ["a", "l", "same"]]
+    assert [row["way"] for row in places.query(text).rows()] == ways

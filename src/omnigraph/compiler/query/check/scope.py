@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType, TypeInfo
@@ -23,8 +24,7 @@ from omnigraph.compiler.types import PropType, union_members
 
 ANONYMOUS = "_"
 _LISTED = 8
-PATH = TypeInfo("a path", {"length": PropType("I64"), "nodes": PropType("String", list=True)})
-
+_IDS = PropType("String", list=True)
 _ROW = TypeInfo("a row", {})
 
 
@@ -97,7 +97,7 @@ class Scope:
         """What can be read of a variable: its declared type, its interface, or what a union has in common."""
         match variable:
             case PathVar():
-                return PATH
+                return self._path(variable)
             case RowVar():
                 return _ROW
             case NodeVar(_, str() as name):
@@ -110,6 +110,17 @@ class Scope:
                 return self.catalog.edges[name]
             case EdgeVar(name):
                 return EdgeType(name, _shared([self.catalog.edges[each] for each in union_members(name)]))
+
+    def _path(self, path: PathVar) -> TypeInfo:
+        """What can be read of a path: ids, and the values of properties along it as lists."""
+        found: dict[str, PropType] = {"length": PropType("I64"), "nodes": _IDS, "edges": _IDS}
+        if path.has_cost:
+            found["cost"] = PropType("F64")
+        for word, kind in (("nodes", NodeVar(path.nodes)), ("edges", EdgeVar(path.edges))):
+            for name, each in self.info(kind).properties.items():
+                if each.is_plain_scalar and each.scalar != "Blob":
+                    found[f"{word}.{name}"] = replace(each, list=True, nullable=False)
+        return TypeInfo("a path", found)
 
     def refuse_parameter(self, name: str, span: Span) -> None:
         """A variable may not carry the name of a parameter."""

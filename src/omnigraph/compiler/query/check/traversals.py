@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.compiler.ir.link import OPEN_HOPS, Link, Way
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import OPEN_HOPS, Along, Link, Way
+from omnigraph.compiler.ir.ops import ShortestPath
+from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.query import ast
+from omnigraph.compiler.query.check.operands import IN_FILTER, check_condition, operand
 from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
-from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar, Step
+from omnigraph.compiler.query.check.values import describe, needed_parameter
+from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar, Step, Variable
 from omnigraph.compiler.source import Span
-from omnigraph.compiler.types import UNION, union_members, union_name
+from omnigraph.compiler.types import INTEGER, UNION, PropType, union_members, union_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +43,75 @@ def check_traversal(step: ast.Traversal, scope: Scope) -> Step:
     if edge_var is not None:
         scope.bind(edge_var, EdgeVar(union_name(edge.name for edge in edges)))
     if path_var is not None:
-        scope.bind(path_var, PathVar())
+        scope.bind(path_var, _path_type(step, ways))
     ends = _Ends((left[0], right[0]), (left[1], right[1]), (low, high))
     link, never = _link(step, ways, ends, edge_var)
-    return Step(link, never, path_var)
+    along, cost = check_along(step, ways, scope)
+    if along is not None and not link.ways and ways[0].against:
+        along = replace(along, source=along.target, target=along.source)  # from the tail on
+    link = replace(link, along=along)
+    if path_var is None:
+        return Step(link, never)
+    path = ShortestPath(link, path_var, kind=step.path_kind, count=_path_count(step, scope), cost=cost)
+    # A path that meets no node twice may be longer than the distance of its ends.
+    linked = replace(link, min_hops=min(link.min_hops, 1)) if path.adds_rows and path.kind != "all shortest" else link
+    return Step(linked, never, path)
+
+
+def _path_type(step: ast.Traversal, ways: tuple[Way, ...]) -> PathVar:
+    several = step.path_kind != "shortest" or step.path_count is not None
+    nodes = union_name(name for way in ways for name in (way.from_type, way.to_type))
+    edges = union_name(way.edge for way in ways)
+    return PathVar(nodes=nodes, edges=edges, has_cost=step.path_kind == "cheapest", several=several)
+
+
+def _path_count(step: ast.Traversal, scope: Scope) -> ir.Const | ir.Param | None:
+    """How many paths are asked for: one cheapest unless more are, all simple ones."""
+    match step.path_count:
+        case None:
+            return ir.Const(1, ir.INT64) if step.path_kind == "cheapest" else None
+        case ast.Literal(int() as number) if number > 0:
+            return ir.Const(number, ir.INT64)
+        case ast.Var() as var:
+            param = needed_parameter(var, scope)
+            if param.type.scalar in INTEGER and not param.type.list:
+                return param
+            raise scope.error("T36", f"a number of paths is an integer, not {param.type}", var.span)
+        case other:
+            raise scope.error("T36", "a number of paths is 1 or more", other.span)
+
+
+def check_along(step: ast.Traversal, ways: tuple[Way, ...], scope: Scope) -> tuple[Along | None, ir.Expr | None]:
+    """The conditions on the steps of a traversal, and what a step costs; both know the step and parameters only."""
+    along = step.along
+    if step.path_kind == "cheapest" and (along is None or along.cost is None):
+        raise scope.error("T36", "a cheapest path needs a cost", step.span, "add one, as in: along $e by $e.minutes")
+    if along is None:
+        return None, None
+    if along.cost is not None and step.path_kind != "cheapest":
+        raise scope.error("T36", "only a cheapest path has a cost", along.cost.span, "write 'cheapest $p: …'")
+    inner = Scope(scope.catalog, scope.source, scope.params)
+    nodes = [union_name(way.from_type for way in ways), union_name(way.to_type for way in ways)]
+    if step.undirected:
+        nodes = [union_name([*nodes[0].split(UNION), *nodes[1].split(UNION)])] * 2
+    kinds: tuple[Variable, ...] = (EdgeVar(union_name(way.edge for way in ways)), NodeVar(nodes[0]), NodeVar(nodes[1]))
+    for name, kind in zip((along.edge, along.source, along.target), kinds, strict=True):
+        if name is None or name == ANONYMOUS:
+            continue
+        scope.refuse_parameter(name, along.span)
+        if scope.find(name) is not None or inner.find(name) is not None:
+            message = f"${name} is bound already; the names after 'along' are those of a step"
+            raise scope.error("T36", message, along.span)
+        inner.bind(name, kind)
+    conditions = tuple(check_condition(condition, inner, IN_FILTER) for condition in along.conditions)
+    cost = None if along.cost is None else operand(along.cost, inner, IN_FILTER)
+    if cost is not None and not (isinstance(cost.type, PropType) and cost.type.is_numeric and not cost.type.list):
+        raise scope.error("T36", f"a cost is a number, not {describe(cost)}", along.span)
+    if inner.marks:
+        raise scope.error("T36", "a condition along a path has no pattern of its own", along.span)
+    read = frozenset().union(*map(variables, conditions), variables(cost))
+    names = (name if name in read else None for name in (along.edge, along.source, along.target))
+    return Along(conditions, *names), cost
 
 
 def _edges(step: ast.Traversal, scope: Scope) -> tuple[EdgeType, ...]:
@@ -72,6 +142,8 @@ def _bounds(step: ast.Traversal, scope: Scope) -> tuple[int, int]:
         # A path of one hop is not a search, so a shortest path without bounds may be of any length.
         return (1, 1) if step.path_var is None else (1, OPEN_HOPS)
     low, high = step.hops
+    if step.path_kind == "cheapest" and low > 1:
+        raise scope.error("T15", "a cheapest path has no lower bound above 1", step.hops_span)
     if high is None:
         return low, OPEN_HOPS
     if high == 0:
@@ -109,6 +181,9 @@ def _check_path(step: ast.Traversal, scope: Scope) -> str | None:
     if name is None:
         return None
     scope.refuse_parameter(name, step.span)
+    if step.path_kind == "simple" and (step.hops is None or step.hops[1] is None):
+        message = "simple paths need an upper bound; without one there may be more of them than can be counted"
+        raise scope.error("T15", message, step.span, f"write a bound, as in: {step.edge}{{1,5}}")
     if name == ANONYMOUS:
         raise scope.error("T36", "a shortest path needs a name", step.span, "without one, leave 'shortest' out")
     if step.edge_var is not None and step.edge_var != ANONYMOUS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -11,6 +11,7 @@ import numpy as np
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Fetch
+from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
@@ -56,6 +57,7 @@ class Run:
     profile: Profile = field(default_factory=Profile)
     paths: dict[str, PathColumns] = field(default_factory=dict)
     made: dict[str, MadeColumns] = field(default_factory=dict)
+    path_kinds: dict[str, Mapping[str, PropType]] = field(default_factory=dict)
     _tables: dict[str, Entities] = field(default_factory=dict)
     _filters: list[tuple[Rows, str]] = field(default_factory=list)
 

@@ -132,6 +132,8 @@ class UnionColumns:
 
     def values(self, name: str, rows: Rows) -> pa.Array:
         """Gathered table by table, then put into the order of the rows."""
+        if not len(rows):
+            return pa.array([], column_kind(self._run, self._key, name))
         parts, order = [], []
         for member, places, plain in self._run.numbering.split(self._key, rows):
             if name == TYPE:
@@ -167,7 +169,7 @@ class OptionalColumns:
         if present.all():
             return self._present.values(name, rows)
         if not present.any():
-            return pa.nulls(len(rows), self._kind(name))
+            return pa.nulls(len(rows), column_kind(self._run, self._key, name))
         place = np.cumsum(present) - 1
         return self._present.values(name, rows[present]).take(pa.array(place, mask=~present))
 
@@ -177,16 +179,16 @@ class OptionalColumns:
         if len(present):
             self._present.load(names, present)
 
-    def _kind(self, name: str) -> pa.DataType:
-        if self._key.startswith(PATH):
-            return PATH_TYPES[name]
-        if self._key.startswith(MADE):
-            return self._run.made_columns(self._key.removeprefix(MADE)).kind(name)
-        tables = members(self._key)
-        if name in ("id", TYPE) or not tables:
-            return pa.utf8()
-        info = self._run.table_type(tables[0])
-        return arrow_type(info.properties[name]) if name in info.properties else row_schema(info).field(name).type
 
 
-PATH_TYPES = {"length": pa.int64(), "nodes": pa.list_(pa.utf8())}
+def column_kind(run: Run, table_key: str, name: str) -> pa.DataType:
+    """The Arrow type of a column of a variable, without looking at a row."""
+    if table_key.startswith(PATH):
+        return arrow_type(run.path_kinds[table_key.removeprefix(PATH)][name])
+    if table_key.startswith(MADE):
+        return run.made_columns(table_key.removeprefix(MADE)).kind(name)
+    tables = members(table_key)
+    if name in ("id", TYPE) or not tables:
+        return pa.utf8()
+    info = run.table_type(tables[0])
+    return arrow_type(info.properties[name]) if name in info.properties else row_schema(info).field(name).type

@@ -17,8 +17,9 @@ from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.rowindex import RowIndex, distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.along import AlongSteps
 from omnigraph.engine.read.match.mixed import MixedSteps, mixed_lists
-from omnigraph.engine.read.match.reach import reach, returning
+from omnigraph.engine.read.match.reach import Neighbours, reach, returning
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.edge_lookup import edges_around
 from omnigraph.engine.read.topology.store import cached_topology, topology
@@ -135,7 +136,7 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     link = op.link
     if link.is_cycle and link.min_hops == 0:
         return frame
-    if link.is_cycle and link.max_hops > 1:
+    if link.is_cycle and not link.is_single:
         return frame.where(_on_cycle(run, link, frame.rows(link.tail)))
     tails, heads = frame.rows(link.tail), frame.rows(link.head)
     near, far, backward = tails, heads, False
@@ -154,21 +155,29 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
 
 def _on_cycle(run: Run, link: Link, rows: Rows) -> Mask:
     """Which rows lead back to themselves within the bounds of the link."""
+    graph = graph_of(run, link, backward=False)
+    low, high, budget = link.min_hops, link.max_hops, run.budget
     if link.ways:
-        mixed = MixedSteps(run, link, Steps, backward=False)
         codes = run.numbering.coded(f"node:{link.tail_type}", rows)
-        back = returning(mixed, codes, link.min_hops, link.max_hops, budget=run.budget, stride=mixed.stride)
-        return RowIndex(back).contains(codes)
-    steps = Steps(run, link, "both" if link.undirected else "out")
-    back = returning(steps, rows, link.min_hops, link.max_hops, budget=run.budget)
-    return RowIndex(back).contains(rows)
+        return RowIndex(returning(graph, codes, low, high, budget=budget, stride=run.numbering.stride)).contains(codes)
+    return RowIndex(returning(graph, rows, low, high, budget=budget)).contains(rows)
+
+
+def graph_of(run: Run, link: Link, *, backward: bool) -> Neighbours:
+    """The steps of a link from its tail, or backward from its head; nodes are coded where it has several ways."""
+    graph: Neighbours
+    if link.ways:
+        graph = MixedSteps(run, link, Steps, backward=backward)
+    else:
+        graph = Steps(run, link, "both" if link.undirected else "in" if backward else "out")
+    return graph if link.along is None else AlongSteps(run, link, graph, backward=backward)
 
 
 def linked_lists(run: Run, link: Link, starts: Rows, *, backward: bool) -> Adjacency:
     """Neighbour lists, complete for the ascending distinct starts, of everything the link reaches."""
+    steps = graph_of(run, link, backward=backward)
     if link.ways:
-        return mixed_lists(run, link, starts, Steps, backward=backward)
-    steps = Steps(run, link, "both" if link.undirected else "in" if backward else "out")
+        return mixed_lists(run, link, starts, steps, backward=backward)
     if not link.is_single:
         return reach(steps, starts, link.min_hops, link.max_hops, backward=backward, budget=run.budget)
     lists = steps.around(starts)

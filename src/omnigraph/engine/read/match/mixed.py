@@ -18,17 +18,15 @@ Hop: TypeAlias = Callable[[Run, Link, str], Neighbours]
 """Makes one step over one edge type, given a plain link and a direction."""
 
 
-def mixed_lists(run: Run, link: Link, starts: Rows, hop: Hop, *, backward: bool) -> Adjacency:
+def mixed_lists(run: Run, link: Link, starts: Rows, steps: Neighbours, *, backward: bool) -> Adjacency:
     """Neighbour lists of everything the link reaches, in the row ids of the variables at its two ends."""
     near, far = f"node:{link.tail_type}", f"node:{link.head_type}"
     if backward:
         near, far = far, near
-    steps = MixedSteps(run, link, hop, backward=backward)
     codes = run.numbering.coded(near, starts)
     if not link.is_single:
-        lists = reach(
-            steps, codes, link.min_hops, link.max_hops, backward=backward, budget=run.budget, stride=steps.stride
-        )
+        low, high, stride = link.min_hops, link.max_hops, run.numbering.stride
+        lists = reach(steps, codes, low, high, backward=backward, budget=run.budget, stride=stride)
     else:
         lists = steps.around(codes)
         lists = lists if link.edge_var is not None else lists.simple
@@ -52,11 +50,6 @@ class MixedSteps:
     def span(self) -> int | None:
         """Coded rows are spread too thin for a map of flags."""
         return None
-
-    @property
-    def stride(self) -> int:
-        """Every node is below this."""
-        return self._run.numbering.stride
 
     def around(self, rows: Rows) -> Adjacency:
         """Lists for these coded rows, over every way that starts at them."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from omnigraph.compiler.ir.ops import LeftJoin
+from omnigraph.compiler.ir.ops import LeftJoin, MatchOp, ShortestPath, pipelines
 from omnigraph.engine.read.columns.arrays import spread
 from omnigraph.engine.read.frames.frame import Bound, Frame, first_places
+from omnigraph.engine.read.frames.paths import path_types
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL
 from omnigraph.engine.read.match.negation import MARK, Pipeline
@@ -21,6 +22,9 @@ def left_join(run: Run, frame: Frame, op: LeftJoin, pipeline: Pipeline, live: fr
     """Run the inner pipeline once per distinct assignment of the variables it reads, and spread what it found."""
     if not frame.length:
         return frame
+    for path in _paths(op.ops):
+        # Where nothing is found, nulls still have a type.
+        run.path_kinds[path.var] = path_types(path, run.view.catalog)
     wanted = [var for var in op.binds if var in live]
     code, count = frame.codes(op.outer)
     inner = frame.only(op.outer).take(first_places(code, count)).bind(MARK, "", np.arange(count))
@@ -37,6 +41,14 @@ def left_join(run: Run, frame: Frame, op: LeftJoin, pipeline: Pipeline, live: fr
         rows = np.append(found.rows(var), MISSING)
         wider = wider.bind(var, optional_key(found.bound[var].table_key), rows[entry])
     return wider
+
+
+def _paths(ops: tuple[MatchOp, ...]) -> Iterator[ShortestPath]:
+    for op in ops:
+        if isinstance(op, ShortestPath):
+            yield op
+        for inner in pipelines(op):
+            yield from _paths(inner)
 
 
 def optional_key(table_key: str) -> str:

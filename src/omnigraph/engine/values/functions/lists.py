@@ -81,7 +81,7 @@ def _sum(call: Call) -> Answer:
     if pa.types.is_floating(call.kind):
         totals = np.bincount(owners, weights=numpy_of(items.cast(pa.float64())), minlength=call.length)
         return masked(totals, known, pa.float64())
-    numbers = numpy_of(items)
+    numbers = numpy_of(items if pa.types.is_uint64(items.type) else items.cast(pa.int64()))
     high, low = np.zeros(call.length, np.int64), np.zeros(call.length, np.int64)
     np.add.at(high, owners, (numbers >> 32).astype(np.int64))
     np.add.at(low, owners, (numbers & 0xFFFFFFFF).astype(np.int64))
