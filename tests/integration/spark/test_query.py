@@ -138,6 +138,18 @@ LOWERINGS = {
     "the start among what it reaches": q('$a: Ant { k: "a1" } $a walks{0,2} $b', "$b.k"),
     "there and back between two types": q("$a: Ant $a <meets|feeds>{2} $x", "$a.k, $x.id, type($x) as t"),
     "one hop regardless of direction between two types": q("$x $e:<meets> $y", "$x.id, $y.id as other, $e.w"),
+    "conditions along a traversal": q(
+        "$a: Ant $a walks{1,3} $b along $e to $n { $e.w > 1 $n.n is not null }", "$a.k, $b.k as b"
+    ),
+    "one hop along conditions": q("$a: Ant $a meets $b along $e { $e.w > 0.0 }", "$a.k, $b.k as b"),
+    "the cheapest path": q(
+        "$a: Ant cheapest $p: $a walks $b along $e by $e.w", "$a.k, $b.k as b, $p.cost, $p.edges.w as ws"
+    ),
+    "the first paths by cost": q(
+        "$a: Ant cheapest 2 $p: $a <walks|meets> $b along to $n by length($n.k)", "$a.k, $p.cost, $p.nodes"
+    ),
+    "all shortest paths": q("$a: Ant $b: Ant all shortest $p: $a <walks> $b", "$p.nodes, $p.edges.w as ws"),
+    "simple paths": q("$a: Ant simple $p: $a walks{0,3} $b", "$p.nodes, $p.nodes.n as ns, $p.length"),
     "edges by themselves": q("$e: Walks $e.w >= 2 $a: Ant $a.id = $e.to", "$e, $e.from, $a.k"),
     "edges of several types": q("$e: Walks|Meets", "$e, type($e) as t"),
     "edges that are the same": q("$a $e:walks $b $f: Walks $e = $f", "$e.w, $f.from, count($f) as n"),
