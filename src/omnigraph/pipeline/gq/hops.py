@@ -24,7 +24,7 @@ class Hops:
 
     def hops(self, rows: Rows, link: Link, source: str, edge_predicates: Conditions = ()) -> Rows:
         """(near, far) pairs of a link seen from one end: each pair once, or one row per edge when edges are bound."""
-        if not link.is_single:
+        if not link.is_single or link.along is not None:
             near, far = self.low.names.fresh(), self.low.names.fresh()
             starts = self.low.hold(rows.frame.select(self.end(rows, source, link).alias("start")))
             frame = self.walks.pairs(starts, link, source, (near, far))

@@ -168,6 +168,7 @@ CASES: list[tuple[str, str, str]] = [
     ("T36", "cost-without-cheapest", r("$h: Hut shortest $p: $h path $x along $e by «$e.minutes")),
     ("T36", "cost-is-no-number", r("$h: Hut cheapest $p: $h path $x «along $e by $e.id")),
     ("T36", "along-bound-already", r("$h: Hut $h path{1,3} $x «along $h { $h.minutes > 1 }")),
+    ("T36", "along-an-edge", r("$h: Hut $h $e:path $x «along $f { $f.minutes > 1 }")),
     ("T36", "along-twice-the-same", r("$h: Hut $h path{1,3} $x «along $e to $e { $e.minutes > 1 }")),
     ("T6", "along-outside", r("$h: Hut $h path{1,3} $x along $e { $e.minutes > «$h.alt }")),
     ("T6", "along-property", r("$h: Hut $h path{1,3} $x along to $n { «$n.minutes > 1 }")),

@@ -88,6 +88,9 @@ def check_along(step: ast.Traversal, ways: tuple[Way, ...], scope: Scope) -> tup
         raise scope.error("T36", "a cheapest path needs a cost", step.span, "add one, as in: along $e by $e.minutes")
     if along is None:
         return None, None
+    if step.edge_var is not None and step.edge_var != ANONYMOUS:
+        help_text = f"a traversal that binds its edge has one step: say it about ${step.edge_var}"
+        raise scope.error("T36", "conditions along a traversal name its edges themselves", along.span, help_text)
     if along.cost is not None and step.path_kind != "cheapest":
         raise scope.error("T36", "only a cheapest path has a cost", along.cost.span, "write 'cheapest $p: …'")
     inner = Scope(scope.catalog, scope.source, scope.params)
