@@ -128,8 +128,10 @@ def _read_traversals(tokens: Tokens, names: Names, catalog: Catalog) -> None:
         _relate(names, tokens.texts[at][1:], edge, None if right is None else tokens.texts[right][1:])
         if edge_var is not None:
             names.variables.setdefault(edge_var, EdgeVar(edge.name))
-        if tokens.texts[at - 1] == ":" and tokens.texts[at - 3] == "shortest":
-            names.variables.setdefault(tokens.texts[at - 2][1:], PathVar())
+        if tokens.texts[at - 1] == ":" and {*tokens.texts[at - 4 : at - 2]} & {"shortest", "cheapest", "simple"}:
+            nodes, cheapest = union_name((edge.from_type, edge.to_type)), "cheapest" in tokens.texts[at - 4 : at - 2]
+            path = PathVar(nodes=nodes, edges=edge.name, has_cost=cheapest)
+            names.variables.setdefault(tokens.texts[at - 2][1:], path)
 
 
 def _relate(names: Names, left: str, edge: EdgeType, right: str | None) -> None:

@@ -152,7 +152,7 @@ def _binding(binding: ast.Binding, scope: Scope) -> Bind:
 def _rebound(binding: ast.Binding, bound: Variable, declared: NodeVar | EdgeVar, scope: Scope) -> tuple[str, ...]:
     """The types that are left for a variable that is bound already; an error when there are none."""
     if type(bound) is not type(declared):
-        what = {NodeVar: "a node", EdgeVar: "an edge", PathVar: "a path"}[type(bound)]
+        what = {NodeVar: "a node", EdgeVar: "an edge", PathVar: "a path"}.get(type(bound), "a row")
         raise scope.error("T23", f"${binding.var} is bound to {what} already", binding.span)
     have, want = union_members(bound.type_name), union_members(declared.type_name)
     both = tuple(name for name in have if name in want)

@@ -25,6 +25,8 @@ from omnigraph.compiler.types import PropType, union_members
 ANONYMOUS = "_"
 _LISTED = 8
 _IDS = PropType("String", list=True)
+# What every path has, beside the values along it.
+PATH = TypeInfo("a path", {"length": PropType("I64"), "nodes": _IDS, "edges": _IDS})
 _ROW = TypeInfo("a row", {})
 
 
@@ -113,7 +115,7 @@ class Scope:
 
     def _path(self, path: PathVar) -> TypeInfo:
         """What can be read of a path: ids, and the values of properties along it as lists."""
-        found: dict[str, PropType] = {"length": PropType("I64"), "nodes": _IDS, "edges": _IDS}
+        found = dict(PATH.properties)
         if path.has_cost:
             found["cost"] = PropType("F64")
         for word, kind in (("nodes", NodeVar(path.nodes)), ("edges", EdgeVar(path.edges))):

@@ -180,7 +180,6 @@ class OptionalColumns:
             self._present.load(names, present)
 
 
-
 def column_kind(run: Run, table_key: str, name: str) -> pa.DataType:
     """The Arrow type of a column of a variable, without looking at a row."""
     if table_key.startswith(PATH):
