@@ -157,7 +157,7 @@ def _clause(place: Place, names: Names, catalog: Catalog) -> Iterator[Candidate]
         yield from _edges(names, place.before(2)[1:], catalog)
     else:
         yield from _variables(names)
-        yield from _keywords(("not", "optional", "shortest", "exists", "either", "unwind"))
+        yield from _keywords(("not", "optional", "shortest", "cheapest", "simple", "exists", "either", "unwind"))
         yield from _expression(place, names)
 
 

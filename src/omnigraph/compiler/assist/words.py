@@ -15,6 +15,10 @@ QUERY_KEYWORDS = (
     *(
         "optional",
         "shortest",
+        "cheapest",
+        "simple",
+        "along",
+        "by",
         "exists",
         "either",
         "unwind",
