@@ -179,6 +179,11 @@ LOWERINGS = {
     "relevance": q("$a: Ant", "$a.k", 'order { bm25($a.x, "old stone huts") }'),
     "a fusion": q("$a: Ant", "$a.k", 'order { rrf(nearest($a.v, [0.0, 0.0]), bm25($a.x, "stone"), 10) } limit 3'),
     "text functions": q('$a: Ant fuzzy($a.x, "stoen", 2) or search($a.x, "huetten")', "$a.k"),
+    "phrases, prefixes and all words": q(
+        '$a: Ant search_phrase($a.x, "old stone") or search_prefix($a.x, "hu") or search_all($a.x, "stone huts")', "$a.k"
+    ),
+    "a score as a threshold": q('$a: Ant bm25($a.x, "stone") > 0.1', '$a.k, 2 * bm25($a.x, "stone") as r'),
+    "snippets": q("$a: Ant", '$a.k, snippet($a.x, "stone huts", 2) as s, snippet($a.x, $a.s) as t', "order { $a.k }"),
     "optional, with and without a match": q(
         "$a: Ant optional { $a meets $b $b.n > 1 }", "$a.k, $b, $b.n", "order { $a.k }"
     ),

@@ -11,6 +11,13 @@ _SPECIAL = {
     "nearest": ("nearest($x.vector, query)", "Ranks by distance to a vector, or to a text that is embedded first."),
     "search": ("search($x.text, words)", "Whether a text has a word of the query, in any form."),
     "fuzzy": ("fuzzy($x.text, words, edits?)", "Like `search`, with so many letters typed differently."),
+    "search_all": ("search_all($x.text, words)", "Whether a text has all words of the query, in any form and order."),
+    "search_phrase": (
+        "search_phrase($x.text, words)",
+        "Whether a text has the words of the query one after the other.",
+    ),
+    "search_prefix": ("search_prefix($x.text, words)", "Whether a word of a text begins like a word of the query."),
+    "snippet": ("snippet($x.text, words, count?)", "The part of a text with most of the words, which are marked."),
     "match_text": ("match_text($x.text, phrase)", "The same as `search`, under its older name."),
     "bm25": ("bm25($x.text, words)", "Ranks by relevance."),
     "rrf": ("rrf(ranking, ranking, k?)", "Joins two rankings by reciprocal ranks."),

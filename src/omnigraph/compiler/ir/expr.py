@@ -53,6 +53,7 @@ __all__ = [
     "NULL",
     "STRING",
     "TARGET",
+    "SNIPPET",
     "TEXT_FUNCTIONS",
     "TEXT_TESTS",
     "TRUTH",
@@ -97,7 +98,16 @@ __all__ = [
 
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
-TEXT_FUNCTIONS = frozenset({"search", "match_text", "fuzzy"})
+# Which texts each of them finds: those with any word of the query, with all of them, with the phrase, …
+TEXT_FUNCTIONS = {
+    "search": "any",
+    "match_text": "any",
+    "fuzzy": "any",
+    "search_all": "all",
+    "search_phrase": "phrase",
+    "search_prefix": "prefix",
+}
+SNIPPET = "snippet"
 AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "collect", "stddev", "variance"})
 TEXT_TESTS = frozenset({"contains", "starts_with", "ends_with", "matches"})
 
@@ -122,7 +132,10 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """`search`, `match_text` or `fuzzy`: whether a text shares a token with the query."""
+    """Whether a text fits a query, in one of several ways, or its `snippet`: the part that does.
+
+    `distance` is the edit distance of `fuzzy`, or how many words a snippet has.
+    """
 
     function: str
     field: Expr
@@ -130,13 +143,13 @@ class TextMatch:
     distance: Expr | None = None
 
     def __post_init__(self) -> None:
-        require(self.function in TEXT_FUNCTIONS, f"text function {self.function!r}")
+        require(self.function in (*TEXT_FUNCTIONS, SNIPPET), f"text function {self.function!r}")
         require(_is_string(self.field) and _is_string(self.query), f"{self.function} on non-text")
 
     @property
     def type(self) -> PropType:
-        """Always Bool."""
-        return BOOL
+        """Bool; a snippet is a text."""
+        return STRING.with_nullable(True) if self.function == SNIPPET else BOOL
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,7 +322,7 @@ def _text_call(cur: QueryCursor) -> Call:
     args = [parse_expr(cur)]
     cur.need_punct(",")
     args.append(parse_expr(cur))
-    if name == "fuzzy" and cur.take_punct(",") is not None:
+    if name in ("fuzzy", "snippet") and cur.take_punct(",") is not None:
         args.append(parse_expr(cur))
     return Call(name, tuple(args), close_call(cur, start))
 
@@ -374,6 +374,10 @@ SPECIAL_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     "nearest": _nearest,
     "search": _text_call,
     "fuzzy": _text_call,
+    "search_all": _text_call,
+    "search_phrase": _text_call,
+    "search_prefix": _text_call,
+    "snippet": _text_call,
     "match_text": _text_call,
     "bm25": _text_call,
     "rrf": _rrf,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,8 @@ from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.search.analyzer import analyze
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed, rarity_of, word_scores
 from omnigraph.engine.read.search.distances import distances
-from omnigraph.engine.read.search.text_predicates import DEFAULT_DISTANCE
+from omnigraph.engine.read.search.snippets import snippets_of
+from omnigraph.engine.read.search.text_predicates import DEFAULT_NUMBERS
 from omnigraph.engine.values.fixed import Fixed
 from omnigraph.engine.values.predicate import Bindings, Evaluator
 from omnigraph.pipeline.gq.carry import from_spark
@@ -127,25 +129,28 @@ class _Rows:
     def _text_matches(self, call: ir.TextMatch) -> pa.Array:
         count = self.batch.num_rows
         texts = self.evaluator.column(call.field, pa.utf8())
+        if call.function == ir.SNIPPET:
+            return snippets_of(texts, self.evaluator.column(call.query, pa.utf8()), self._distance(call))
         corpus = Corpus([Part(analysed(texts, np.arange(count)))])
+        fitting = partial(corpus.matching, how=ir.TEXT_FUNCTIONS[call.function], texts=texts.take)
         query = self.evaluator.value(call.query)
         found = np.zeros(count, np.bool_)
         if isinstance(query, Fixed):
             if query.value is not None:
-                found[corpus.matching(str(query.value), self._distance(call))] = True
+                found[fitting(str(query.value), self._distance(call))] = True
             return pa.array(found)
         encoded = query.dictionary_encode()
         codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
         for number, text in enumerate(encoded.dictionary.to_pylist()):
-            rows = corpus.matching(text, self._distance(call))
+            rows = fitting(text, self._distance(call))
             found[rows[codes[rows] == number]] = True
         return pa.array(found)
 
     def _distance(self, call: ir.TextMatch) -> int | None:
-        if call.function != "fuzzy":
+        if call.function not in DEFAULT_NUMBERS:
             return None
         if call.distance is None:
-            return DEFAULT_DISTANCE
+            return DEFAULT_NUMBERS[call.function]
         value = self.evaluator.value(call.distance)
         assert isinstance(value, Fixed)
         return -1 if value.value is None else int(value.value)  # type: ignore[arg-type]

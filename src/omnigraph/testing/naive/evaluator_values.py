@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cmp_to_key
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from omnigraph.compiler.functions import FUNCTIONS, Failure
 from omnigraph.compiler.functions.text import compiled
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.search.analyzer import analyze
+from omnigraph.engine.read.search.analyzer import analyze, split_column
+from omnigraph.engine.read.search.confirmed import begins_like
+from omnigraph.engine.read.search.snippets import snippet
 
 Entity: TypeAlias = dict[str, Any]
 Assignment: TypeAlias = dict[str, Entity | None]
@@ -189,13 +193,27 @@ class Values:
             return None
         return any(_compare("=", item, other) is True for other in items)
 
-    def text_match(self, call: ir.TextMatch, row: Assignment) -> bool:
+    def text_match(self, call: ir.TextMatch, row: Assignment) -> bool | str | None:
         text, query = self.value(call.field, row, []), self.value(call.query, row, [])
+        if call.function == ir.SNIPPET:
+            words = 30 if call.distance is None else self.value(call.distance, row, [])
+            if text is None or query is None or words is None:
+                return None
+            return snippet(text, frozenset(analyze(query)), max(words, 1), lambda word: frozenset(analyze(word)))
         if text is None or query is None:
             return False
         tokens, wanted = analyze(text), analyze(query)
-        if call.function != "fuzzy":
-            return any(token in wanted for token in tokens)
+        match call.function:
+            case "search" | "match_text":
+                return any(token in wanted for token in tokens)
+            case "search_all":
+                return bool(wanted) and all(word in tokens for word in wanted)
+            case "search_phrase":
+                size = len(wanted)
+                return bool(wanted) and any(tokens[at : at + size] == wanted for at in range(len(tokens)))
+            case "search_prefix":
+                typed = _words(query)
+                return any(begins_like(word, part) for word in _words(text) for part in typed)
         most = 2 if call.distance is None else self.value(call.distance, row, [])
         return most is not None and any(_edits(token, word) <= most for token in tokens for word in wanted)
 
@@ -274,6 +292,11 @@ class Values:
             for place, name in enumerate(ranked, start=1):
                 total[name] = total.get(name, 0.0) + 1.0 / (k + place)
         return total
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text before stop-words go and endings are cut off."""
+    return [word for word in split_column(pa.array([text], pa.utf8())).to_pylist()[0] if word]
 
 
 def _compare(op: str, left: Any, right: Any) -> bool | None:

@@ -262,8 +262,8 @@ def _rrf_calls(draw: st.DrawFn, depth: int) -> ast.Call:
 
 @st.composite
 def _text_calls(draw: st.DrawFn, depth: int) -> ast.Call:
-    name = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
-    most = 3 if name == "fuzzy" else 2
+    name = draw(st.sampled_from(["search", "match_text", "fuzzy", "search_phrase", "snippet"]))
+    most = 3 if name in ("fuzzy", "snippet") else 2
     return ast.Call(name, draw(_tuples(expressions(depth=depth), min_size=2, max_size=most)))
 
 

@@ -81,7 +81,7 @@ def fresh(scope: Scope, prefix: str = "p") -> str:
 
 def text_test(draw: DrawFn, scope: Scope) -> str:
     """A text predicate on some node."""
-    name = draw(st.sampled_from(["search", "match_text", "fuzzy"]))
+    name = draw(st.sampled_from(["search", "match_text", "fuzzy", "search_all", "search_phrase", "search_prefix"]))
     var, kind = draw(st.sampled_from(sorted(scope.whole().items())))
     query = draw(st.sampled_from([*QUERIES, "ab"]))
     return f'{name}(${var}.{"x" if kind == "Ant" else "s"}, "{query}")'

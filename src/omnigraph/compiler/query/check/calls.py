@@ -291,7 +291,7 @@ def _shifted(expr: ast.Binary, scope: Scope, typed: Typed) -> ir.Expr:
 
 
 def _number(found: ir.Expr, expr: ast.Expr, op: str, scope: Scope) -> ir.Expr:
-    if isinstance(found, ir.RankCall):
+    if isinstance(found, ir.Nearest | ir.Rrf):
         raise scope.error("T27", "a rank cannot be part of arithmetic", expr.span)
     if not (isinstance(found.type, PropType) and found.type.is_numeric):
         help_text = None

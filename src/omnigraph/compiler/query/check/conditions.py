@@ -104,7 +104,7 @@ def _lowered(side: ir.Expr) -> PropType:
 
 def _refuse_rank(compare: ast.Compare, left: ir.Expr, right: ir.Expr, scope: Scope) -> None:
     for expr, found in ((compare.left, left), (compare.right, right)):
-        if isinstance(found, ir.RankCall):
+        if isinstance(found, ir.Nearest | ir.Rrf):
             raise scope.error("T27", "a rank cannot be part of a condition", expr.span)
 
 

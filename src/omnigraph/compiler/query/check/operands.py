@@ -217,13 +217,14 @@ def _call(call: ast.Call, scope: Scope, place: Place) -> ir.Expr:
     if call.name in FUNCTIONS:
         inner = replace(place, rank_allowed=False)
         return check_call(call, scope, lambda part: operand(part, scope, inner))
-    if call.name in ir.TEXT_FUNCTIONS:
+    if call.name in ir.TEXT_FUNCTIONS or call.name == ir.SNIPPET:
         if place.target is not None:
             raise scope.error("T27", f"{call.name}(…) cannot stand in a mutation", call.span)
         if place.columns_only:
             raise scope.error("T27", f"{place.what} speaks about columns", call.span, _NAME_IT)
         return search.text_match(call, scope, lambda expr: _text_operand(expr, scope, place))
-    if not place.rank_allowed:
+    # A relevance is a value of its text alone, so it can be compared and computed with; other ranks order a result.
+    if not place.rank_allowed and not (call.name == "bm25" and place is IN_FILTER):
         help_text = "rank in order, and read the score in return" if place is IN_FILTER else None
         raise scope.error("T27", f"{call.name}(…) cannot stand in {place.what}", call.span, help_text)
     return search.rank_call(call, scope)

@@ -12,17 +12,17 @@ from omnigraph.compiler.query.check.values import constant, parameter
 from omnigraph.compiler.query.checked import EdgeVar, PathVar, Variable
 from omnigraph.compiler.types import INTEGER, NUMERIC, PropType
 
-_OPERAND_CODE = {"search": "T19", "fuzzy": "T19", "match_text": "T20"}
+_OPERAND_CODE = {"match_text": "T20"}
 _DEFAULT_K = ir.Const(60, ir.INT64)
 _DEFAULT_METRIC = "l2"
 
 
 def text_match(call: ast.Call, scope: Scope, resolve: Callable[[ast.Expr], ir.Expr]) -> ir.TextMatch:
-    """`search`, `match_text` or `fuzzy` on two texts."""
-    code = _OPERAND_CODE[call.name]
+    """`search`, one of its siblings or `snippet`, on two texts."""
+    code = _OPERAND_CODE.get(call.name, "T19")
     _refuse_path_field(call, scope)
     texts = [_text(call.name, code, expr, resolve, scope) for expr in call.args[:2]]
-    distance = _distance(call.args[2], scope) if len(call.args) > 2 else None
+    distance = _distance(call.name, call.args[2], scope) if len(call.args) > 2 else None
     return ir.TextMatch(call.name, texts[0], texts[1], distance)
 
 
@@ -110,14 +110,15 @@ def _smoothing(expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
     raise scope.error("T21", "the k of rrf(…) is a positive integer", expr.span)
 
 
-def _distance(expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
+def _distance(function: str, expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
     edits = constant(expr, scope)
     if edits is not None and isinstance(edits.value, int) and edits.type == ir.INT64 and edits.value >= 0:
         return edits
     param = parameter(expr.name, scope) if isinstance(expr, ast.Var) else None
     if param is not None and param.type.scalar in INTEGER and not param.type.list:
         return param
-    raise scope.error("T19", "the edit distance of fuzzy(…) is an integer from 0 up", expr.span)
+    what = "the edit distance of fuzzy(…)" if function == "fuzzy" else f"the number of words of {function}(…)"
+    raise scope.error("T19", f"{what} is an integer from 0 up", expr.span)
 
 
 def _text(function: str, code: str, expr: ast.Expr, resolve: Callable[[ast.Expr], ir.Expr], scope: Scope) -> ir.Expr:

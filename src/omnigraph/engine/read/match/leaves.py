@@ -37,7 +37,8 @@ def frame_leaf(run: Run, frame: Frame) -> Leaf:
             case ir.TextMatch():
                 from omnigraph.engine.read.search.text_predicates import text_matches
 
-                return _piecewise(run, frame, expr, lambda part: text_matches(run, part, expr), pa.scalar(value=False))
+                nothing = pa.scalar(None, pa.utf8()) if expr.function == ir.SNIPPET else pa.scalar(value=False)
+                return _piecewise(run, frame, expr, lambda part: text_matches(run, part, expr), nothing)
             case ir.Nearest():
                 from omnigraph.engine.read.search.ranking import score_column
 

@@ -29,6 +29,8 @@ def _lines(view: View, plan: ReadPlan) -> Iterator[str]:
             case ir.Nearest(var=var, name=name) if types.get(var) in view.catalog.nodes:
                 path = _vectors(_entities(view, types[var]), name)
                 yield f"nearest {types[var]}.{name}: {path}{_without(view, types[var], name)}"
+            case ir.TextMatch(function=ir.SNIPPET):
+                continue  # reads the texts of the rows that are left
             case ir.Bm25(var=var, name=name) | ir.TextMatch(field=ir.Property(var=var, name=name)) if (
                 types.get(var) in view.catalog.nodes
             ):

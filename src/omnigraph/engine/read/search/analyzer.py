@@ -1,4 +1,8 @@
-"""How text becomes tokens: fold accents, lower-case, split at non-alphanumerics, drop stop-words, stem."""
+"""How text becomes tokens: fold accents and case, split at non-alphanumerics, drop stop-words, stem.
+
+Chinese, Japanese and Korean are written without spaces between words, or with endings that stick to them: there every
+pair of neighbouring characters is a token.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,37 @@ STOP_WORDS = frozenset({
 LONGEST_TOKEN = 40
 _SEPARATORS = r"[^\p{L}\p{N}]+"
 _ASCII_SEPARATORS = re.compile("[^a-z0-9]+")
+# Letters of their own that no normal form takes apart, and how people type them elsewhere.
+_LETTERS = {
+    "ß": "ss",
+    "ł": "l",
+    "ø": "o",
+    "đ": "d",
+    "ð": "d",
+    "þ": "th",
+    "æ": "ae",
+    "œ": "oe",
+    "ı": "i",
+    "ħ": "h",
+    "ŧ": "t",
+    "ŋ": "n",
+    "ĸ": "k",
+    "ƒ": "f",
+    "ə": "e",
+    "ς": "σ",
+}
+_ANY_LETTER = f"[{''.join(_LETTERS)}]"
+# Marks above letters go, but not those that make another kana of one.
+_MARKS = r"([\x{3099}\x{309A}])|\p{Mn}"
+# Hiragana, katakana, ideographs of every plane, syllables and letters of hangul.
+_UNSPACED = re.compile(
+    "[\u1100-\u11ff\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3131-\u318e\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
 
 
-Known: TypeAlias = dict[str, str | None]
-"""The token of a word, None when it yields none."""
+Known: TypeAlias = dict[str, tuple[str, ...]]
+"""The tokens of a word: mostly one, none of a stop-word, several of a run of unspaced characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +82,7 @@ def analyze(text: str) -> list[str]:
     ['cafe', 'rest']
     """
     if text.isascii():
-        return [token for word in _ASCII_SEPARATORS.split(text.lower()) if (token := _token(word)) is not None]
+        return [token for word in _ASCII_SEPARATORS.split(text.lower()) for token in word_tokens(word)]
     # Through the same kernels as a column: two Unicode tables would disagree about new characters.
     found = analyze_column(pa.array([text], pa.utf8()))
     return [found.words[term] for term in found.terms]
@@ -62,36 +93,88 @@ def analyze_column(texts: pa.Array | pa.ChunkedArray, known: Known | None = None
 
     `known` remembers what became of a word, for those who analyse one column in several pieces.
     """
-    lists = _split(_fold_column(pc.fill_null(texts, "")))
+    lists = split_column(texts)
     encoded = lists.flatten().dictionary_encode()
-    mapping, words = _vocabulary(encoded.dictionary.to_pylist(), {} if known is None else known)
-    terms = mapping[encoded.indices.to_numpy(zero_copy_only=False)] if len(encoded) else np.empty(0, np.int32)
-    kept = terms >= 0
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
+    numbers, words = _vocabulary(encoded.dictionary.to_pylist(), {} if known is None else known)
+    counts, firsts, terms = _ragged(numbers)
+    places = encoded.indices.to_numpy(zero_copy_only=False) if len(encoded) else np.empty(0, np.int64)
+    lengths = counts[places]
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    # The tokens of every word in its place: its own run of `terms`, shifted to where the word's tokens begin.
+    found = terms[np.repeat(firsts[places] - before[:-1], lengths) + np.arange(before[-1])]
     ends = lists.offsets.to_numpy().astype(np.int64)
-    return Tokens(words, terms[kept], before[ends - ends[0]])
+    return Tokens(words, found, before[ends - ends[0]])
+
+
+def split_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The words of every text as a list, folded; there may be empty ones among them."""
+    return _split(_fold_column(pc.fill_null(texts, "")))
+
+
+def word_tokens(word: str) -> tuple[str, ...]:
+    """What a folded word yields.
+
+    >>> word_tokens("resting"), word_tokens("the"), word_tokens("東京都"), word_tokens("第2回")
+    (('rest',), (), ('東京', '京都'), ('第', '2', '回'))
+    """
+    if word.isascii() or _UNSPACED.search(word) is None:
+        token = _token(word)
+        return () if token is None else (token,)
+    found: list[str] = []
+    position = 0
+    for run in _UNSPACED.finditer(word):
+        found += word_tokens(word[position : run.start()])
+        found += pairs(run.group())
+        position = run.end()
+    return (*found, *word_tokens(word[position:]))
+
+
+def pairs(run: str) -> list[str]:
+    """Every two neighbours of a run of unspaced characters; one alone is a token."""
+    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+
+
+def unspaced_runs(word: str) -> list[tuple[int, int]]:
+    """Where a word is written in a script without spaces."""
+    return [run.span() for run in _UNSPACED.finditer(word)]
 
 
 def _fold_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not pc.all(pc.string_is_ascii(texts), min_count=0).as_py():
-        texts = pc.replace_substring_regex(pc.utf8_normalize(texts, form="NFKD"), r"\p{Mn}+", "")
-    lowered = pc.utf8_lower(texts)
+        texts = pc.replace_substring_regex(pc.utf8_normalize(texts, form="NFKD"), _MARKS, r"\1")
+        # Syllables of hangul are put together again: a letter of one is no letter to search for.
+        texts = pc.utf8_normalize(texts, form="NFC")
+    lowered = _spelt_out(pc.utf8_lower(texts))
     return lowered.combine_chunks() if isinstance(lowered, pa.ChunkedArray) else lowered
+
+
+def _spelt_out(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if not pc.any(pc.match_substring_regex(texts, _ANY_LETTER), min_count=0).as_py():
+        return texts
+    for letter, spelt in _LETTERS.items():
+        texts = pc.replace_substring(texts, letter, spelt)
+    return texts
 
 
 def _split(texts: pa.Array) -> pa.Array:
     return pc.split_pattern_regex(texts, _SEPARATORS)
 
 
-def _vocabulary(raw: list[str], known: Known) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """For each distinct raw word the number of its token, or -1 when it yields none."""
+def _vocabulary(raw: list[str], known: Known) -> tuple[list[list[int]], tuple[str, ...]]:
+    """For each distinct raw word the numbers of its tokens, and all tokens by number."""
     numbers: dict[str, int] = {}
-    mapping = np.full(len(raw), -1, np.int32)
-    for place, word in enumerate(raw):
-        token = known[word] if word in known else known.setdefault(word, _token(word))
-        if token is not None:
-            mapping[place] = numbers.setdefault(token, len(numbers))
-    return mapping, tuple(numbers)
+    found = []
+    for word in raw:
+        tokens = known[word] if word in known else known.setdefault(word, word_tokens(word))
+        found.append([numbers.setdefault(token, len(numbers)) for token in tokens])
+    return found, tuple(numbers)
+
+
+def _ragged(lists: list[list[int]]) -> tuple[Rows, Rows, npt.NDArray[np.int32]]:
+    """Lists one after the other: (how long each is, where it begins, all of them)."""
+    counts = np.fromiter(map(len, lists), np.int64, len(lists))
+    flat = np.fromiter((number for numbers in lists for number in numbers), np.int32, int(counts.sum()))
+    return counts, np.cumsum(counts) - counts, flat
 
 
 def _token(word: str) -> str | None:

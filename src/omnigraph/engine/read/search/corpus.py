@@ -6,7 +6,7 @@ whole numbers, so how a corpus is cut into segments never shows in a score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.search.analyzer import Known, analyze, analyze_column
+from omnigraph.engine.read.search.confirmed import first_letters, has_phrase, has_prefix, prefixes_of
 from omnigraph.engine.read.search.segment import Counts, Segment, merge, segment
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
 from omnigraph.memory.cache import CacheKind
@@ -24,6 +25,7 @@ from omnigraph.memory.cache import CacheKind
 Scores = npt.NDArray[np.float64]
 K1 = 1.2
 B = 0.75
+_CONFIRMED: dict[str, Callable[[pa.Array, str], Mask]] = {"phrase": has_phrase, "prefix": has_prefix}
 # From this share of all texts on, a flag per text is faster than sorting those that were found.
 _DENSE = 16
 
@@ -109,11 +111,22 @@ class Corpus:
         """Tokens per text."""
         return max(sum(part.tokens() for part in self.parts) / self.count, 1e-9) if self.count else 1.0
 
-    def matching(self, query: str, distance: int | None = None) -> Rows:
-        """Ascending rows whose text shares a word with the query, or has one within an edit distance of one."""
+    def matching(
+        self, query: str, distance: int | None = None, how: str = "any", texts: Callable[[Rows], pa.Array] | None = None
+    ) -> Rows:
+        """Ascending rows whose text fits the query.
+
+        `how`: it has "any" word of it, or one within an edit `distance` of one; "all" of its words; its words in this
+        order, as a "phrase"; or a word that begins like one of it ("prefix"). For the last two `texts` gives the texts
+        of rows, which say what the inverted lists cannot.
+        """
         wanted = list(dict.fromkeys(analyze(query)))
-        found = [self._holding(part, wanted, distance) for part in self.parts]
-        return np.sort(np.concatenate(found)) if len(found) > 1 else found[0] if found else np.empty(0, np.int64)
+        found = [part.segment.rows[self._holding(part, query, wanted, distance, how)] for part in self.parts]
+        rows = np.sort(np.concatenate(found)) if len(found) > 1 else found[0] if found else np.empty(0, np.int64)
+        if not len(rows) or how not in _CONFIRMED or (how == "phrase" and len(analyze(query)) == 1):
+            return rows
+        assert texts is not None
+        return rows[_CONFIRMED[how](texts(rows), query)]
 
     def bm25(self, query: str) -> Hits:
         """The texts that share a word with the query, and their scores."""
@@ -154,18 +167,27 @@ class Corpus:
         return Corpus([*self.parts[:first], Part(merge([(part.segment, part.alive) for part in rest]))])
 
     @staticmethod
-    def _holding(part: Part, wanted: list[str], distance: int | None) -> Rows:
+    def _holding(part: Part, query: str, wanted: list[str], distance: int | None, how: str) -> Mask:
+        """The texts of a part that may fit, which for "any" and "all" are those that do."""
         segment = part.segment
-        if distance is None:
+        found: Mask = np.zeros(len(segment), np.bool_)
+        if how in ("all", "phrase"):
+            held = np.zeros(len(segment), np.int32)
+            for word in wanted:
+                held[part.postings(word)[0]] += 1
+            found |= (held == len(wanted)) & (len(wanted) > 0)
+            return found
+        if how == "prefix":
+            numbers = [number for word in prefixes_of(query) for number in segment.beginning(first_letters(word))]
+        elif distance is None:
             numbers = [number for word in wanted if (number := segment.find(word)) is not None]
         else:
             numbers = [number for word in wanted for number in segment.near(word, distance)]
-        found = np.zeros(len(segment), np.bool_)
         for number in numbers:
             found[segment.postings(number)[0]] = True
         if part.alive is not None:
             found &= part.alive
-        return segment.rows[found]
+        return found
 
 
 def rarity_of(holders: int, texts: int) -> float:

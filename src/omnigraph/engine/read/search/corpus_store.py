@@ -28,7 +28,7 @@ _MOST_UNFOLDED = 0.05
 _MOST_PARTS = 8
 
 CORPORA: CacheKind[Corpus] = CacheKind("text corpora", lambda corpus: corpus.nbytes, share=1 / 2)
-_KIND = ArtifactKind(CORPORA, directory="text", format=2, kept=3)
+_KIND = ArtifactKind(CORPORA, directory="text", format=3, kept=3)
 
 
 @dataclass(frozen=True)

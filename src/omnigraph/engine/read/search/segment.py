@@ -67,6 +67,13 @@ class Segment:
         found = within(word, words.take(pa.array(close)).to_pylist(), distance)
         return [int(number) for number in close[found]]
 
+    def beginning(self, letters: str) -> range:
+        """The numbers of the words that begin with some letters."""
+        first = letters.encode()
+        # No UTF-8 text has this byte, so every word that begins so comes before it.
+        start, stop = (bisect_left(range(self.word_count), end, key=self._spelling) for end in (first, first + b"\xff"))
+        return range(start, stop)
+
     def postings(self, word: int) -> tuple[Counts, Counts]:
         """(texts that hold a word, how often)."""
         part = slice(int(self.offsets[word]), int(self.offsets[word + 1]))

@@ -1,9 +1,10 @@
-"""The text predicates `search`, `match_text` and `fuzzy` over the rows of a frame."""
+"""The text predicates, such as `search` and `search_phrase`, over the rows of a frame."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +19,10 @@ from omnigraph.engine.read.frames.unions import OPTIONAL, is_union
 from omnigraph.engine.values.fixed import Fixed
 from omnigraph.memory.budget import MemoryBudget
 
-# Every scan asks here whether it is a search; only one that is needs the code that reads texts.
-if TYPE_CHECKING:
-    from omnigraph.engine.read.search.corpus import Corpus
-
-DEFAULT_DISTANCE = 2
+# Every scan asks here whether it is a search; only one that is imports the code that reads texts.
+Test: TypeAlias = Callable[[str, int | None], Mask]
+# Without a number: the edit distance of fuzzy, the words of a snippet.
+DEFAULT_NUMBERS = {"fuzzy": 2, ir.SNIPPET: 30}
 # From this share of a table on, analysing all of it once is worth keeping for the next query.
 _WHOLE_COLUMN_SHARE = 4
 
@@ -30,7 +30,9 @@ _WHOLE_COLUMN_SHARE = 4
 def text_matches(run: Run, frame: Frame, call: ir.TextMatch) -> pa.Array:
     """Whether each row's text matches its query; never null, a missing text or query matches nothing."""
     distance = _distance(run, call)
-    test = _texts(run, frame, call.field)
+    if call.function == ir.SNIPPET:
+        return _snippets(run, frame, call, distance)
+    test = _texts(run, frame, call.field, ir.TEXT_FUNCTIONS[call.function])
     query = run.evaluator(frame).value(call.query)
     if isinstance(query, Fixed):
         found = test(str(query.value), distance) if query.value is not None else np.zeros(frame.length, np.bool_)
@@ -43,6 +45,13 @@ def text_matches(run: Run, frame: Frame, call: ir.TextMatch) -> pa.Array:
         run.budget.check()
         found |= test(text, distance) & (codes == number)
     return pa.array(found)
+
+
+def _snippets(run: Run, frame: Frame, call: ir.TextMatch, words: int | None) -> pa.Array:
+    from omnigraph.engine.read.search.snippets import snippets_of
+
+    evaluator = run.evaluator(frame)
+    return snippets_of(evaluator.column(call.field, pa.utf8()), evaluator.column(call.query, pa.utf8()), words)
 
 
 def searched(condition: ir.Condition) -> ir.TextMatch | None:
@@ -75,24 +84,27 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
         if corpus is None:
             return None
         query = run.constant(call.query)
-        rows = np.empty(0, np.int64) if query is None else corpus.matching(str(query), _distance(run, call))
+        how, name = ir.TEXT_FUNCTIONS[call.function], call.field.name
+        rows = np.empty(0, np.int64)
+        if query is not None:
+            rows = corpus.matching(str(query), _distance(run, call), how, lambda rows: entities.values(name, rows))  # noqa: B023
         run.profile.note(f"{column.name}: corpus of {corpus.count} texts, {len(rows)} match")
         found = rows if found is None else np.intersect1d(found, rows, assume_unique=True)
     return found
 
 
-def _texts(run: Run, frame: Frame, field: ir.Expr) -> Callable[[str, int | None], Mask]:
+def _texts(run: Run, frame: Frame, field: ir.Expr, how: str) -> Test:
     if isinstance(field, ir.Property):
         bound = frame.bound[field.var]
-        return _property_texts(run, bound.table_key, field.name, bound.rows)
+        return _property_texts(run, bound.table_key, field.name, bound.rows, how)
     texts = run.evaluator(frame).column(field, pa.utf8())
-    return _matching_rows(_corpus(texts, np.arange(frame.length), run.budget.memory), np.arange(frame.length))
+    return _few_texts(texts, np.arange(frame.length), how, run.budget.memory)
 
 
-def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable[[str, int | None], Mask]:
+def _property_texts(run: Run, table_key: str, name: str, rows: Rows, how: str) -> Test:
     wanted, place = distinct(rows)
     if table_key.startswith(OPTIONAL) or is_union(table_key):
-        few = _matching_rows(_corpus(run.columns(table_key).values(name, wanted), wanted, run.budget.memory), wanted)
+        few = _few_texts(run.columns(table_key).values(name, wanted), wanted, how, run.budget.memory)
         return lambda query, distance: few(query, distance)[place]
     from omnigraph.engine.read.search.corpus_store import TextColumn, cached_corpus, corpus_of
 
@@ -103,27 +115,28 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows) -> Callable
         whole = corpus_of(column)
     if whole is None:
         run.profile.note(f"{name}: exact, {len(wanted)} texts")
-        whole = _corpus(entities.values(name, wanted), wanted, run.budget.memory)
-    else:
-        run.profile.note(f"{name}: corpus of {whole.count} texts")
-    return _matching_rows(whole, rows)
+        few = _few_texts(entities.values(name, wanted), wanted, how, run.budget.memory)
+        return lambda query, distance: few(query, distance)[place]
+    run.profile.note(f"{name}: corpus of {whole.count} texts")
+    found = partial(whole.matching, how=how, texts=lambda found: entities.values(name, found))
+    return lambda query, distance: RowIndex(found(query, distance)).contains(rows)
 
 
-def _corpus(texts: pa.Array, rows: Rows, memory: MemoryBudget) -> Corpus:
+def _few_texts(texts: pa.Array, rows: Rows, how: str, memory: MemoryBudget) -> Test:
+    """Which of a few texts match; `rows` are ascending."""
     from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 
-    return Corpus([Part(analysed(texts, rows, memory))])
-
-
-def _matching_rows(corpus: Corpus, rows: Rows) -> Callable[[str, int | None], Mask]:
-    return lambda query, distance: RowIndex(corpus.matching(query, distance)).contains(rows)
+    corpus = Corpus([Part(analysed(texts, rows, memory))])
+    index = RowIndex(rows)
+    found = partial(corpus.matching, how=how, texts=lambda found: texts.take(pa.array(index.positions(found))))
+    return lambda query, distance: RowIndex(found(query, distance)).contains(rows)
 
 
 def _distance(run: Run, call: ir.TextMatch) -> int | None:
-    if call.function != "fuzzy":
+    if call.function not in DEFAULT_NUMBERS:
         return None
     if call.distance is None:
-        return DEFAULT_DISTANCE
+        return DEFAULT_NUMBERS[call.function]
     value = run.evaluator(Frame(1)).value(call.distance)
     assert isinstance(value, Fixed)
     # A null distance allows nothing, like every other null operand.
