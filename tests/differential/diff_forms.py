@@ -122,7 +122,9 @@ _ASKED = "list_filter(regexp_split_to_array(lower({1}), '[^a-z]+'), lambda x: x 
 # Text predicates are never null: a missing text matches nothing.
 _SEARCH = f"COALESCE(len(list_intersect({_TOKENS}, {_ASKED})) > 0, FALSE)"
 _FUZZY = f"COALESCE(len(list_filter({_TOKENS}, lambda t: len(list_filter({_ASKED}, lambda q: levenshtein(t, q) <= %d)) > 0)) > 0, FALSE)"
-_ALL_WORDS = f"COALESCE(len(list_filter({_ASKED}, lambda q: NOT list_contains({_TOKENS}, q))) = 0 AND {{0}} IS NOT NULL, FALSE)"
+_ALL_WORDS = (
+    f"COALESCE(len(list_filter({_ASKED}, lambda q: NOT list_contains({_TOKENS}, q))) = 0 AND {{0}} IS NOT NULL, FALSE)"
+)
 _PHRASE = f"COALESCE(contains(' ' || array_to_string({_TOKENS}, ' ') || ' ', ' ' || array_to_string({_ASKED}, ' ') || ' '), FALSE)"
 _PREFIX = f"COALESCE(len(list_filter({_TOKENS}, lambda t: len(list_filter({_ASKED}, lambda q: starts_with(t, q))) > 0)) > 0, FALSE)"
 _MEMBER = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE list_contains({1}, {0}) END"

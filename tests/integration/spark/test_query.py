@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, OmnigraphError
-from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples
+from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples, special_examples
 from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 from omnigraph.testing.naive.evaluator_values import close
 from omnigraph.testing.strategies import read_programs
@@ -90,7 +90,7 @@ def test_columns_and_types_are_the_promised_ones_even_without_rows(huts: og.Grap
 
 
 def test_every_function_and_aggregate_gives_its_documented_answer(huts: og.Graph) -> None:
-    for text, expected in (examples(), aggregate_examples()):
+    for text, expected in (examples(), aggregate_examples(), special_examples()):
         (found,) = huts.query(text, runner="spark").rows()
         assert {name: found[name] for name in expected if not close(found[name], expected[name])} == {}
 
@@ -180,7 +180,8 @@ LOWERINGS = {
     "a fusion": q("$a: Ant", "$a.k", 'order { rrf(nearest($a.v, [0.0, 0.0]), bm25($a.x, "stone"), 10) } limit 3'),
     "text functions": q('$a: Ant fuzzy($a.x, "stoen", 2) or search($a.x, "huetten")', "$a.k"),
     "phrases, prefixes and all words": q(
-        '$a: Ant search_phrase($a.x, "old stone") or search_prefix($a.x, "hu") or search_all($a.x, "stone huts")', "$a.k"
+        '$a: Ant search_phrase($a.x, "old stone") or search_prefix($a.x, "hu") or search_all($a.x, "stone huts")',
+        "$a.k",
     ),
     "a score as a threshold": q('$a: Ant bm25($a.x, "stone") > 0.1', '$a.k, 2 * bm25($a.x, "stone") as r'),
     "snippets": q("$a: Ant", '$a.k, snippet($a.x, "stone huts", 2) as s, snippet($a.x, $a.s) as t', "order { $a.k }"),

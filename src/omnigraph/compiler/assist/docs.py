@@ -4,27 +4,7 @@ from __future__ import annotations
 
 from omnigraph.compiler.catalog.model import Annotation, EdgeType, InterfaceType, NodeType, TypeInfo
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
-
-# What stands beside the registry: calls with a grammar of their own.
-_SPECIAL = {
-    "now": ("now() -> DateTime", "The moment the query began."),
-    "nearest": ("nearest($x.vector, query)", "Ranks by distance to a vector, or to a text that is embedded first."),
-    "search": ("search($x.text, words)", "Whether a text has a word of the query, in any form."),
-    "fuzzy": ("fuzzy($x.text, words, edits?)", "Like `search`, with so many letters typed differently."),
-    "search_all": ("search_all($x.text, words)", "Whether a text has all words of the query, in any form and order."),
-    "search_phrase": (
-        "search_phrase($x.text, words)",
-        "Whether a text has the words of the query one after the other.",
-    ),
-    "search_prefix": ("search_prefix($x.text, words)", "Whether a word of a text begins like a word of the query."),
-    "snippet": ("snippet($x.text, words, count?)", "The part of a text with most of the words, which are marked."),
-    "match_text": ("match_text($x.text, phrase)", "The same as `search`, under its older name."),
-    "bm25": ("bm25($x.text, words)", "Ranks by relevance."),
-    "rrf": ("rrf(ranking, ranking, k?)", "Joins two rankings by reciprocal ranks."),
-    "date": ('date("2026-08-15") -> Date', "A day; of anything but a literal, the day of a moment."),
-    "datetime": ('datetime("2026-08-15T14:30:00Z") -> DateTime', "An instant."),
-    "duration": ('duration("P1DT2H") -> Duration', "A span of time, to add to a moment."),
-}
+from omnigraph.compiler.functions.search import SPECIAL
 
 
 def call_text(name: str) -> str:
@@ -37,8 +17,11 @@ def call_text(name: str) -> str:
         more = "".join(f", {each}" for each in aggregate.more)
         head = f"{name}({aggregate.takes}{more}) -> {aggregate.gives}"
         return f"{head}\n\n{aggregate.summary}\n\n`{aggregate.example}` is `{aggregate.answer}`"
-    head, summary = _SPECIAL.get(name, (f"{name}(…)", ""))
-    return f"{head}\n\n{summary}".rstrip()
+    special = SPECIAL.get(name)
+    if special is None:
+        return f"{name}(…)"
+    example = f"\n\n`{special.example}` is `{special.answer}`" if special.example else ""
+    return f"{special.signature}\n\n{special.summary}{example}"
 
 
 def node_text(node: NodeType | InterfaceType) -> str:

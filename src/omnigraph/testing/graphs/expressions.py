@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
+from omnigraph.compiler.functions.search import SPECIAL
 from omnigraph.testing.graphs.patterns import PATTERN_CASES
 from omnigraph.testing.graphs.stages import STAGE_CASES
 
@@ -21,6 +22,13 @@ def examples() -> tuple[str, dict[str, Any]]:
     known = {name: json.loads(function.answer) for name, function in FUNCTIONS.items()}
     columns = ", ".join(f"{function.example} as of_{name}" for name, function in FUNCTIONS.items())
     return _read(_H1, columns), {f"of_{name}": answer for name, answer in known.items()}
+
+
+def special_examples() -> tuple[str, dict[str, Any]]:
+    """The same for searches, snippets and the like; ranks of vectors have none, because huts have none."""
+    shown = {name: call for name, call in SPECIAL.items() if call.example}
+    columns = ", ".join(f"{call.example} as of_{name}" for name, call in shown.items())
+    return _read(_H1, columns), {f"of_{name}": json.loads(call.answer) for name, call in shown.items()}
 
 
 def aggregate_examples() -> tuple[str, dict[str, Any]]:

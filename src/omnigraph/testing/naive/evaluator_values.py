@@ -94,7 +94,10 @@ class Values:
                 return float(found) if found is not None and expr.type.scalar == "F64" else found
             case ir.TextMatch():
                 return self.text_match(expr, row)
-            case ir.Nearest() | ir.Bm25() | ir.Rrf():
+            case ir.Bm25():
+                # A relevance is a matter of the text and its column, whatever other rows there are.
+                return self.ranking(expr, [row], None).get(0, 0.0)
+            case ir.Nearest() | ir.Rrf():
                 score = self.ranking(expr, rows, None).get(_place(rows, row))
                 return score if isinstance(expr, ir.Nearest) else score or 0.0
             case _ if isinstance(expr, ir.CONDITIONS):

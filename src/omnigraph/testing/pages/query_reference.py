@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from omnigraph.compiler.assist import words
+from omnigraph.compiler.cursor import MAX_DEPTH
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
+from omnigraph.compiler.functions.search import SPECIAL
+from omnigraph.compiler.types import INTEGER_RANGE, MAX_VECTOR_DIM
+from omnigraph.engine.read.search.analyzer import LONGEST_TOKEN
 
 _HEAD = """\
 # Expressions and functions
@@ -81,9 +86,64 @@ The examples are about the four huts of the tests, whose heights are 1200, 1800,
 """
 
 
+_SPECIAL_HEAD = """\
+
+## Searches, ranks and constants of time
+
+What a word is, and which texts are kept for it, says [Search](../search.md). A search is true or false, never null:
+a missing text has no words.
+
+| Call | Means | Example | Answer |
+|---|---|---|---|
+"""
+_COSTS = "what-a-query-costs-and-how-far-it-may-go"
+_WORDS_HEAD = """\
+
+## Words
+
+Every word is a name as well where a name stands: a property, a column or a query may be called `order`.
+
+| Words | What they are |
+|---|---|
+"""
+
+
 def query_page() -> str:
     """The whole page."""
-    return _HEAD + "\n".join(_functions()) + "\n" + _AGGREGATES_HEAD + "".join(_aggregates())
+    parts = (_HEAD, "\n".join(_functions()), "\n", _AGGREGATES_HEAD, *_aggregates(), _SPECIAL_HEAD, *_special())
+    return "".join((*parts, _WORDS_HEAD, *_words(), *_limits()))
+
+
+def _special() -> Iterator[str]:
+    for call in SPECIAL.values():
+        example, answer = (f"`{call.example}`", f"`{call.answer}`") if call.example else ("", "")
+        yield f"| `{call.signature}` | {call.summary} | {example} | {answer} |\n"
+
+
+def _words() -> Iterator[str]:
+    rows = {
+        "sections, clauses and statements": words.QUERY_KEYWORDS,
+        "operators": words.QUERY_OPERATORS,
+        "constants": words.CONSTANTS,
+        "annotations of a query, after `@`": words.QUERY_ANNOTATIONS,
+        "types of parameters": (*words.TYPES, *words.TYPE_KEYWORDS),
+    }
+    for what, found in rows.items():
+        yield f"| {' '.join(f'`{word}`' for word in found)} | {what} |\n"
+
+
+def _limits() -> Iterator[str]:
+    yield "\n## Limits\n\n| What | Limit |\n|---|---|\n"
+    low, high = INTEGER_RANGE["I64"]
+    rows = {
+        "levels of nesting: parentheses, calls, blocks, operators in a row": MAX_DEPTH,
+        "whole numbers that are computed": f"{low} to {high}",
+        "whole numbers that are written": f"{low} to {INTEGER_RANGE['U64'][1]}",
+        "dimensions of a vector": MAX_VECTOR_DIM,
+        "letters of a word that can be searched for": LONGEST_TOKEN,
+        "rows, bytes and time of a query": f"[what a query costs](../queries.md#{_COSTS})",
+    }
+    yield from (f"| {what} | {limit} |\n" for what, limit in rows.items())
 
 
 def _functions() -> Iterator[str]:

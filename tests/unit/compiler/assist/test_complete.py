@@ -94,6 +94,14 @@ def test_nothing_is_offered_twice_and_everything_has_a_kind() -> None:
     assert {"variable", "parameter", "function", "keyword"} <= {each.kind for each in found}
 
 
+def test_every_call_is_documented() -> None:
+    from omnigraph.compiler.functions import AGGREGATES
+    from omnigraph.compiler.functions.search import SPECIAL
+    from omnigraph.compiler.query.parse_expression import SPECIAL_CALLS
+
+    assert set(SPECIAL) == SPECIAL_CALLS.keys() - set(AGGREGATES)
+
+
 def test_the_words_are_those_that_the_parsers_ask_for() -> None:
     """A word that a parser learns has to be coloured and completed as well."""
     top = Path(omnigraph.compiler.__file__).parent

@@ -188,8 +188,10 @@ def test_D29_both_arms_rank_one_variable() -> None:
     assert code("$h: Hut $x: Hut", trailing='order { rrf(bm25($h.name, "a"), bm25($x.name, "a")) } limit 1') == "T21"
 
 
-def test_D30_a_rank_in_a_filter_is_refused() -> None:
-    assert code('$h: Hut bm25($h.name, "a") > 0.5') == "T27"
+def test_D30_a_distance_in_a_filter_is_refused_and_a_relevance_is_a_value() -> None:
+    assert code("$h: Hut nearest($h.vec, [1, 2]) > 0.5") == "T27"
+    # Decision 0046.
+    assert any("bm25($h.name" in line for line in plan('$h: Hut bm25($h.name, "a") > 0.5'))
 
 
 def test_hops_between_different_types_are_clamped() -> None:

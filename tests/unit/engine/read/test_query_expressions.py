@@ -12,7 +12,7 @@ import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.ids import now_micros
-from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples
+from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples, special_examples
 from omnigraph.testing.graphs.huts import RECORDS
 from omnigraph.testing.naive.constraints import Image
 from omnigraph.testing.naive.evaluator import evaluate
@@ -52,7 +52,7 @@ def test_a_query_has_the_rows_that_its_expressions_mean(huts: og.Graph, image: I
     assert close(naive(huts, image, text), rows)
 
 
-@pytest.mark.parametrize("documented", [examples, aggregate_examples])
+@pytest.mark.parametrize("documented", [examples, aggregate_examples, special_examples])
 def test_every_function_gives_its_documented_answer(huts: og.Graph, image: Image, documented: Any) -> None:
     text, expected = documented()
     (found,) = huts.query(text).rows()
