@@ -7,7 +7,7 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from omnigraph.client import calls
+from omnigraph.client import calls, history_calls
 from omnigraph.client.streams import WholeLines, events_async, write_stream_async
 from omnigraph.client.transport import AsyncTransport
 from omnigraph.client.unserved import Served
@@ -71,15 +71,15 @@ class AsyncBranches(AsyncPart):
 
     async def create(self, name: str, from_: str | None = None) -> None:
         """Create a branch; it shares every table with its source until it writes to it."""
-        await self._transport.send(calls.create_branch(name, from_ or self._branch))
+        await self._transport.send(history_calls.create_branch(name, from_ or self._branch))
 
     async def list(self) -> list[str]:
         """Names of all branches, `main` first."""
-        return await self._transport.send(calls.list_branches())
+        return await self._transport.send(history_calls.list_branches())
 
     async def delete(self, name: str) -> None:
         """Delete a branch that nothing depends on; its commits become unreachable."""
-        await self._transport.send(calls.delete_branch(name))
+        await self._transport.send(history_calls.delete_branch(name))
 
     async def merge(
         self,
@@ -99,10 +99,10 @@ class AsyncBranches(AsyncPart):
         as on an embedded graph. `delete` removes the source afterwards; when something still depends on it, the result
         says so and the merge stands. Without a `message` the commit says what was merged into what.
         """
-        how = calls.Settling(
+        how = history_calls.Settling(
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
-        return await self._transport.send(calls.merge_branches(source, into, delete, how))
+        return await self._transport.send(history_calls.merge_branches(source, into, delete, how))
 
 
 class AsyncTags(AsyncPart):
@@ -112,19 +112,19 @@ class AsyncTags(AsyncPart):
 
     async def create(self, name: str, commit: str | GraphCommit | None = None, *, message: str | None = None) -> Tag:
         """Name a commit (by default the head of the bound branch)."""
-        return await self._transport.send(calls.create_tag(name, calls.moment(commit), self._branch, message))
+        return await self._transport.send(history_calls.create_tag(name, calls.moment(commit), self._branch, message))
 
     async def list(self) -> TagListing:
         """Every tag by name."""
-        return await self._transport.send(calls.list_tags())
+        return await self._transport.send(history_calls.list_tags())
 
     async def show(self, name: str) -> Tag:
         """One tag."""
-        return await self._transport.send(calls.show_tag(name))
+        return await self._transport.send(history_calls.show_tag(name))
 
     async def delete(self, name: str) -> None:
         """Remove a tag; its commit stays in the history."""
-        await self._transport.send(calls.delete_tag(name))
+        await self._transport.send(history_calls.delete_tag(name))
 
 
 class AsyncCommits(AsyncPart):
@@ -149,7 +149,7 @@ class AsyncCommits(AsyncPart):
 
         Index builds and compactions are left out unless `maintenance` or their `kind` asks for them.
         """
-        wanted = calls.CommitQuery(
+        wanted = history_calls.CommitQuery(
             branch=branch or self._branch,
             limit=limit,
             actor=actor,
@@ -160,11 +160,11 @@ class AsyncCommits(AsyncPart):
             message=message,
             maintenance=maintenance,
         )
-        return await self._transport.send(calls.list_commits(wanted))
+        return await self._transport.send(history_calls.list_commits(wanted))
 
     async def show(self, commit_id: str) -> GraphCommit:
         """One commit of any live branch: by its id or the beginning of it, a tag, `HEAD`, `HEAD~1`, …"""
-        return await self._transport.send(calls.show_commit(commit_id))
+        return await self._transport.send(history_calls.show_commit(commit_id))
 
     async def head(self, branch: str | None = None) -> str | None:
         """The id of the newest commit."""
@@ -183,11 +183,11 @@ class AsyncCommits(AsyncPart):
         message: str | None = None,
     ) -> ReplayResult:
         """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
-        how = calls.Settling(
+        how = history_calls.Settling(
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
         wanted = calls.commit_id(commit)
-        return await self._transport.send(calls.replay("revert", wanted, branch or self._branch, how))
+        return await self._transport.send(history_calls.replay("revert", wanted, branch or self._branch, how))
 
     async def cherry_pick(
         self,
@@ -201,11 +201,11 @@ class AsyncCommits(AsyncPart):
         message: str | None = None,
     ) -> ReplayResult:
         """Apply what a commit changed to this branch, or to another one, as a new commit."""
-        how = calls.Settling(
+        how = history_calls.Settling(
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
         wanted = calls.commit_id(commit)
-        return await self._transport.send(calls.replay("cherry_pick", wanted, branch or self._branch, how))
+        return await self._transport.send(history_calls.replay("cherry_pick", wanted, branch or self._branch, how))
 
     async def changes(
         self,
@@ -218,8 +218,10 @@ class AsyncCommits(AsyncPart):
         limit: int = 1_000,
     ) -> ChangesPage:
         """What a commit changed compared with its first parent; `next_page_token` asks for the rest."""
-        wanted = calls.Filter(kinds, types, ops)
-        return await self._transport.send(calls.commit_changes(calls.commit_id(commit), wanted, page_token, limit))
+        wanted = history_calls.Filter(kinds, types, ops)
+        return await self._transport.send(
+            history_calls.commit_changes(calls.commit_id(commit), wanted, page_token, limit)
+        )
 
 
 class AsyncChanges(AsyncPart):
@@ -245,8 +247,8 @@ class AsyncChanges(AsyncPart):
         has `next_page_token` instead of a cursor; pass it as `page_token` to get the rest. Delivery is at least once,
         so apply a block by its commit id.
         """
-        wanted, place = calls.Filter(kinds, types, ops), calls.FeedPlace(cursor, start, page_token)
-        return await self._transport.send(calls.poll_changes(branch or self._branch, place, wanted, limit))
+        wanted, place = history_calls.Filter(kinds, types, ops), history_calls.FeedPlace(cursor, start, page_token)
+        return await self._transport.send(history_calls.poll_changes(branch or self._branch, place, wanted, limit))
 
     async def follow(
         self,
@@ -259,10 +261,12 @@ class AsyncChanges(AsyncPart):
         ops: Names = None,
     ) -> AsyncIterator[tuple[str | None, Block]]:
         """Commits as they happen, for ever: the cursor behind each, where there is one, and the block."""
-        wanted, place = calls.Filter(kinds, types, ops), calls.FeedPlace(cursor, start)
-        async with self._transport.stream(calls.follow_changes(branch or self._branch, place, wanted)) as pieces:
+        wanted, place = history_calls.Filter(kinds, types, ops), history_calls.FeedPlace(cursor, start)
+        async with self._transport.stream(
+            history_calls.follow_changes(branch or self._branch, place, wanted)
+        ) as pieces:
             async for event in events_async(pieces):
-                for found in calls.followed(event):
+                for found in history_calls.followed(event):
                     yield found
 
     async def baseline(
@@ -275,12 +279,12 @@ class AsyncChanges(AsyncPart):
         ops: Names = None,
     ) -> Baseline:
         """Write everything the branch holds as JSON lines, ended by the cursor from which `poll` continues."""
-        wanted = calls.Filter(kinds, types, ops)
+        wanted = history_calls.Filter(kinds, types, ops)
         lines = WholeLines()
-        async with self._transport.stream(calls.baseline(branch or self._branch, wanted)) as pieces:
+        async with self._transport.stream(history_calls.baseline(branch or self._branch, wanted)) as pieces:
             # Without its last line a baseline is void, and then its file must not appear.
             size = await write_stream_async(target, lines.awaited(pieces), lambda: lines.seal("baseline"))
-        return calls.sealed_baseline(lines, size)
+        return history_calls.sealed_baseline(lines, size)
 
 
 class AsyncQueries(AsyncPart):

@@ -73,3 +73,8 @@ def pairs(**values: Any) -> tuple[tuple[str, str], ...]:
 def members(**values: Any) -> dict[str, Any]:
     """A JSON body without the members that are None."""
     return {name.rstrip("_"): value for name, value in values.items() if value is not None}
+
+
+def no_answer(_: Answer) -> None:
+    """For requests whose answer says nothing new."""
+    return
