@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import threading
 from collections import Counter
@@ -580,3 +581,28 @@ def test_files_that_executors_have_written_have_checksums(graph: og.Graph, spark
     report = graph.check()
     assert report.findings == ()
     assert (report.counts.unverified_files, report.counts.verified_files > 1) == (0, True)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_large_csv_file_is_shared_by_many_tasks_and_keeps_its_lines(
+    graph: og.Graph, tmp_path: Path, packed: bool
+) -> None:
+    """Cells hold line breaks and quotes, so that where a row ends depends on everything before it."""
+    rows = [f'p{at},"{at}@x","{"a" if at % 40 else "B"}",{at % 200}' for at in range(300)]
+    rows = [row if at % 7 else row.replace("@x", '""\n@x') + "\n" for at, row in enumerate(rows)]
+    data = ("name,email,code,age\n" + "\n".join(rows) + "\n").encode()
+    path = tmp_path / ("people.csv.gz" if packed else "people.csv")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    whole, cut = (
+        request(str(path), type="Person", on_error="skip", rejects=str(tmp_path / name)) for name in ("whole", "cut")
+    )
+    with og.init(tmp_path / "other", SCHEMA) as other:
+        expected = load(access(other), whole, LocalTasks())
+        found = load(access(graph), cut, LocalTasks(), TINY)
+        assert exported(graph) == exported(other)
+    assert (found.nodes, found.rejected) == (expected.nodes, expected.rejected)
+    assert set(found.rejected) == {"W010", "W011"}
+    assert (tmp_path / "cut/rejects.jsonl").read_text() == (tmp_path / "whole/rejects.jsonl").read_text()
+    stages = {stage.name: stage.tasks for stage in cut.clock.profile(0).stages}
+    assert (stages["unpack"], stages["stage"] > 5) == (1, True)
+    assert "unpack" not in {stage.name for stage in whole.clock.profile(0).stages}

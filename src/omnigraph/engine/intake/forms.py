@@ -49,6 +49,11 @@ class Form:
             except LookupError as error:
                 raise BadRequest(f"unknown encoding '{self.encoding}' (such as utf-8, utf-16 or cp1252)") from error
 
+    @property
+    def begins_plainly(self) -> bool:
+        """Whether a text file is UTF-8 and has nothing before its header or first row."""
+        return self.encoding is None and not self.skip_rows
+
     def of(self, path: str) -> str:
         """The format of a file."""
         return self.format or format_of(path)

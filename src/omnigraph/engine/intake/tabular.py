@@ -35,12 +35,13 @@ def decode_table_file(
     file: str | None,
     groups: range | None = None,
     first_row: int = 1,
+    line_shift: int = 0,
     intake: Intake = PLAIN,
     table: pa.Table | None = None,
 ) -> Iterator[Decoded]:
     """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through.
 
-    A row of a CSV file has the number of the line that it begins on.
+    A row of a CSV file has the number of the line that it begins on, moved by `line_shift`.
     `file` is the name that messages show; `table` is its content, where that is in memory.
     """
     readers = [ShapeReader.of(catalog, shape) for shape in (frame, *frame.also)]
@@ -49,6 +50,8 @@ def decode_table_file(
         batch = _cleaned(raw, frame.form)
         if lines is None:
             lines = np.arange(first_row, first_row + batch.num_rows, dtype=np.int64)
+        elif line_shift:
+            lines = lines + line_shift
         parts = [
             part
             for reader in readers

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-STAGES = ("start", "read", "stage", "keys", "check", "replace", "index", "commit")
+STAGES = ("start", "read", "unpack", "stage", "keys", "check", "replace", "index", "commit")
 """The stages of a load in their order; a load has those that it needs."""
 
 

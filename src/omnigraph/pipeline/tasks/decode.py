@@ -37,9 +37,9 @@ def decode_split(split: Split, catalog: Catalog, first: int, intake: Intake = PL
     """The pieces of a split in order; `first` is the number of its first line or row."""
     source = split.source
     if source.frame is not None:
-        groups = range(split.start, split.stop) if split.stop is not None else None
+        options: dict[str, Any] = {"first_row": first, "line_shift": split.shift, "file": source.shown}
         for decoded in decode_table_file(
-            source.file.path, catalog, source.frame, groups=groups, first_row=first, file=source.shown, intake=intake
+            split.path, catalog, source.frame, groups=_groups(split), intake=intake, **options
         ):
             rows = sum(part.rows.num_rows for part in decoded.types.values())
             yield Piece(decoded, rows, sum(part.rows.nbytes for part in decoded.types.values()))
@@ -61,14 +61,18 @@ def source_texts(split: Split, catalog: Catalog, first: int, wanted: Set[int]) -
                     found[first] = line.decode(errors="replace").removesuffix("\r")
                 first += 1
         return found
-    groups = range(split.start, split.stop) if split.stop is not None else None
-    for table, lines in source_rows(source.file.path, catalog, source.frame, groups):
-        numbers = np.arange(first, first + table.num_rows) if lines is None else lines
+    for table, lines in source_rows(split.path, catalog, source.frame, _groups(split)):
+        numbers = np.arange(first, first + table.num_rows) if lines is None else lines + split.shift
         rows = np.flatnonzero(np.isin(numbers, list(wanted)))
         for number, row in zip(numbers[rows].tolist(), table.take(pa.array(rows)).to_pylist(), strict=True):
             found[number] = json.dumps(row, ensure_ascii=False, default=_in_json)
         first += table.num_rows
     return found
+
+
+def _groups(split: Split) -> range | None:
+    """The row groups of a split; a piece is read as a whole."""
+    return None if split.stop is None or split.piece is not None else range(split.start, split.stop)
 
 
 def _in_json(value: Any) -> Any:
@@ -79,9 +83,9 @@ def _in_json(value: Any) -> Any:
 
 
 def _record_pieces(split: Split) -> Iterator[bytes]:
-    path = split.source.file.path
+    path = split.path
     try:
-        if split.stop is None:
+        if split.stop is None or split.piece is not None:
             with open_stream(path) as stream:
                 yield from _whole_lines(stream, b"", None)
             return

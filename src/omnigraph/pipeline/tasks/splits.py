@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,10 +50,22 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Unpacked:
+    """One piece: where it is, which bytes of the file it holds, the line they begin on, and lines of header before."""
+
+    path: str
+    start: int
+    size: int
+    first_line: int
+    header_lines: int
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """The share of one task: lines that start in a byte range, or row groups, of one source.
 
-    `first` is the number of its first line or row when that is known before reading.
+    `first` is the number of its first line or row when that is known before reading. A `piece` is a file of its own
+    that holds what lies in the byte range of a source; its lines are `shift` further down in the source.
     """
 
     index: int
@@ -62,6 +74,13 @@ class Split:
     stop: int | None
     first: int | None
     rows: int | None = None
+    piece: str | None = None
+    shift: int = 0
+
+    @property
+    def path(self) -> str:
+        """The file to read."""
+        return self.source.file.path if self.piece is None else self.piece
 
     @property
     def about_rows(self) -> int:
@@ -69,7 +88,8 @@ class Split:
         if self.rows is not None:
             return self.rows
         size = (self.source.file.size if self.stop is None else self.stop) - self.start
-        plain = not self.source.file.compressed and (self.source.frame is None or self.source.is_csv)
+        packed = self.source.file.compressed and self.piece is None
+        plain = not packed and (self.source.frame is None or self.source.is_csv)
         return size // (_ROW_BYTES if plain else _PACKED_ROW_BYTES)
 
 
@@ -135,9 +155,17 @@ def mapped_sources(mapping: Any, scratch: str, spark: Any) -> list[Source]:
 
 
 def cut(
-    sources: Sequence[Source], *, cores: int = 1, split_bytes: int = SPLIT_BYTES, split_rows: int = SPLIT_ROWS
+    sources: Sequence[Source],
+    *,
+    cores: int = 1,
+    split_bytes: int = SPLIT_BYTES,
+    split_rows: int = SPLIT_ROWS,
+    unpacked: Mapping[Source, Sequence[Unpacked]] | None = None,
 ) -> list[Split]:
-    """The splits of all sources, in input order; small input is cut finer, so that every core has something to do."""
+    """The splits of all sources, in input order; small input is cut finer, so that every core has something to do.
+
+    Sources that were unpacked are read piece by piece.
+    """
     groups = {source: group_rows(source.file.path) for source in sources if _is_parquet(source)}
     size = sum(source.file.size for source in sources if source.frame is None)
     split_bytes = min(split_bytes, max(_FEWEST_BYTES, size // (2 * cores)))
@@ -146,6 +174,8 @@ def cut(
     for source in sources:
         if source in groups:
             found += _row_groups(source, groups[source], split_rows)
+        elif unpacked is not None and source in unpacked:
+            found += [_of_piece(source, piece) for piece in unpacked[source]]
         else:
             found += _byte_ranges(source, split_bytes)
     return [replace(split, index=index) for index, split in enumerate(found)]
@@ -167,6 +197,11 @@ def _byte_ranges(source: Source, split_bytes: int) -> Iterator[Split]:
         return
     for start in range(0, size, split_bytes):
         yield Split(0, source, start, min(start + split_bytes, size), 1 if start == 0 else None)
+
+
+def _of_piece(source: Source, piece: Unpacked) -> Split:
+    shift = piece.first_line - piece.header_lines - 1
+    return Split(0, source, piece.start, piece.start + piece.size, piece.first_line, None, piece.path, shift)
 
 
 def _row_groups(source: Source, counts: Sequence[int], split_rows: int) -> Iterator[Split]:

@@ -25,8 +25,18 @@ from omnigraph.pipeline.tasks.key_sets import Part
 from omnigraph.pipeline.tasks.refusal import first_lines, row_refusals
 from omnigraph.pipeline.tasks.rejects import join_rejects, reject_split
 from omnigraph.pipeline.tasks.resume import Resumed, adopted, plan_of, write_plan
-from omnigraph.pipeline.tasks.splits import SPLIT_BYTES, SPLIT_ROWS, Source, Split, about_rows, cut, plan_sources
+from omnigraph.pipeline.tasks.splits import (
+    SPLIT_BYTES,
+    SPLIT_ROWS,
+    Source,
+    Split,
+    Unpacked,
+    about_rows,
+    cut,
+    plan_sources,
+)
 from omnigraph.pipeline.tasks.stage import Staged, StageJob, decoded_places, stage_split
+from omnigraph.pipeline.tasks.unpack import unpack, wants_unpacking
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
@@ -134,7 +144,8 @@ class Staging:
         sources = plan_sources(request, f"{place.root.uri}/{parts.load_directory(place.load_id)}")
         before = place.resumed
         cores = tasks.cores if before is None else before.plan.cores  # so that the input is cut as it was
-        splits = cut(sources, cores=cores, split_bytes=tuning.split_bytes, split_rows=tuning.split_rows)
+        sizes = {"split_bytes": tuning.split_bytes, "split_rows": tuning.split_rows}
+        splits = cut(sources, cores=cores, unpacked=_unpacked(place, sources, request, tasks, tuning), **sizes)
         elsewhere = tasks.name == "spark"
         rows = about_rows(splits)
         job = stage_job(place, catalog, request, tuning, cores=tasks.cores, elsewhere=elsewhere, rows=rows)
@@ -294,6 +305,16 @@ class Staging:
 
     def _run(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         return self.tasks.run(work, items, stage=stage, report=self.request.progress)
+
+
+def _unpacked(
+    place: Place, sources: Sequence[Source], request: LoadRequest, tasks: Tasks, tuning: Tuning
+) -> dict[Source, Sequence[Unpacked]]:
+    """The pieces of sources that would otherwise be one task each."""
+    wanted = [source for source in sources if wants_unpacking(source, tuning.split_bytes)]
+    scratch, size = f"{place.root.uri}/{parts.load_directory(place.load_id)}", tuning.split_bytes
+    found = tasks.run(lambda each: unpack(each, scratch, size), wanted, stage="unpack", report=request.progress)
+    return dict(zip(wanted, found, strict=True))
 
 
 def _may_resume(request: LoadRequest, rows: int, tuning: Tuning) -> bool:
