@@ -1,6 +1,6 @@
 """`COPY` of the bench's Parquet files into another embedded graph database, in a process of its own.
 
-    python -m bench.copy_peer kuzu|real_ladybug DIRECTORY
+    python -m bench.copy_peer kuzu|real_ladybug|duckdb DIRECTORY
 
 Two of these libraries in one process crash it, so each run imports one. Prints seconds and peak memory as JSON.
 """
@@ -19,6 +19,9 @@ from bench.measure import peak_mib
 
 def main(peer: str, directory: Path) -> None:
     """Two tables, two COPY statements, timed together."""
+    if peer == "duckdb":
+        _duckdb(directory)
+        return
     library = import_module(peer)
     place = directory / f"{peer}.db"
     database = library.Database(str(place))
@@ -36,6 +39,26 @@ def main(peer: str, directory: Path) -> None:
     print(json.dumps({"seconds": taken, "peak_mib": peak, "edges": count}))
     for left in directory.glob(f"{peer}.db*"):
         shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def _duckdb(directory: Path) -> None:
+    """Two tables, the nodes with a primary key; ends of edges are not checked."""
+    import duckdb
+
+    place = directory / "peer.duckdb"
+    connection = duckdb.connect(str(place), config={"threads": 2})
+    connection.execute(
+        "CREATE TABLE person(handle VARCHAR PRIMARY KEY, name VARCHAR, age INT, score DOUBLE, role VARCHAR)"
+    )
+    connection.execute("CREATE TABLE knows(a VARCHAR, b VARCHAR, weight DOUBLE)")
+    begin = time.perf_counter()
+    connection.execute(f"INSERT INTO person SELECT * FROM '{directory / 'people.parquet'}'")
+    connection.execute(f"INSERT INTO knows SELECT * FROM '{directory / 'knows.parquet'}'")
+    taken = time.perf_counter() - begin
+    count = connection.execute("SELECT count(*) FROM knows").fetchone()
+    print(json.dumps({"seconds": taken, "peak_mib": round(peak_mib()), "edges": None if count is None else count[0]}))
+    connection.close()
+    place.unlink()
 
 
 if __name__ == "__main__":

@@ -53,3 +53,17 @@ def test_many_splits_and_buckets_change_nothing(tmp_path: Path, case: Case) -> N
 @pytest.mark.parametrize("case", [each for each in CASES if each.id in ON_SPARK])
 def test_spark_does_what_a_plain_load_does(tmp_path: Path, case: Case, spark: Any) -> None:
     compare(tmp_path, case, partial(load, tasks=SparkTasks(spark), tuning=FEW))
+
+
+class TwiceTasks(LocalTasks):
+    """What speculation makes of tasks: each runs twice to its end, and the answer of either may be taken."""
+
+    def run(self, work: Any, items: Any, **options: Any) -> list[Any]:
+        answers = [super(TwiceTasks, self).run(work, items, **options) for _ in range(2)]
+        return [answers[at % 2][at] for at in range(len(items))]
+
+
+@pytest.mark.parametrize("case", [each for each in CASES if each.id in ON_SPARK])
+def test_tasks_that_run_twice_duplicate_and_lose_nothing(tmp_path: Path, case: Case) -> None:
+    compare(tmp_path, case, partial(load, tasks=TwiceTasks(), tuning=TINY))
+    assert list((tmp_path / "tasks").rglob("__loads/*")) == []
