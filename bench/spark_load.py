@@ -230,7 +230,7 @@ def _descendants(process: int) -> Iterator[int]:
 def _merged(place: Path, mapping: dict[str, Any], case: str) -> Iterator[Measurement]:
     graph = og.open(place / "Parq.omni")
     taken, note = _measured(graph, {"mapping": mapping}, mode="merge")
-    ready, _ = _timed(lambda: graph.ensure_indices())
+    ready, _ = _timed(graph.ensure_indices)
     graph.close()
     yield Measurement("spark_load", case, taken, note=note)
     yield Measurement("spark_load", "indexes, keys and topology after that", ready)
