@@ -146,11 +146,17 @@ def publish_rows(loaded: Loaded, rows: Sequence[ManifestRow]) -> CommitOutcome:
     return tables.merge_rows(loaded.handle, encode_rows(rows), key="object_id")
 
 
-def advance(loaded: Loaded, rows: Iterable[ManifestRow], landed: Landed) -> ManifestState:
-    """The state that a publish produced: folded when nothing else landed in between, rescanned otherwise."""
+def advance(
+    loaded: Loaded, rows: Iterable[ManifestRow], landed: Landed, expected: ManifestState | None = None
+) -> ManifestState:
+    """The state that a publish produced: folded when nothing else landed in between, rescanned otherwise.
+
+    `expected` is what the rows leave behind, where that was worked out before.
+    """
     state = loaded.state
     if landed.exact:
-        folded = fold(state, rows, landed.version)
+        known = expected is not None and expected.version == landed.version
+        folded = expected if known and expected is not None else fold(state, rows, landed.version)
         _remember(landed.handle, folded)
         return folded
     return _state_of(landed.handle, state.branch, state.identifier)

@@ -62,11 +62,11 @@ def publish_together(
         done = _already_decided(loaded.state, publications)
         if done is not None:
             return done
-        rows = rows_together(store, loaded.state, publications)
+        rows, expected = rows_together(store, loaded.state, publications)
         outcome = _attempt(loaded, rows)
         if isinstance(outcome, Landed):
             failpoints.hit("publish.after_commit")
-            state, fragments = manifest.advance(loaded, rows, outcome), outcome.handle.fragment_count()
+            state, fragments = manifest.advance(loaded, rows, outcome, expected), outcome.handle.fragment_count()
             return tuple(_published(state, each, fragments=fragments) for each in publications)
         loaded = None
         if isinstance(outcome, Refused):
@@ -120,8 +120,10 @@ def _published(state: ManifestState, publication: Publication, *, fragments: int
     return Published(commit, state, fragments)
 
 
-def rows_together(store: Store, state: ManifestState, publications: Sequence[Publication]) -> list[ManifestRow]:
-    """The rows of publications that follow one another, for one version of the manifest.
+def rows_together(
+    store: Store, state: ManifestState, publications: Sequence[Publication]
+) -> tuple[list[ManifestRow], ManifestState | None]:
+    """The rows of publications that follow one another, for one version of the manifest; of one alone also the state.
 
     Rows that every commit replaces (head, branch) are those of the last; every other commit notes what it shows of the
     tables that later ones change, because the version shows only what the last one leaves.
@@ -131,6 +133,8 @@ def rows_together(store: Store, state: ManifestState, publications: Sequence[Pub
         each.append(rows_of(store, state, publication, version))
         state = manifest.fold(state, each[-1], version)  # refuses a state that could not be read back
         states.append(state)
+    if len(publications) == 1:
+        return each[0], state
     changed: set[str] = set()
     found: dict[str, ManifestRow] = {}
     for later, (rows, after) in enumerate(zip(reversed(each), reversed(states), strict=True)):
@@ -139,7 +143,7 @@ def rows_together(store: Store, state: ManifestState, publications: Sequence[Pub
             placed = replace(row, within=within) if isinstance(row, CommitRow) else row
             found.setdefault(placed.object_id, placed)
         changed |= {row.table_key for row in rows if isinstance(row, VersionRow)}
-    return list(reversed(found.values()))
+    return list(reversed(found.values())), None  # rows were completed after each state was worked out
 
 
 def rows_of(store: Store, state: ManifestState, publication: Publication, version: int) -> list[ManifestRow]:
