@@ -9,6 +9,7 @@ FILES = {
     "capture": "src/omnigraph/storage/intent/capture.py",
     "attempt": "src/omnigraph/storage/protocol/attempt.py",
     "commit": "src/omnigraph/storage/protocol/commit.py",
+    "together": "src/omnigraph/storage/protocol/together.py",
     "lease": "src/omnigraph/storage/base/lease.py",
     "control": "src/omnigraph/storage/intent/control.py",
     "fence": "src/omnigraph/storage/protocol/fence.py",
@@ -33,6 +34,7 @@ FILES = {
 }
 TESTS = {
     "publish": "tests/unit/storage/protocol/test_publish.py",
+    "together": "tests/integration/test_commits_together.py",
     "fence": "tests/unit/storage/protocol/test_fence.py",
     "control": "tests/unit/storage/intent/test_control.py",
     "recovery": "tests/unit/storage/protocol/test_recovery.py",
@@ -70,6 +72,27 @@ MUTATIONS = (
         "if row.version <= floor:",
         "if row.version < floor:",
         "publish",
+    ),
+    _mutation(
+        "publish: of commits that are published together each shows what the last one leaves",
+        "publish",
+        "        within = Within(later, {key: after.published[key] for key in sorted(changed)}) if later else None\n",
+        "        within = Within(later, {}) if later else None\n",
+        "together::test_the_past_differences_blame_and_feed_tell_them_apart",
+    ),
+    _mutation(
+        "together: a write is published behind another that changes the rows it has read",
+        "together",
+        "            if offer is None or interference(store, offer.write.footprint(), offer.txn.state, state) is not None:\n",
+        "            if offer is None:\n",
+        "together::test_what_the_writes_before_affect_is_computed_in_a_turn_of_its_own",
+    ),
+    _mutation(
+        "commit: a write that makes a condition on the head is published behind another",
+        "commit",
+        "        alone = self.failure is not None or self.expected_head is not None\n",
+        "        alone = self.failure is not None\n",
+        "together::test_a_condition_on_the_head_is_never_published_behind_another",
     ),
     _mutation(
         "publish: any holder of control publishes a schema",
