@@ -31,8 +31,14 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(workers: int = 2, environment: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """Start a standalone cluster, and a Connect server that takes half of it; all are gone at the end."""
+def running_cluster(
+    workers: int = 2, environment: Mapping[str, str] | None = None, *, connect_server: bool = True
+) -> Iterator[Cluster]:
+    """Start a standalone cluster, and a Connect server that takes half of it; all are gone at the end.
+
+    Each worker has an address and a scratch directory of its own: Spark starts a second attempt of a task on another
+    host only.
+    """
     directory = Path(tempfile.mkdtemp(prefix="omnigraph-spark-"))
     with ExitStack() as cleanup:
         cleanup.callback(shutil.rmtree, directory, ignore_errors=True)
@@ -40,13 +46,18 @@ def running_cluster(workers: int = 2, environment: Mapping[str, str] | None = No
         cleanup.callback(processes.stop)
         port, connect = _free_ports(2)
         master = f"spark://{_HOST}:{port}"
-        listening = ["--host", _HOST, "--webui-port", "0"]
-        processes.start("master", ["org.apache.spark.deploy.master.Master", *listening, "--port", str(port)], port)
+        pages = ["--webui-port", "0"]
+        listening = ["--host", _HOST, *pages, "--port", str(port)]
+        processes.start("master", ["org.apache.spark.deploy.master.Master", *listening], port)
         for number in range(workers):
             place = directory / f"worker-{number}"
             share = ["--cores", "2", "--memory", "2g", "--work-dir", str(place)]
-            processes.start(place.name, ["org.apache.spark.deploy.worker.Worker", *listening, *share, master])
-        processes.start("connect", _connect_command(master, connect, workers), connect)
+            host = f"127.0.0.{number + 1}"
+            own = {"SPARK_LOCAL_IP": host, "SPARK_LOCAL_DIRS": str(directory / f"scratch-{number}")}
+            command = ["org.apache.spark.deploy.worker.Worker", "--host", host, *pages, *share, master]
+            processes.start(place.name, command, own=own)
+        if connect_server:
+            processes.start("connect", _connect_command(master, connect, workers), connect)
         yield Cluster(master, f"sc://{_HOST}:{connect}")
 
 
@@ -58,7 +69,9 @@ class _Processes:
         self._environment = environment
         self._running: list[subprocess.Popen[bytes]] = []
 
-    def start(self, name: str, arguments: list[str], port: int | None = None) -> None:
+    def start(
+        self, name: str, arguments: list[str], port: int | None = None, own: Mapping[str, str] | None = None
+    ) -> None:
         """Start one, and return when it listens on its port."""
         import pyspark
 
@@ -67,7 +80,7 @@ class _Processes:
             self._running.append(
                 subprocess.Popen(
                     [str(launcher), *arguments],
-                    env=dict(self._environment),
+                    env={**self._environment, **(own or {})},
                     stdout=log,
                     stderr=log,
                     cwd=self._directory,
