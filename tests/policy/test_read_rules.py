@@ -120,6 +120,8 @@ def test_a_masked_property_is_null_wherever_it_is_read(ana: og.Graph) -> None:
         'match { $p: Person  fuzzy($p.bio, "foxs", 1) } return { $p.name }',
         "match { $p: Person  $p.email is not null } return { $p.name }",
         "match { $p: Person } with { $p, $p.salary as s } match { $p: Person s > 5 } return { $p.name }",
+        "match { $p: Person } return { $p.name, max($p.salary per $p) as m, lag($p.email order $p.name) as e } "
+        "having { m > 5 or e is not null }",
         "match { $p: Person  exists { $q: Person $q = $p $q.salary > 5 } } return { $p.name }",
         'match { either { $p: Person { email: "ada@example.org" } } or { $p: Person $p.salary > 5 } } return { $p.name }',
         "match { $p: Person $p.salary > 5 } return { $p.name } union match { $p: Person $p.salary < 5 } return { $p.name }",

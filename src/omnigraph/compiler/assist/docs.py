@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.compiler.catalog.model import Annotation, EdgeType, InterfaceType, NodeType, TypeInfo
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.compiler.functions.search import SPECIAL
+from omnigraph.compiler.functions.windows import WINDOWS
 
 
 def call_text(name: str) -> str:
@@ -17,6 +18,9 @@ def call_text(name: str) -> str:
         more = "".join(f", {each}" for each in aggregate.more)
         head = f"{name}({aggregate.takes}{more}) -> {aggregate.gives}"
         return f"{head}\n\n{aggregate.summary}\n\n`{aggregate.example}` is `{aggregate.answer}`"
+    window = WINDOWS.get(name)
+    if window is not None:
+        return f"{window.call} -> {window.gives}\n\n{window.summary}\n\n`{window.example}`"
     special = SPECIAL.get(name)
     if special is None:
         return f"{name}(…)"

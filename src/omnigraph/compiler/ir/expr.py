@@ -91,6 +91,8 @@ __all__ = [
     "TextMatch",
     "TextTest",
     "ValueType",
+    "WindowCall",
+    "WindowKey",
     "as_condition",
     "is_hidden",
     "require",
@@ -170,6 +172,30 @@ class AggregateCall:
     def __post_init__(self) -> None:
         require(self.function in AGGREGATES, f"aggregate {self.function!r}")
         require(self.arg is not None or self.function == "count", f"{self.function} without an argument")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowKey:
+    """One key of the order inside a window."""
+
+    expr: Expr
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A value of each row among those that are equal in `per`: by `keys`, then by the order of rows.
+
+    An aggregate is taken over the whole group, with keys up to the row; `offset` is how far `lag` and `lead` look.
+    """
+
+    function: str
+    arg: Expr | None
+    per: tuple[Expr, ...]
+    keys: tuple[WindowKey, ...]
+    type: PropType
+    where: Condition | None = None
+    offset: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +368,7 @@ Expr: TypeAlias = (
     | Rrf
     | Score
     | AggregateCall
+    | WindowCall
     | Column
     | Condition
 )

@@ -104,6 +104,8 @@ def format_expr(expr: ir.Expr) -> str:
             return _call("rrf", first, second, k)
         case ir.Score():
             return "score"
+        case ir.WindowCall():
+            return _window(expr)
         case ir.AggregateCall():
             return _aggregate(expr)
         case ir.Function(name, args):
@@ -127,6 +129,20 @@ def _aggregate(call: ir.AggregateCall) -> str:
     if call.key is not None:
         inside += f" order {format_expr(call.key)}{' desc' if call.descending else ''}"
     return f"{call.function}({inside})"
+
+
+def _window(call: ir.WindowCall) -> str:
+    parts = ["*" if call.function == "count" else ""] if call.arg is None else [format_expr(call.arg)]
+    if call.function in ("lag", "lead") and call.offset != 1:
+        parts[0] += f", {call.offset}"
+    if call.where is not None:
+        parts.append(f"where {format_condition(call.where)}")
+    if call.per:
+        parts.append("per " + ", ".join(map(format_expr, call.per)))
+    if call.keys:
+        keys = (format_expr(key.expr) + (" desc" if key.descending else "") for key in call.keys)
+        parts.append("order " + ", ".join(keys))
+    return f"{call.function}({' '.join(part for part in parts if part)})"
 
 
 # --- match -----------------------------------------------------------------------------------
@@ -205,6 +221,9 @@ def _result(op: ops.ResultOp) -> str:
             by = [format_expr(key.expr) + (" desc" if key.descending else "") for key in keys]
             tail = [f"ids of {_variables(ties)}"] if ties else []
             return "sort " + ", ".join([*by, *tail]) + _top(fetch)
+        case ops.WindowColumns(columns=columns, ties=ties):
+            behind = f", then ids of {_variables(ties)}" if ties else ""
+            return "windows " + ", ".join(format_expr(column.expr) for column in columns) + behind
         case ops.Project(columns):
             return "project " + _outputs(columns)
         case ops.Aggregate(columns, entities):

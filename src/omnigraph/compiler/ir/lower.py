@@ -39,6 +39,7 @@ from omnigraph.compiler.ir.ops import (
     Stage,
     Union,
     Unwind,
+    WindowColumns,
 )
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import rebuild
@@ -182,6 +183,7 @@ def _step(link: Link, bound: set[str]) -> list[MatchOp]:
 
 def _result(read: CheckedRead, keeps: tuple[str, ...] = ()) -> tuple[ResultOp, ...]:
     """The result operators; of a stage, the variables that it keeps are told apart but are no columns."""
+    read, windows = _with_windows(read)
     ties = [column for column in read.columns if column.is_key]
     if keeps:
         read = replace(read, columns=tuple(column for column in read.columns if not _is_node(column)))
@@ -189,11 +191,31 @@ def _result(read: CheckedRead, keeps: tuple[str, ...] = ()) -> tuple[ResultOp, .
     fetch = Fetch(read.limit, read.offset) if read.limit is not None else None
     if read.rank is not None:
         ops.append(Rank(read.rank, arm=fetch if isinstance(read.rank, ir.Rrf) else None))
+    ops.extend(windows)
     columns = tuple(Output(column.name, _reuse_score(column.expr, read.rank)) for column in read.columns)
     ops.extend(_grouped(read, columns, ties, keeps) if read.grouped else _projected(read, columns, keeps))
     if read.limit is not None or read.offset is not None:
         ops.append(Limit(read.limit, read.offset, read.per))
     return tuple(ops)
+
+
+def _with_windows(read: CheckedRead) -> tuple[CheckedRead, list[ResultOp]]:
+    """The read with its windows as properties of a variable, and the operator that binds it."""
+    calls: dict[ir.WindowCall, ir.Property] = {}
+
+    def known(node: Any) -> Any:
+        if isinstance(node, ir.WindowCall):
+            return calls.setdefault(node, ir.Property(read.window_var, f"w{len(calls)}", node.type))
+        return rebuild(node, known)
+
+    columns = tuple(replace(column, expr=known(column.expr)) for column in read.columns)
+    keys = tuple(SortKey(known(key.expr), key.descending) for key in read.keys)
+    per = tuple(map(known, read.per))
+    if not calls:
+        return read, []
+    outputs = tuple(Output(value.name, call) for call, value in calls.items())
+    op = WindowColumns(read.window_var, outputs, _row_order(read, ()).ties)
+    return replace(read, columns=columns, keys=keys, per=per), [op]
 
 
 def _projected(read: CheckedRead, columns: tuple[Output, ...], keeps: tuple[str, ...]) -> list[ResultOp]:

@@ -261,6 +261,15 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowColumns:
+    """Bind the values of windows over all rows as properties of `var`; `ties` complete the order of rows."""
+
+    var: str
+    columns: tuple[Output, ...]
+    ties: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """Group by the columns that are not aggregates, and by `entities`; groups come in the order of their first row."""
 
@@ -311,7 +320,7 @@ class Union:
     distinct: bool
 
 
-ShapingOp: TypeAlias = Rank | Sort | Project | Aggregate | Having | Distinct | Limit
+ShapingOp: TypeAlias = WindowColumns | Rank | Sort | Project | Aggregate | Having | Distinct | Limit
 ResultOp: TypeAlias = Union | ShapingOp
 
 

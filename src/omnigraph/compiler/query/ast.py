@@ -31,6 +31,8 @@ from omnigraph.compiler.query.ast_expression import (
     Unary,
     Var,
     When,
+    Window,
+    WindowKey,
     no_span,
 )
 from omnigraph.compiler.source import Span
@@ -84,6 +86,8 @@ __all__ = [
     "UpdateVar",
     "Var",
     "When",
+    "Window",
+    "WindowKey",
 ]
 
 # --- match clauses ---------------------------------------------------------------------------

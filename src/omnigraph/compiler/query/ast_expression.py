@@ -195,6 +195,27 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowKey:
+    """One key of the order inside a window."""
+
+    expr: Expr
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`name(args [where condition] [per key, … | per *] [order key [desc], …])`: a value of each row in its group."""
+
+    name: str
+    args: tuple[Expr, ...]
+    per: tuple[Expr, ...] = ()
+    order: tuple[WindowKey, ...] = ()
+    where: Expr | None = None
+    distinct: bool = False
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Exists:
     """`exists { … }`: whether the pattern has a solution that goes with the row."""
 
@@ -203,4 +224,6 @@ class Exists:
 
 
 Test: TypeAlias = Compare | Range | In | IsNull | Not | And | Or
-Expr: TypeAlias = Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Exists | Test
+Expr: TypeAlias = (
+    Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Exists | Window | Test
+)

@@ -199,6 +199,7 @@ class CheckedRead:
     parts: tuple[CheckedRead, ...] = ()
     source: CheckedStage | None = None
     per: tuple[ir.Expr, ...] = ()
+    window_var: str = ""
 
     @property
     def reads(self) -> tuple[CheckedRead, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from omnigraph.compiler.functions.windows import PLACES
 from omnigraph.compiler.lexer import quote
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.parse_expression import WORD_COMPARISONS
@@ -72,6 +73,8 @@ def _operand(expr: ast.Expr) -> str:
             return f"case {' '.join(whens)}{rest} end"
         case ast.Agg():
             return f"{expr.name}({_aggregated(expr)})"
+        case ast.Window():
+            return f"{expr.name}({_windowed(expr)})"
         case ast.Exists(clauses):
             from omnigraph.compiler.query.format import format_pattern  # a pattern has conditions, and one of them this
 
@@ -149,6 +152,28 @@ def _aggregated(agg: ast.Agg) -> str:
     if agg.key is not None:
         text += f" order {format_expr(agg.key)}{' desc' if agg.descending else ''}"
     return text
+
+
+def _windowed(window: ast.Window) -> str:
+    parts = [", ".join(_inside(arg) for arg in window.args)] if window.args else []
+    if window.name == "count" and not window.args:
+        parts = ["*"]
+    if window.distinct:
+        parts[0] = f"distinct {parts[0]}"
+    if window.where is not None:
+        parts.append(f"where {_inside(window.where)}")
+    if window.per or window.name not in PLACES:
+        parts.append("per " + (", ".join(_inside(key) for key in window.per) or "*"))
+    if window.order:
+        keys = (_inside(key.expr) + (" desc" if key.descending else "") for key in window.order)
+        parts.append("order " + ", ".join(keys))
+    return " ".join(parts)
+
+
+def _inside(expr: ast.Expr) -> str:
+    """An operand among the words of a window; a bare name could be one of them."""
+    text = format_expr(expr)
+    return text if isinstance(expr, ast.Prop | ast.Var | ast.Call | ast.Literal | ast.Agg) else f"({text})"
 
 
 def _negated(operand: ast.Expr) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
+from omnigraph.compiler.functions.windows import PLACES
 from omnigraph.compiler.lexer import FLOAT, INT, LOWER, PUNCT, STRING, VAR
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.ast import Agg, Alias, Binary, Call, Expr, Prop, Unary, Var
@@ -345,7 +346,7 @@ def _rank(cur: QueryCursor) -> Call:
     return cur.fail()
 
 
-def _aggregate(cur: QueryCursor) -> Agg:
+def _aggregate(cur: QueryCursor) -> Agg | ast.Window:
     name = cur.text
     start = open_call(cur)
     distinct = False
@@ -360,6 +361,10 @@ def _aggregate(cur: QueryCursor) -> Agg:
     while cur.take_punct(",") is not None:
         more.append(parse_expr(cur))
     where = parse_expr(cur) if cur.take_word("where") is not None else None
+    if cur.text == "per" and cur.kind == LOWER:
+        per, order = _per(cur), _window_order(cur)
+        args = (*(() if arg is None else (arg,)), *more)
+        return ast.Window(name, args, per, order, where, distinct, close_call(cur, start))
     key, descending = None, False
     if cur.take_word("order") is not None:
         key = parse_expr(cur)
@@ -367,6 +372,51 @@ def _aggregate(cur: QueryCursor) -> Agg:
         if not descending:
             cur.take_word("asc")
     return Agg(name, arg, distinct, close_call(cur, start), tuple(more), where, key, descending)
+
+
+def _window(cur: QueryCursor) -> ast.Window:
+    name = cur.text
+    start = open_call(cur)
+    args: list[Expr] = []
+    if not cur.at_punct(")") and not _at_modifier(cur):
+        args.append(parse_expr(cur))
+        while cur.take_punct(",") is not None:
+            args.append(parse_expr(cur))
+    where = parse_expr(cur) if cur.take_word("where") is not None else None
+    per, order = _per(cur), _window_order(cur)
+    return ast.Window(name, tuple(args), per, order, where, False, close_call(cur, start))
+
+
+def _at_modifier(cur: QueryCursor) -> bool:
+    # Before an operand these words are what a window is per, or ordered by; alone they are columns.
+    words = cur.kind == LOWER and cur.text in ("per", "order", "where")
+    return words and (_begins_operand(cur, 1) or cur.peek()[1] == "*")
+
+
+def _per(cur: QueryCursor) -> tuple[Expr, ...]:
+    if cur.take_word("per") is None or cur.take_punct("*") is not None:
+        return ()
+    keys = [parse_expr(cur)]
+    while cur.take_punct(",") is not None:
+        keys.append(parse_expr(cur))
+    return tuple(keys)
+
+
+def _window_order(cur: QueryCursor) -> tuple[ast.WindowKey, ...]:
+    if cur.take_word("order") is None:
+        return ()
+    keys = [_window_key(cur)]
+    while cur.take_punct(",") is not None:
+        keys.append(_window_key(cur))
+    return tuple(keys)
+
+
+def _window_key(cur: QueryCursor) -> ast.WindowKey:
+    expr = parse_expr(cur)
+    descending = cur.take_word("desc") is not None
+    if not descending:
+        cur.take_word("asc")
+    return ast.WindowKey(expr, descending)
 
 
 SPECIAL_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
@@ -382,9 +432,10 @@ SPECIAL_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     "bm25": _text_call,
     "rrf": _rrf,
     **dict.fromkeys(AGGREGATES, _aggregate),
+    **dict.fromkeys(PLACES, _window),
     "date": _temporal,
     "datetime": _temporal,
     "duration": _temporal,
 }
-_LATE = frozenset({*AGGREGATES, "nearest", "bm25", "rrf"})
+_LATE = frozenset({*AGGREGATES, *PLACES, "nearest", "bm25", "rrf"})
 _CONSTANT_CALLS = ("now", "date", "datetime", "duration")

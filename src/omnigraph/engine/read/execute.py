@@ -31,6 +31,7 @@ from omnigraph.compiler.ir.ops import (
     Sort,
     Union,
     Unwind,
+    WindowColumns,
 )
 from omnigraph.compiler.ir.ops import Stage as StageOp
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
@@ -149,6 +150,10 @@ def _shape(run: Run, frame: Frame, op: ShapingOp) -> Frame:
             wanted = run.fetch_count(fetch)
             in_order = frame.length == 1 and wanted != 0
             return frame if in_order else frame.take(order(run, frame, keys, ties, wanted))
+        case WindowColumns():
+            from omnigraph.engine.read.shape.windows import windows  # few queries have them
+
+            return windows(run, frame, op)
         case Project():
             return project(run, frame, op)
         case Aggregate():

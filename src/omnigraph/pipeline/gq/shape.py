@@ -13,7 +13,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Aggregate, Distinct, Having, Limit, Project, Rank, ShapingOp, Sort
+from omnigraph.compiler.ir.ops import Aggregate, Distinct, Having, Limit, Project, Rank, ShapingOp, Sort, WindowColumns
 from omnigraph.compiler.ir.ops import Output as OutputColumn
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.types import INTEGER, PropType
@@ -24,6 +24,7 @@ from omnigraph.pipeline.gq.rank import fuse, ranked
 from omnigraph.pipeline.gq.stages import limited_per
 from omnigraph.pipeline.gq.sums import Stats, total, total_of_distinct, with_stats
 from omnigraph.pipeline.gq.values import KEY
+from omnigraph.pipeline.gq.windows import windowed
 
 
 class Shaper:
@@ -48,6 +49,8 @@ class Shaper:
                 ]
                 rest = [Order(column) for var in ties for column in rows.ties(var)]
                 return replace(rows, order=(*first, *rest, *rows.order))
+            case WindowColumns():
+                return windowed(self.low, rows, op)
             case Project(columns):
                 return self._project(rows, columns)
             case Aggregate():

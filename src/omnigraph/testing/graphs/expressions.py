@@ -7,6 +7,7 @@ from typing import Any
 
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.compiler.functions.search import SPECIAL
+from omnigraph.compiler.functions.windows import WINDOWS
 from omnigraph.testing.graphs.patterns import PATTERN_CASES
 from omnigraph.testing.graphs.stages import STAGE_CASES
 
@@ -35,6 +36,14 @@ def aggregate_examples() -> tuple[str, dict[str, Any]]:
     """The same for every aggregate, over all huts."""
     columns = ", ".join(f"{info.example} as of_{name}" for name, info in AGGREGATES.items())
     return _read("$h: Hut", columns), {f"of_{name}": json.loads(info.answer) for name, info in AGGREGATES.items()}
+
+
+def window_examples() -> dict[str, tuple[str, list[tuple[Any, ...]]]]:
+    """A query for the documented example of each window, and its rows."""
+    return {
+        f"documented-{name}": (_read("$h: Hut", f"{info.example} as x"), [(each,) for each in json.loads(info.answer)])
+        for name, info in WINDOWS.items()
+    }
 
 
 # Each: a query and its rows, in order.
@@ -193,4 +202,5 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     ),
     **PATTERN_CASES,
     **STAGE_CASES,
+    **window_examples(),
 }

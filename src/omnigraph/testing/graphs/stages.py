@@ -161,6 +161,69 @@ STAGE_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ),
         [("h1", "h4"), ("h2", "h3"), ("h3", "h1"), ("h4", "h4")],
     ),
+    "places-of-rows": (
+        _q(
+            "match { $h: Hut } return { $h.code, row_number(order $h.alt desc) as a, rank(order $h.alt desc) as b, "
+            "dense_rank(order $h.alt desc) as c }"
+        ),
+        [("h1", 3, 3, 2), ("h2", 1, 1, 1), ("h3", 4, 4, 3), ("h4", 2, 1, 1)],
+    ),
+    "rows-before-and-after": (
+        _q(
+            "match { $h: Hut } return { $h.code, lag($h.alt order $h.code) as before, "
+            "lead($h.code, 2 order $h.code) as later, $h.alt - lag($h.alt order $h.code) as climb }"
+        ),
+        [("h1", None, "h3", None), ("h2", 1200, "h4", 600), ("h3", 1800, None, None), ("h4", None, None, None)],
+    ),
+    "running-values": (
+        _q(
+            "match { $h: Hut } return { $h.code, sum($h.alt per * order $h.code) as s, "
+            "avg($h.alt per $h.open order $h.code) as a, min($h.alt per *) as low, "
+            "max($h.alt per * order $h.code) as high, count(* per $h.open) as n }"
+        ),
+        [
+            ("h1", 1200.0, 1200.0, 1200, 1200, 2),
+            ("h2", 3000.0, 1800.0, 1200, 1800, 1),
+            ("h3", 3000.0, None, 1200, 1800, 1),
+            ("h4", 4800.0, 1500.0, 1200, 1800, 2),
+        ],
+    ),
+    "running-values-of-some-rows": (
+        _q(
+            "match { $h: Hut } return { $h.code, sum($h.alt where $h.open per * order $h.code) as s, "
+            "count($h.alt per * order $h.code desc) as n }"
+        ),
+        [("h1", 1200.0, 3), ("h2", 1200.0, 2), ("h3", 1200.0, 1), ("h4", 3000.0, 1)],
+    ),
+    "the-first-of-each-group-by-its-place": (
+        _q(
+            "match { $h $e:path $g } return { $h.code as h, $e.minutes as m, "
+            "row_number(per $h order $e.minutes desc) as n } having { n = 1 } order { h }"
+        ),
+        [("h1", 55, 1), ("h2", 60, 1), ("h3", 90, 1), ("h4", 10, 1)],
+    ),
+    "windows-over-groups": (
+        _q(
+            "match { $w: Warden optional { $w guards $h } } with { $w, count($h) as n } "
+            "return { $w.badge as w, n, rank(order n desc) as r, sum(n per * order n desc, $w) as s } order { r, w }"
+        ),
+        [("w1", 2, 1, 2.0), ("w2", 1, 2, 3.0), ("w3", 0, 3, 3.0)],
+    ),
+    "windows-in-a-stage-and-a-match-after-it": (
+        _q(
+            "match { $h: Hut $h.alt is not null } with { $h, rank(order $h.alt desc) as r } having { r = 1 } "
+            "match { $h path $g } return { $h.code as h, r, $g.code as g }"
+        ),
+        [("h2", 1, "h3"), ("h4", 1, "h4")],
+    ),
+    "order-by-a-window": (
+        _q("match { $h: Hut } return { $h.code } order { row_number(order $h.alt desc) desc } limit 2"),
+        [("h3",), ("h1",)],
+    ),
+    "windows-of-nothing": (
+        _q('match { $h: Hut { code: "zz" } } return { $h.code, lag($h.alt order $h.code) as x, rank(order $h) as r }'),
+        [],
+    ),
     "order-by-nodes": (
         _q("match { $h path $g } return { $h.code as h, $g.code as g } order { $g desc, $h }"),
         [("h1", "h4"), ("h4", "h4"), ("h2", "h3"), ("h1", "h2"), ("h3", "h1")],

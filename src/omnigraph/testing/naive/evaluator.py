@@ -82,12 +82,43 @@ class _Evaluation:
         self.values = Values(self.tables, params, now)
         self.graph = Steps(self.tables, self.values)
         self.values.answer = self.has_solution
+        self.values.window = self.windowed
         self.kept_rows: list[Assignment] = []
+        self.matched: list[Assignment] = []
         self.marks = {mark.var: mark for mark in expressions(read) if isinstance(mark, ExistsMatch)}
 
     def has_solution(self, var: str, assignment: Assignment) -> bool:
         """What `exists { … }` says about an assignment."""
         return bool(self.solutions(self.marks[var].clauses, assignment))
+
+    def windowed(self, call: ir.WindowCall, row: Assignment) -> Any:
+        """The value of a window for one row of the match."""
+        value = self.values.value
+        own = [value(key, row, []) for key in call.per]
+        group = [other for other in self.matched if [value(key, other, []) for key in call.per] == own]
+        keys = [SortKey(key.expr, key.descending) for key in call.keys]
+
+        def before(a: Assignment, b: Assignment) -> int:
+            found = next((way for key in keys if (way := self.compare_key(key, a, b, []))), 0)
+            return found or self.compare_ids(self.ties(), a, b)
+
+        group = sorted(group, key=cmp_to_key(before))
+        at = next(place for place, other in enumerate(group) if other is row)
+        sorts = [[value(key.expr, other, []) for key in keys] for other in group]
+        match call.function:
+            case "row_number":
+                return at + 1
+            case "rank":
+                return sorts.index(sorts[at]) + 1
+            case "dense_rank":
+                return len([place for place in range(at + 1) if sorts.index(sorts[place]) == place])
+            case "lag" | "lead":
+                other = at - call.offset if call.function == "lag" else at + call.offset
+                assert call.arg is not None
+                return value(call.arg, group[other], []) if 0 <= other < len(group) else None
+        members = group[: at + 1] if keys else group
+        folded = ir.AggregateCall(call.function, call.arg, False, call.type, call.where)
+        return self.values.aggregate(folded, members, [])
 
     def rows(self) -> list[OutputRow]:
         return [{name: _json(value) for name, value in row.items()} for row in self.found()]
@@ -138,6 +169,7 @@ class _Evaluation:
             scores = values.ranking(read.rank, matched, arm)
             matched = [row for place, row in enumerate(matched) if place in scores]
             scores = dict(enumerate(scores[place] for place in sorted(scores)))
+        self.matched = matched
         before: Callable[[int, int], int] = lambda a, b: self.compare(matched, scores, a, b)  # noqa: E731
         order = sorted(range(len(matched)), key=cmp_to_key(before))
         matched = [matched[place] for place in order]
@@ -292,13 +324,7 @@ class _Evaluation:
 
     def compare(self, rows: list[Assignment], scores: dict[int, float], a: int, b: int) -> int:
         """The total order of match rows: rank, keys, ranked entity, then ids by variable name."""
-        read = self.read
-        entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar | RowVar))
-        kept = () if read.source is None else (read.source.var, *read.source.keeps)
-        made = [name for name, kind in read.variables.items() if isinstance(kind, RowVar) and name not in kept]
-        named = sorted(name for name in entities if not ir.is_hidden(name) and name not in kept)
-        several = (name for name, kind in read.variables.items() if isinstance(kind, PathVar) and kind.several)
-        ties = [*kept[:1], *named, *sorted(name for name in several if name not in kept), *made]
+        read, ties = self.read, self.ties()
         if read.rank is not None:
             best = scores[a] - scores[b] if isinstance(read.rank, ir.Nearest) else scores[b] - scores[a]
             if best:
@@ -309,8 +335,21 @@ class _Evaluation:
                 result = self.compare_key(key, rows[a], rows[b], rows)
                 if result:
                     return result
-        ids = [(_tie(rows[a][name]), _tie(rows[b][name])) for name in ties]
-        return next(((left > right) - (left < right) for left, right in ids if left != right), 0)
+        return self.compare_ids(ties, rows[a], rows[b])
+
+    def ties(self) -> list[str]:
+        """What completes the order of rows: places in the stage before, ids by names of variables, places in lists."""
+        read = self.read
+        entities = (name for name, kind in read.variables.items() if not isinstance(kind, PathVar | RowVar))
+        kept = () if read.source is None else (read.source.var, *read.source.keeps)
+        made = [name for name, kind in read.variables.items() if isinstance(kind, RowVar) and name not in kept]
+        named = sorted(name for name in entities if not ir.is_hidden(name) and name not in kept)
+        several = (name for name, kind in read.variables.items() if isinstance(kind, PathVar) and kind.several)
+        return [*kept[:1], *named, *sorted(name for name in several if name not in kept), *made]
+
+    def compare_ids(self, ties: list[str], left: Assignment, right: Assignment) -> int:
+        ids = ((_tie(left[name]), _tie(right[name])) for name in ties)
+        return next(((one > other) - (one < other) for one, other in ids if one != other), 0)
 
     def compare_key(self, key: SortKey, left: Assignment, right: Assignment, rows: list[Assignment]) -> int:
         values = (self.values.value(key.expr, row, rows) for row in (left, right))

@@ -58,6 +58,7 @@ class Values:
         self.params = params
         self.now = now
         self.answer: Callable[[str, Assignment], bool] = _unknown
+        self.window: Callable[[ir.WindowCall, Assignment], Any] = _unknown
 
     def value(self, expr: ir.Expr, row: Assignment, rows: list[Assignment]) -> Any:
         match expr:
@@ -76,6 +77,8 @@ class Values:
                 return None if entity is None else entity[name]
             case ir.Node(var):
                 return row[var]
+            case ir.WindowCall():
+                return self.window(expr, row)
             case ir.Column(name):
                 found = (row[""] or {})[name]
                 if isinstance(found, Failure):
@@ -391,8 +394,8 @@ def _sortable(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-def _unknown(var: str, row: Assignment) -> bool:
-    raise AssertionError(f"there is no pattern ${var}")
+def _unknown(what: object, row: Assignment) -> bool:
+    raise AssertionError(f"there is nothing to ask about {what}")
 
 
 def _place(rows: list[Assignment], row: Assignment) -> int:

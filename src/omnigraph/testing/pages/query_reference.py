@@ -8,6 +8,7 @@ from omnigraph.compiler.assist import words
 from omnigraph.compiler.cursor import MAX_DEPTH
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.compiler.functions.search import SPECIAL
+from omnigraph.compiler.functions.windows import WINDOWS
 from omnigraph.compiler.types import INTEGER_RANGE, MAX_VECTOR_DIM
 from omnigraph.engine.read.search.analyzer import LONGEST_TOKEN
 
@@ -86,6 +87,17 @@ The examples are about the four huts of the tests, whose heights are 1200, 1800,
 """
 
 
+_WINDOWS_HEAD = """\
+
+## Windows
+
+A window gives each row a value from the rows of its group. `per` names the group (`per *` is all rows), `order` the
+order in it, which the order of rows completes. It stands in `return`, `with` and `order`, not beside aggregates. The
+answers are those for the huts h1 to h4, one by one.
+
+| Window | Gives | Means | Example | Answers |
+|---|---|---|---|---|
+"""
 _SPECIAL_HEAD = """\
 
 ## Searches, ranks and constants of time
@@ -110,8 +122,8 @@ Every word is a name as well where a name stands: a property, a column or a quer
 
 def query_page() -> str:
     """The whole page."""
-    parts = (_HEAD, "\n".join(_functions()), "\n", _AGGREGATES_HEAD, *_aggregates(), _SPECIAL_HEAD, *_special())
-    return "".join((*parts, _WORDS_HEAD, *_words(), *_limits()))
+    parts = (_HEAD, "\n".join(_functions()), "\n", _AGGREGATES_HEAD, *_aggregates(), _WINDOWS_HEAD, *_windows())
+    return "".join((*parts, _SPECIAL_HEAD, *_special(), _WORDS_HEAD, *_words(), *_limits()))
 
 
 def _special() -> Iterator[str]:
@@ -144,6 +156,11 @@ def _limits() -> Iterator[str]:
         "rows, bytes and time of a query": f"[what a query costs](../queries.md#{_COSTS})",
     }
     yield from (f"| {what} | {limit} |\n" for what, limit in rows.items())
+
+
+def _windows() -> Iterator[str]:
+    for info in WINDOWS.values():
+        yield f"| `{info.call}` | {info.gives} | {info.summary} | `{info.example}` | `{info.answer}` |\n"
 
 
 def _functions() -> Iterator[str]:

@@ -21,7 +21,7 @@ _WORDS = (
     *("not", "and", "or", "in", "is", "contains", "starts_with", "insert", "update", "delete", "description"),
     *("count", "sum", "avg", "min", "max", "now", "nearest", "search", "fuzzy", "match_text", "bm25", "rrf"),
     *("optional", "shortest", "having", "collect", "case", "when", "then", "else", "end", "matches", "icontains", "if"),
-    *("exists", "either", "union", "all", "with", "per", "unwind"),
+    *("exists", "either", "union", "all", "with", "per", "unwind", "rank", "lag"),
     *("date", "datetime", "enum", "id", "from", "to", "a", "b", "name", "_", "_x", "truex", "nullable", "camelCase9"),
 )
 _INT64_MAX = 2**63 - 1
@@ -172,9 +172,21 @@ def expressions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.E
         case "call":
             return draw(_rank_calls(depth - 1) | _rrf_calls(depth - 1) | _text_calls(depth - 1))
         case "aggregate":
-            return draw(_aggregates(depth - 1))
+            return draw(_aggregates(depth - 1) | _windows(depth - 1))
         case _:
             return draw(values())
+
+
+def _windows(depth: int) -> SearchStrategy[ast.Window]:
+    inner = expressions(depth=max(depth, 0))
+    keys = _tuples(st.builds(ast.WindowKey, inner, st.booleans()), max_size=2)
+    where = st.none() | inner
+    placed = st.sampled_from(["row_number", "rank", "lag"])
+    return st.builds(
+        ast.Window, placed, _tuples(inner, max_size=2), _tuples(inner, max_size=2), keys, where
+    ) | st.builds(
+        ast.Window, st.sampled_from(["sum", "max"]), st.tuples(inner), _tuples(inner, max_size=2), keys, where
+    )
 
 
 @cache

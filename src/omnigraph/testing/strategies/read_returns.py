@@ -15,8 +15,10 @@ def plain_return(draw: DrawFn, scope: Scope) -> tuple[str, list[str]]:
     for place in range(draw(st.integers(1, 3))):
         if draw(st.integers(0, 3)) == 0:
             expr = f"${draw(st.sampled_from(sorted(scope.things())))}"
-        elif draw(st.integers(0, 8)) == 0:
+        elif draw(st.integers(0, 8)) == 0 and scope.whole():
             expr = text_test(draw, scope)
+        elif draw(st.integers(0, 4)) == 0:
+            expr = window(draw, scope)
         elif bool(paths) and draw(st.booleans()):
             name = draw(st.sampled_from(["nodes", "edges", "nodes.s", "nodes.k", "edges.w"]))
             expr = f"${draw(st.sampled_from(sorted(paths)))}.{name}"
@@ -27,6 +29,39 @@ def plain_return(draw: DrawFn, scope: Scope) -> tuple[str, list[str]]:
     keys = [_key(draw, scope) for _ in range(draw(st.integers(0, 2)))] if not word else []
     having = f" having {{ {_null_test(draw, 'c0')} }}" if draw(st.integers(0, 5)) == 0 else ""
     return f"{word}{{ {', '.join(items)} }}{having}", keys
+
+
+def window(draw: DrawFn, scope: Scope) -> str:
+    """A value of a row among those of its group."""
+    value, family = _steady(draw, scope)
+    keys = [f"{_steady(draw, scope)[0]} {draw(st.sampled_from(['', 'desc']))}" for _ in range(draw(st.integers(1, 2)))]
+    groups = [_steady(draw, scope)[0], *(f"${var}" for var in sorted(scope.whole()))]
+    per = f"per {draw(st.sampled_from(groups))}" if draw(st.booleans()) else ""
+    order = f"order {', '.join(keys)}"
+    forms = [
+        f"row_number({per} {order})",
+        f"rank({per} {order})",
+        f"dense_rank({per} {order})",
+        f"lag({value} {per} {order})",
+        f"lead({value}, {draw(st.integers(0, 2))} {per} {order})",
+        f"count({value} {per or 'per *'} {order})",
+        f"count(* where {value} is not null {per or 'per *'})",
+    ]
+    if family != "bool":
+        forms += [f"{name}({value} {per or 'per *'} {draw(st.sampled_from(['', order]))})" for name in ("min", "max")]
+    if family == "number":
+        forms += [f"round({name}({value} {per or 'per *'} {order}), 6)" for name in ("sum", "avg")]
+        forms.append(f"({value} - lag({value} {per} {order})) * 2")
+    return draw(st.sampled_from(forms))
+
+
+def _steady(draw: DrawFn, scope: Scope) -> tuple[str, str]:
+    """An operand that cannot overflow: a window looks at every row."""
+    for _ in range(6):
+        value, family = operand(draw, scope)
+        if family != "large" and "to_int" not in value and "$" in value and "m " not in value:
+            return value, family
+    return f"${sorted(scope.all())[0]}.{'length' if scope.all()[sorted(scope.all())[0]] == 'path' else 'id'}", "text"
 
 
 def _null_test(draw: DrawFn, column: str) -> str:

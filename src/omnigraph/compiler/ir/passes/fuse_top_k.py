@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.compiler.ir.ops import Aggregate, Distinct, Fetch, Having, Limit, Rank, ReadPlan, ResultOp, Sort
+from omnigraph.compiler.ir.ops import (
+    Aggregate,
+    Distinct,
+    Fetch,
+    Having,
+    Limit,
+    Rank,
+    ReadPlan,
+    ResultOp,
+    Sort,
+    WindowColumns,
+)
 from omnigraph.compiler.ir.passes.context import Context
 
 
@@ -16,7 +27,7 @@ def fuse_top_k(plan: ReadPlan, context: Context) -> ReadPlan:
         match op:
             case Limit(limit, offset, ()) if limit is not None:
                 fetch = Fetch(limit, offset)
-            case Aggregate() | Having() | Distinct() | Limit():
+            case Aggregate() | Having() | Distinct() | Limit() | WindowColumns():
                 fetch = None
             case Rank() | Sort() if fetch is not None:
                 op = replace(op, fetch=fetch)

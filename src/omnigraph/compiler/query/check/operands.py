@@ -15,6 +15,7 @@ from omnigraph.compiler.query.check.calls import check_arithmetic, check_call, c
 from omnigraph.compiler.query.check.conditions import check_test, truth
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, needed_parameter, parameter
+from omnigraph.compiler.query.check.windows import check_window
 from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar
 from omnigraph.compiler.types import union_members
 
@@ -31,6 +32,7 @@ class Place:
     target: TypeInfo | None = None  # a bare name is a property of this type
     target_var: str | None = None  # and belongs to this matched variable; without one only parameters can stand beside
     columns_only: bool = False  # rows have become results, so variables are gone
+    windows: bool = False  # values of rows in their groups can stand here
     aggregates: Place | None = None  # aggregates can stand here, and inside them this place holds
 
 
@@ -73,6 +75,12 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
             return _name(expr, scope, place)
         case ast.Call():
             return _call(expr, scope, place)
+        case ast.Window():
+            if not place.windows:
+                help_text = "put it into 'with', under a name, and use that" if place.what != "an aggregate" else None
+                raise scope.error("T8", f"{expr.name}(…) of rows cannot stand in {place.what}", expr.span, help_text)
+            inner = replace(place, windows=False, aggregates=None, rank_allowed=False, what="a window")
+            return check_window(expr, scope, lambda part: operand(part, scope, inner))
         case ast.Exists():
             return _exists(expr, scope, place)
         case ast.Agg() if place.aggregates is not None:

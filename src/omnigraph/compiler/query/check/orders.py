@@ -62,7 +62,9 @@ def check_per(
 
 def _key(sort: ast.Sort, aliases: dict[str, ir.Expr], scope: Scope, *, grouped: bool) -> ir.Expr:
     inside = aggregate_place(aliases) if grouped else None
-    place = Place("order", aggregate_code="T27", rank_allowed=True, aliases=aliases, aggregates=inside)
+    place = Place(
+        "order", aggregate_code="T27", rank_allowed=True, aliases=aliases, windows=not grouped, aggregates=inside
+    )
     match sort.expr:
         case ast.Call(name) if name in ir.TEXT_FUNCTIONS:
             raise scope.error("T27", "a key of order is a value or a rank", sort.span)

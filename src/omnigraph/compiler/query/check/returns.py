@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.walk import children, variables
+from omnigraph.compiler.ir.walk import children, expressions, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import Place, check_condition, operand
 from omnigraph.compiler.query.check.scope import Scope
@@ -78,6 +78,7 @@ def _item(item: ast.Item, aliases: dict[str, ir.Expr], scope: Scope) -> ir.Expr:
         aggregate_code="T27",
         rank_allowed=True,
         aliases=aliases,
+        windows=True,
         aggregates=aggregate_place(aliases),
     )
     found = operand(item.expr, scope, place)
@@ -104,6 +105,8 @@ def _is_nullable(expr: ir.Expr) -> bool:
     match expr:
         case ir.AggregateCall():
             return True
+        case ir.WindowCall():
+            return expr.type.nullable
         case ir.Property() | ir.Param() | ir.Arithmetic() | ir.Function() | ir.Choice():
             return expr.type.nullable
         case ir.Node():
@@ -115,6 +118,9 @@ def _is_nullable(expr: ir.Expr) -> bool:
 def _check_groupable(items: tuple[ast.Item, ...], columns: list[Column], scope: Scope) -> None:
     keys = {column.expr for column in columns if column.is_key}
     for item, column in zip(items, columns, strict=True):
+        if any(isinstance(part, ir.WindowCall) for part in expressions(column.expr)):
+            message = "beside an aggregate there are groups, and a window speaks about rows"
+            raise scope.error("T34", message, item.span, "group in a 'with' first, and take the window after it")
         if isinstance(column.expr, ir.RankCall | ir.TextMatch):
             message = "beside an aggregate, a column must be a value to group by"
             raise scope.error("T34", message, item.span)

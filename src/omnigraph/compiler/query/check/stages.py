@@ -23,10 +23,8 @@ def check_part(read: ast.Read | ast.Stage, scope: Scope, source: CheckedStage | 
     offset = check_count(read.offset, "offset", scope)
     per = check_per(read.per, columns, scope, distinct=read.distinct)
     clauses = (*clauses, *scope.marks[known:])  # what return and order ask about
-    variables = scope.visible()
-    return CheckedRead(
-        clauses, variables, columns, rank, keys, limit, offset, read.distinct, having, source=source, per=per
-    )
+    found = (clauses, scope.visible(), columns, rank, keys, limit, offset, read.distinct, having)
+    return CheckedRead(*found, source=source, per=per, window_var=scope.fresh("window"))
 
 
 def check_stage(stage: ast.Stage, scope: Scope, source: CheckedStage | None) -> tuple[CheckedStage, Scope]:

@@ -24,6 +24,7 @@ from omnigraph.compiler.ir.ops import (
     ShortestPath,
     Sort,
     Unwind,
+    WindowColumns,
 )
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.engine.read.frames.unions import MARKED, PATH, made_key
@@ -99,7 +100,7 @@ def _bound_edge(link: Link) -> dict[str, str]:
 
 def _shown(plan: ReadPlan) -> frozenset[str]:
     """The variables that shaping the result needs."""
-    ties = (op.ties for op in plan.result if isinstance(op, Sort))
+    ties = (op.ties for op in plan.result if isinstance(op, Sort | WindowColumns))
     return frozenset(chain(*(variables(op) for op in plan.result), *ties))
 
 
