@@ -15,23 +15,34 @@ from omnigraph.server.http.refusal import Refusal, bad_request, refuse, resource
 
 SMALL = 1 << 20
 LARGE = 32 << 20
+_AT_ONCE = 16 << 10  # decoded in less than a millisecond
 _LONGEST_NAME = 64
 
 _Model = TypeVar("_Model", bound=BaseModel)
+_Done = TypeVar("_Done")
 
 
 async def json_body(request: Request, model: type[_Model], *, limit: int = SMALL, seconds: float) -> _Model:
     """The body as a value of the model (413, 415, 400)."""
     require_json(request)
     data = await read_body(request, limit=limit, seconds=seconds)
-    return checked(model, strict_json(data))
+    return await beside_others(lambda: checked(model, strict_json(data)), len(data))
 
 
 async def optional_json_body(request: Request, model: type[_Model], *, seconds: float) -> _Model:
     """A body that may be missing, or null; whatever type it claims to have."""
     data = await read_body(request, limit=SMALL, seconds=seconds)
-    document = strict_json(data) if data.strip() else None
-    return checked(model, {} if document is None else document)
+
+    def decoded() -> _Model:
+        document = strict_json(data) if data.strip() else None
+        return checked(model, {} if document is None else document)
+
+    return await beside_others(decoded, len(data))
+
+
+async def beside_others(work: Callable[[], _Done], size: int) -> _Done:
+    """Do what takes as long as the body is large: a short one at once, any other off the event loop."""
+    return work() if size <= _AT_ONCE else await asyncio.to_thread(work)
 
 
 async def read_body(request: Request, *, limit: int, seconds: float) -> bytes:

@@ -25,8 +25,8 @@ async def load(exchange: Exchange) -> Response:
     body = await exchange.json(LoadRequest, limit=bodies.LARGE)
     branch, base = named_branch(body.branch), _base(body.from_)
     await _decide(exchange, branch, base)
-    data = record_lines(body.data)
-    with exchange.admit(len(body.data.encode())):
+    data, size = await bodies.beside_others(lambda: (record_lines(body.data), len(body.data.encode())), len(body.data))
+    with exchange.admit(size):
         expected = matching(exchange, body.if_commit)
         mode = body.mode or "merge"
         result = await _run(exchange, data, mode, branch, base, expected=expected, message=body.message)
