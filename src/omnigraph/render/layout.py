@@ -10,6 +10,7 @@ from omnigraph.render.picture import Box, Picture
 
 _ROUNDS = 400
 _LETTER, _LINE, _PAD = 6.6, 15.0, 10.0
+_GAP = np.array([90.0, 56.0])  # between boxes, for the arrows and their labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Placed:
 def place(picture: Picture) -> tuple[tuple[Placed, ...], float, float]:
     """Every box with its place, and the size of the whole; the same picture is always placed in the same way."""
     sizes = np.array([_size(box) for box in picture.boxes], dtype=float).reshape(-1, 2)
-    centres = _parted(_relaxed(picture, sizes), sizes)
+    centres = _drawn_together(_parted(_relaxed(picture, sizes), sizes), sizes)
     corner = (centres - sizes / 2).min(axis=0) - 24
     centres -= corner
     extent = (centres + sizes / 2).max(axis=0) + 24
@@ -74,6 +75,18 @@ def _step(points: np.ndarray, ends: np.ndarray, ideal: float) -> np.ndarray:
     move = push * ideal * 0.12 + pull - points * 0.01
     length = np.sqrt((move**2).sum(axis=1, keepdims=True)) + 1e-9
     return np.asarray(move * np.minimum(1, ideal * 0.2 / length))
+
+
+def _drawn_together(points: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The same arrangement as small as boxes and the labels between them allow."""
+    if len(points) < 2:
+        return points
+    apart = np.abs(points[:, None, :] - points[None, :, :])
+    need = (sizes[:, None, :] + sizes[None, :, :]) / 2 + _GAP
+    np.fill_diagonal(apart[:, :, 0], np.inf)
+    # Two boxes are clear of each other on one axis or the other, whichever takes the smaller scale.
+    scale = np.divide(need, apart, out=np.full_like(need, np.inf), where=apart > 0).min(axis=2)
+    return points * min(1.0, float(scale[np.isfinite(scale)].max(initial=0.0)))
 
 
 def _parted(points: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -15,4 +15,5 @@ def draw_schema(catalog: Catalog) -> Picture:
 
 def _lines(info: NodeType) -> tuple[str, ...]:
     key = frozenset(info.key or ())
-    return tuple(f"{name}: {found}{' @key' if name in key else ''}" for name, found in sorted(info.properties.items()))
+    ordered = [*info.declared_key, *(name for name in sorted(info.properties) if name not in key)]
+    return tuple(f"{name}: {info.properties[name]}{' @key' if name in key else ''}" for name in ordered)

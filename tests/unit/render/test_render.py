@@ -92,7 +92,7 @@ def test_an_answer_without_nodes_is_refused(graph: og.Graph) -> None:
 
 def test_a_schema_shows_types_keys_and_edges(graph: og.Graph) -> None:
     picture = draw_schema(graph.schema.catalog)
-    assert picture.boxes[1] == Box("Person", "Person", "Person", ("age: I32?", "name: String @key"))
+    assert picture.boxes[1] == Box("Person", "Person", "Person", ("name: String @key", "age: I32?"))
     assert to_tree(picture) == "Company\n└←WorksAt─ Person\n   └─Knows→ Person ↩\n"
 
 

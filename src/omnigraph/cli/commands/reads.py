@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from omnigraph.cli.commands import shared
-from omnigraph.cli.commands.shared import BRANCH, JSON, READ_SCOPE, STORED_READ_SCOPE, URI, URI_OPTION, WRITE_SCOPE
+from omnigraph.cli.commands.shared import (
+    BRANCH,
+    DIRECT_SCOPE,
+    JSON,
+    READ_SCOPE,
+    STORED_READ_SCOPE,
+    URI,
+    URI_OPTION,
+    WRITE_SCOPE,
+)
 from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 _CELL = (
@@ -49,6 +58,15 @@ READS = (
         ),
         (URI_OPTION, BRANCH, shared.SNAPSHOT),
         (("--branch", "--snapshot"),),
+    ),
+    Command(
+        ("describe",),
+        Capability.DIRECT,
+        "Show the types of a graph with counts and indexes, its branches and its newest commit",
+        "data.inspect.describe",
+        DIRECT_SCOPE,
+        (URI,),
+        (BRANCH, JSON),
     ),
     Command(
         ("snapshot",),

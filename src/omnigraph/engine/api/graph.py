@@ -8,13 +8,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.maintenance import GraphMaintenance
 from omnigraph.engine.api.runners import LoadRequest, Runners
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
+from omnigraph.engine.values.arrow import table_types
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult, OnError, parse_mode
 from omnigraph.engine.views.lifecycle import StrPath, Text, open_graph, read_source
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.branches import Branches
     from omnigraph.engine.api.changes import Changes
     from omnigraph.engine.api.commits import Commits
+    from omnigraph.engine.api.description import Description
     from omnigraph.engine.api.schema import Schema
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
+    from omnigraph.render.drawing import Drawing
 
 
 def open_handle(
@@ -345,6 +348,34 @@ class Graph(GraphMaintenance):
         self._core.require_change(self.actor, self._branch)
         options = MergeOptions(strategy, properties, resolve or {})
         return Transaction(self, options, self._core.budget(attempts), commit_message(message))
+
+    # --- at a glance -----------------------------------------------------------------------------
+
+    def describe(self) -> Description:
+        """Types with their counts, keys and indexes, the branches, and the newest commit; it prints as a table."""
+        from omnigraph.engine.api.description import DescribedType, Description
+
+        view = self.view()
+        declared = table_types(view.catalog)  # nodes before edges, by name
+        indexes: dict[str, list[bool]] = {}
+        for each in self.indexes():
+            indexes.setdefault(each.type_key, []).append(each.name is not None)
+        types = []
+        for table_key, info in sorted(declared.items(), key=lambda each: (isinstance(each[1], EdgeType), each[0])):
+            entry = view.find(info)
+            mine = indexes.get(table_key, [])
+            ends = f"{info.from_type} -> {info.to_type}" if isinstance(info, EdgeType) else ", ".join(info.declared_key)
+            kind, built = table_key.partition(":")[0], f"{sum(mine)} of {len(mine)}" if mine else "none"
+            count = 0 if entry is None else entry.row_count
+            types.append(DescribedType(kind, info.name, count, len(info.properties), ends, built))
+        return Description(self.uri, self.branch_name, self.commits.head(), tuple(types), tuple(self.branches.list()))
+
+    def draw(self, type: str, id: str, *, depth: int = 1, limit: int = 40) -> Drawing:
+        """One node and what is around it, at most `limit` nodes within `depth` hops, as SVG that notebooks show."""
+        from omnigraph.render.drawing import Drawing
+        from omnigraph.render.neighbourhood import draw_neighbourhood
+
+        return Drawing.of(draw_neighbourhood(self, self.view().catalog, type, id, depth=depth, limit=limit))
 
     # --- lifetime --------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
@@ -17,6 +18,9 @@ from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.policy.actions import Action
 from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
+
+if TYPE_CHECKING:
+    from omnigraph.render.drawing import Drawing
 
 
 @checked_methods
@@ -37,6 +41,21 @@ class SchemaAt:
     def catalog(self) -> Catalog:
         """The compiled types."""
         return self._core.view_of(self._state()).catalog
+
+    def draw(self) -> Drawing:
+        """Types, properties and edges as SVG, which notebooks show."""
+        from omnigraph.render.drawing import Drawing
+        from omnigraph.render.types import draw_schema
+
+        return Drawing.of(draw_schema(self.catalog))
+
+    def __repr__(self) -> str:
+        found = self.catalog
+        nodes, edges = len(found.nodes), len(found.edges)
+        return f"<{type(self).__name__}: {nodes} node types, {edges} edge types>"
+
+    def _repr_svg_(self) -> str:
+        return str(self.draw())
 
     @property
     def hash(self) -> str:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.draft import (
@@ -28,6 +28,9 @@ from omnigraph.pipeline.formats.inference.inputs import SAMPLE_ROWS, read_inputs
 from omnigraph.pipeline.formats.inference.keys import spelled
 from omnigraph.pipeline.formats.inference.relations import Found, Reference, base_of, ends_of, find_relations
 from omnigraph.pipeline.formats.inference.report import evidence, report
+
+if TYPE_CHECKING:
+    from omnigraph.render.drawing import Drawing
 
 _LINE = "@line"
 
@@ -69,13 +72,13 @@ class Inference:
             path.write_text(text, encoding="utf-8")
         return place / "schema.pg", place / "mapping.yaml"
 
-    def draw(self) -> str:
-        """The proposed schema as a picture: SVG text."""
+    def draw(self) -> Drawing:
+        """The proposed schema as SVG, which notebooks show."""
         from omnigraph.compiler.catalog import compile_schema
-        from omnigraph.render.svg import to_svg
+        from omnigraph.render.drawing import Drawing
         from omnigraph.render.types import draw_schema
 
-        return to_svg(draw_schema(compile_schema(self.schema)))
+        return Drawing.of(draw_schema(compile_schema(self.schema)))
 
     def __repr__(self) -> str:
         return "\n".join((*self.report, *(f"note: {note}" for note in self.notes)))

@@ -1,13 +1,26 @@
-"""`snapshot` and `get`: looking at what is stored."""
+"""`describe`, `snapshot` and `get`: looking at what is stored."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.cli.address.target import AnyGraph, read_target
+from omnigraph.cli.address.target import AnyGraph, in_storage, read_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
-from omnigraph.errors import NotFound
+from omnigraph.errors import BadRequest, NotFound
+
+
+def describe(call: Call) -> None:
+    """A graph at a glance."""
+    with read_target(call).reader() as graph:
+        stored = in_storage(graph)
+        if stored is None:
+            raise BadRequest("`describe` reads the storage itself; name the graph with --store")
+        found = stored.branch(call.value("--branch")).describe()
+    if call.json:
+        output.document(found.document())
+    else:
+        output.line(str(found))
 
 
 def snapshot(call: Call) -> None:
