@@ -808,3 +808,19 @@ def test_paths_lead_through_nothing_that_is_hidden(places: og.Graph) -> None:
     text = f"query q() {{ match {{ {ends} all shortest $p: $a <sees|feeds|ridge> $b }} return {{ $p.nodes as way }} }}"
     ways = [["a", "b", "same"], ["a", "l", "same"]]
     assert [row["way"] for row in places.query(text).rows()] == ways
+
+
+def test_one_pair_is_searched_from_both_ends_and_finds_the_same(roads: og.Graph) -> None:
+    for left in "abcde":
+        for bounds in ("{1,}", "{2,}", "{3}", "{0,2}"):
+            step = f"shortest $p: $a road{bounds} $x"
+            shown = "return { $x.code, $p.length, $p.nodes } order { $x.code }"
+            every = rows(roads, f'match {{ $a: Stop {{ code: "{left}" }} {step} }} {shown}')
+            pairs = [
+                row
+                for right in "abcde"
+                for row in rows(
+                    roads, f'match {{ $a: Stop {{ code: "{left}" }} $x: Stop {{ code: "{right}" }} {step} }} {shown}'
+                )
+            ]
+            assert pairs == every

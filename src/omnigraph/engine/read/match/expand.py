@@ -18,6 +18,7 @@ from omnigraph.engine.read.columns.rowindex import RowIndex, distinct, distinct_
 from omnigraph.engine.read.frames.frame import Bound, Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.along import AlongSteps
+from omnigraph.engine.read.match.meeting import meet
 from omnigraph.engine.read.match.mixed import MixedSteps, mixed_lists
 from omnigraph.engine.read.match.reach import Neighbours, reach, returning
 from omnigraph.engine.read.topology.adjacency import Adjacency
@@ -143,6 +144,10 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     starts, others = distinct(tails)[0], distinct(heads)[0]
     if len(others) < len(starts):
         near, far, backward, starts = heads, tails, True, others
+    if not link.is_single and len(starts) == len(others) == 1:
+        tail, head = (_node(run, link, end, frame) for end in (link.tail, link.head))
+        if tail != head:
+            return frame if _linked(run, link, tail, head) else frame.take(np.empty(0, np.int64))
     lists = linked_lists(run, link, starts, backward=backward)
     if link.edge_var is None:
         return frame.where(lists.connects(near, far))
@@ -151,6 +156,23 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     if op.edge_predicates:
         wider = wider.where(run.matching(link.edge_var, f"edge:{link.edge}", edges, op.edge_predicates))
     return wider
+
+
+def _node(run: Run, link: Link, end: str, frame: Frame) -> int:
+    """The one node at an end, as the steps of the link know it."""
+    rows = frame.rows(end)[:1]
+    return int((run.numbering.coded(f"node:{link.type_of(end)}", rows) if link.ways else rows)[0])
+
+
+def _linked(run: Run, link: Link, tail: int, head: int) -> bool:
+    """Whether a link of several hops holds between two different nodes."""
+    graphs = (graph_of(run, link, backward=False), graph_of(run, link, backward=True))
+    found = meet(run, link, graphs, tail, head)
+    if found is None or found.distance >= link.min_hops:
+        return found is not None
+    # One hop more around the loop of the head.
+    ends = np.array([head])
+    return found.distance + 1 == link.min_hops and bool(graphs[0].around(ends).connects(ends, ends)[0])
 
 
 def _on_cycle(run: Run, link: Link, rows: Rows) -> Mask:

@@ -13,12 +13,14 @@ import numpy as np
 from omnigraph.compiler.ir.link import OPEN_HOPS
 from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
+from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.frames.paths import Found
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import Columns
 from omnigraph.engine.read.match.along import AlongSteps, Costs, cheapest_steps
 from omnigraph.engine.read.match.best import Best
 from omnigraph.engine.read.match.expand import graph_of
+from omnigraph.engine.read.match.meeting import Meeting, meet
 from omnigraph.engine.read.match.reach import Space, Visited
 from omnigraph.engine.read.shape.order import id_ranks
 
@@ -56,6 +58,14 @@ class LayeredSearch:
         self._hops = np.full(len(tails), -1, np.int64)
         self._costs = np.full(len(tails), np.inf)
         self._routes: list[tuple[Rows, Rows]] = []
+        self._between = self._meeting()
+
+    def _meeting(self) -> Meeting | None:
+        """For one pair, what lies between its ends; nothing else has to be looked at."""
+        if self._op.cost is not None or len(self._near) != 1 or self._near[0] == self._far[0]:
+            return None
+        graphs = (self._graph, graph_of(self._run, self._link, backward=True))
+        return meet(self._run, self._link, graphs, int(self._near[0]), int(self._far[0]))
 
     def found(self) -> Found:
         """The paths, in ascending order of pairs."""
@@ -90,9 +100,10 @@ class LayeredSearch:
                 break
             if self._link.max_hops >= OPEN_HOPS:
                 self._run.budget.admit_hops(len(layers))
-            layers.append(
-                self._next(layers[-1], visited) if self._op.cost is None else self._cheaper(layers[-1], active, best)
-            )
+            if self._op.cost is None:
+                layers.append(self._next(layers[-1], visited, len(layers)))
+            else:
+                layers.append(self._cheaper(layers[-1], active, best))
             total += len(layers[-1].node) + len(layers[-1].parent)
             self._run.budget.admit(total, row_bytes=24)
         if self._traced:
@@ -126,9 +137,12 @@ class LayeredSearch:
         np.maximum.at(dearest, origin_of, self._costs[pairs])
         return layer.cost < dearest[layer.origin]
 
-    def _next(self, layer: _Layer, visited: Visited) -> _Layer:
+    def _next(self, layer: _Layer, visited: Visited, depth: int) -> _Layer:
         lists = self._graph.around(np.unique(layer.node)).simple
-        at, neighbour, _ = lists.expand(layer.node)
+        at, neighbour = lists.step(layer.node)
+        if self._between is not None and depth < len(self._between.layers):
+            kept = RowIndex(self._between.layers[depth]).contains(neighbour)
+            at, neighbour = at[kept], neighbour[kept]
         self._run.budget.admit(len(at), row_bytes=24)
         origin, node = visited.fresh(layer.origin[at], neighbour)
         if not self._traced or not len(node):
