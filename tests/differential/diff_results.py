@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from diff_forms import ORDERED
-from diff_tree import Aggregate, Bm25, Clause, Column, Having, Key, Nearest, Prop, Query, Var, Whole
+from diff_tree import Aggregate, Bm25, Clause, Column, Having, Key, Nearest, Prop, Query, Var, Whole, Window
 
 if TYPE_CHECKING:
     from diff_generator import Generator, Scope
@@ -48,11 +48,28 @@ class Results:
         nodes = self.scope.nodes()
         if nodes and choice < 0.25:
             return Whole(rng.choice(nodes))
+        if choice > 0.9 and (window := self._window()) is not None:
+            return window
         persons = self._persons()
         if persons and choice < 0.3:
             return Nearest(rng.choice(persons), (1.0, 0.0))
         found = self.gen.value(self.scope, (*ORDERED, "texts", "ints", "path", "vector"))
         return found if found is not None else self.gen.literal("int", param=False)
+
+    def _window(self) -> Window | None:
+        """A value of rows in their groups; what it reads is stored, so that nothing can overflow."""
+        rng = self.rng
+        function = rng.choice(["row_number", "rank", "dense_rank", "lag", "lead", "sum", "count", "min", "max"])
+        families = ("int",) if function == "sum" else ("int", "text", "date")
+        arg = (
+            None if function in ("row_number", "rank", "dense_rank") else self.gen.value(self.scope, families, depth=0)
+        )
+        key = self.gen.value(self.scope, ("int", "text", "date", "bool"), depth=0)
+        group = self.gen.value(self.scope, ("int", "text", "bool"), depth=0)
+        if key is None or (arg is None and function not in ("row_number", "rank", "dense_rank")):
+            return None
+        per = (group,) if group is not None and rng.random() < 0.6 else ()
+        return Window(function, arg, per, key, rng.random() < 0.5)
 
     def _groups(self) -> list[Column]:
         columns: list[Column] = []
@@ -134,6 +151,8 @@ class Results:
 
 
 def _has_order(expr: Any) -> bool:
+    if isinstance(expr, Window):
+        return False  # SQL has no window inside the order of another
     if isinstance(expr, Aggregate):
         return expr.function != "collect"
     return not isinstance(expr, Nearest) and not (

@@ -7,6 +7,7 @@ property and `"v"."_t"`, `"v"."id"` say which entity it is. Null is smallest in 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from diff_steps import Steps
 from diff_tree import (
@@ -35,6 +36,7 @@ from diff_tree import (
     Var,
     Where,
     Whole,
+    Window,
 )  # fmt: skip
 from diff_world import PROPERTIES, World, shared
 
@@ -47,6 +49,7 @@ class Translator:
     def __init__(self, world: World) -> None:
         self.world = world
         self.steps = Steps(world)
+        self.ties: list[str] = []
 
     # --- the whole query --------------------------------------------------------------------------
 
@@ -82,6 +85,7 @@ class Translator:
         source, tests = self._solve(query.clauses, query.variables)
         if ranked:
             tests.append(f"({self._rank(ranked[0])}) IS NOT NULL")
+        self.ties = self._row_order(replace(query, order=()))
         parts = {f"c{at}": self._column(column.expr) for at, column in enumerate(query.columns)}
         rn = f"row_number() OVER (ORDER BY {', '.join(self._row_order(query)) or '1'}) AS rn"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
@@ -175,6 +179,8 @@ class Translator:
         match expr:
             case Whole(var):
                 return _node(var)
+            case Window():
+                return self._window(expr)
             case Nearest():
                 return self._rank(expr)
             case Aggregate(arg=arg, where=where):
@@ -182,6 +188,16 @@ class Translator:
                 return value if where is None else f"CASE WHEN {self.condition(where)} THEN {value} END"
             case _:
                 return self.value(expr)  # type: ignore[arg-type]
+
+    def _window(self, window: Window) -> str:
+        value = "" if window.arg is None else self.value(window.arg)
+        groups = f"PARTITION BY {', '.join(map(self.value, window.per))} " if window.per else ""
+        keys = _directed([self.value(window.key)], descending=window.descending)
+        order = keys if window.function in ("rank", "dense_rank") else [*keys, *self.ties]
+        if window.function in ("row_number", "rank", "dense_rank", "lag", "lead"):
+            return f"{window.function}({value}) OVER ({groups}ORDER BY {', '.join(order)})"
+        found = f"{window.function}({value}) OVER ({groups}ORDER BY {', '.join(order)} ROWS UNBOUNDED PRECEDING)"
+        return f"CAST({found} AS DOUBLE)" if window.function == "sum" else found
 
     # --- match ------------------------------------------------------------------------------------
 

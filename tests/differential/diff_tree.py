@@ -205,9 +205,20 @@ class Bm25:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A value of a row among those of its group, by one key and the order of rows."""
+
+    function: str
+    arg: Value | None
+    per: tuple[Value, ...]
+    key: Value
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     name: str
-    expr: Value | Whole | Aggregate | Nearest
+    expr: Value | Whole | Aggregate | Nearest | Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,8 +362,13 @@ def _value(value: Value, params: dict[str, Lit]) -> str:
             return form.text.format(*(_value(arg, params) for arg in args))
 
 
-def _column(expr: Value | Whole | Aggregate | Nearest, params: dict[str, Lit]) -> str:
+def _column(expr: Value | Whole | Aggregate | Nearest | Window, params: dict[str, Lit]) -> str:
     match expr:
+        case Window(function, arg, per, key, descending):
+            value = "" if arg is None else _value(arg, params)
+            star = "" if function in ("row_number", "rank", "dense_rank", "lag", "lead") else " per *"
+            groups = f" per {', '.join(_value(each, params) for each in per)}" if per else star
+            return f"{function}({value}{groups} order {_value(key, params)}{' desc' if descending else ''})"
         case Whole(var):
             return f"${var}"
         case Nearest():
