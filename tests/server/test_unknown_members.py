@@ -18,7 +18,7 @@ MISSPELT = [
     ("/load", {"data": LINE, "form": "main"}, "form", "from"),
     ("/export", {"type_name": ["Person"]}, "type_name", "type_names"),
     ("/branches", {"name": "draft", "frm": "main"}, "frm", "from"),
-    ("/branches/merge", {"source": "draft", "preview": True}, "preview", None),
+    ("/branches/merge", {"source": "draft", "previw": True}, "previw", "preview"),
     ("/schema/apply", {"schema_source": "", "allow_dataloss": True}, "allow_dataloss", "allow_data_loss"),
     ("/changes/baseline", {"types": ["Person"]}, "types", "type"),
 ]

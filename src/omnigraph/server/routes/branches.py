@@ -7,7 +7,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from omnigraph.errors import OmnigraphError
+from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.errors import Conflict, OmnigraphError
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
@@ -55,13 +56,20 @@ async def merge(exchange: Exchange) -> Response:
     if body.preview:
         return await _preview(exchange, body, source, target)
     await exchange.allow(Action.BRANCH_MERGE, branch=source, target=target)
-    graph = exchange.writable.acting(exchange.actor)
+    graph = exchange.writable.acting(exchange.actor).with_schema_check(lambda catalog: _require_fit(exchange, catalog))
     merging = partial(graph.branches.merge, source, into=target, message=body.message, **body.options())
     with exchange.admit(_ESTIMATE):
         result = await exchange.write(merging, source, target)
         deleted = await _delete_merged(exchange, source) if body.delete_branch else {}
     found = {"source": source, "target": target, "outcome": result.outcome.value, "actor_id": exchange.actor}
     return answer({**found, "commit": commit_output(result.commit, await exchange.visibility(target)), **deleted})
+
+
+def _require_fit(exchange: Exchange, catalog: Catalog) -> None:
+    """What is asked of a schema change over HTTP, of the one that a merge brings to main."""
+    if exchange.deployment.cluster_backed:
+        raise Conflict("this graph is declared by a cluster, and the merge would change its schema; use cluster apply")
+    exchange.graph.require_queries_fit(catalog)
 
 
 async def _preview(exchange: Exchange, body: BranchMergeRequest, source: str, target: str) -> Response:
