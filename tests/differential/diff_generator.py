@@ -92,7 +92,7 @@ class Generator:
         return Union(tuple(parts), self.rng.random() < 0.4, order, limit, offset)
 
     def _names(self) -> list[str]:
-        names = [f"{letter}{number}" for number in range(3) for letter in "abcdefgh"]
+        names = [f"{letter}{number}" for number in range(9) for letter in "abcdefgh"]
         self.rng.shuffle(names)
         return names
 
