@@ -11,16 +11,18 @@ from itertools import pairwise
 import numpy as np
 
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import Expand, ExpandTest
+from omnigraph.compiler.ir.ops import Expand, ExpandTest, NodeScan
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.rowindex import RowIndex, distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.frames.unions import is_union
 from omnigraph.engine.read.match.along import AlongSteps
 from omnigraph.engine.read.match.meeting import meet
 from omnigraph.engine.read.match.mixed import MixedSteps, mixed_lists
 from omnigraph.engine.read.match.reach import Neighbours, reach, returning
+from omnigraph.engine.read.match.scan import matching_nodes, names_one
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.edge_lookup import edges_around
 from omnigraph.engine.read.topology.store import cached_topology, topology
@@ -50,6 +52,8 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: 
 
     With `exists`, rows that agree on what is `live` may collapse.
     """
+    if (known := _named_target(run, frame, op)) is not None:
+        return known
     sources = frame.rows(op.source)
     lists = linked_lists(run, op.link, distinct_rows(sources), backward=op.source == op.link.head)
     growth = lists.degrees(sources)
@@ -66,6 +70,19 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: 
         length += pieces[-1].length
         run.budget.admit(length, row_bytes=row_bytes)
     return concatenate(pieces)
+
+
+def _named_target(run: Run, frame: Frame, op: Expand) -> Frame | None:
+    """The same for several hops from one node to one that is named by its key: a search from both of them."""
+    scan = NodeScan(op.target, op.target_type, op.predicates)
+    sources = frame.rows(op.source)
+    if op.link.is_single or is_union(scan.table_key) or not names_one(run, scan) or (sources != sources[0]).any():
+        return None
+    nodes = matching_nodes(run, scan)
+    if not len(nodes):
+        return frame.take(nodes).bind(op.target, scan.table_key, nodes)
+    wider = frame.bind(op.target, scan.table_key, np.full(frame.length, nodes[0]))
+    return expand_test(run, wider, ExpandTest(op.link))
 
 
 def _ranges(growth: Rows) -> Iterator[tuple[int, int]]:

@@ -140,13 +140,14 @@ def _of_member(op: NodeScan, name: str) -> NodeScan:
 
 def _worth_reading(run: Run, op: NodeScan, entities: Entities) -> Iterable[str]:
     """Columns that later steps need and that are cheap to bring along while the filter runs."""
-    if _names_one(run, op):
+    if names_one(run, op):
         return op.columns
     schema = entities.handle.schema
     return [name for name in op.columns if pa.types.is_primitive(schema.field(name).type)]
 
 
-def _names_one(run: Run, op: NodeScan) -> bool:
+def names_one(run: Run, op: NodeScan) -> bool:
+    """Whether a predicate asks for one node by its id or key."""
     key = (run.view.catalog.nodes[op.type_name].key or ()) if op.kind == "node" else ()
     for predicate in op.predicates:
         match predicate:
