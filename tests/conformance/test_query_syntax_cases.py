@@ -126,10 +126,10 @@ PARSES = [
     ("84", read("$w: Warden not { $w guards $_ }", "$w.badge")),
     ("85", mutation('delete Hut where code = "h2"')),
     ("86", mutation("update Hut set { alt: $a } where code = $c", params="$a: I32, $c: String")),
+    ("31", read("$h: Hut $h path{2} $x")),  # decision 0039: exactly so many hops
 ]
 
 FAILS = [
-    ("31", read("$h: Hut $h path{2} $x"), "}"),
     ("32", read("$h: Hut $h PATH $x"), "PATH"),
     ("60c", read("$h: Hut", rest="order { nearest($h.vec, $v) desc } limit 9", params=V2), "desc"),
     ("65c", read("$h: Hut", rest='order { rrf(search($h.name, "a"), bm25($h.name, "c")) }'), "search"),

@@ -425,7 +425,7 @@ def test_a_frame_in_memory_goes_through_tasks_too(graph: og.Graph) -> None:
         ({"sources": {"x": {"path": "a", "format": "xml"}}, "nodes": {"Person": {"from": "x"}}}, "unknown format"),
         ({"nodes": {"Person": {}}}, "where its rows come from"),
         ({"nodes": {"Person": {"from": "x", "src": "y"}}}, "unknown member 'src'"),
-        ({"nodes": {"Person": {"frm": "x"}}}, r"unknown member 'frm' \(known: columns, from, id\)"),
+        ({"nodes": {"Person": {"frm": "x"}}}, r"unknown member 'frm' \(known: columns, from, id, where\)"),
         ({"tables": {}}, "a mapping has the members edges, nodes, sources, and no 'tables'"),
         ({}, "neither nodes nor edges"),
     ],

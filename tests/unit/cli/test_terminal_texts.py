@@ -288,10 +288,13 @@ def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None:
     [
         (["inti"], "did you mean `init`?"),
         (["init", "--schema", "s.pg", "people.csv"], "people.csv' is a file; a graph is a directory"),
-        (["query", "--store", "g", "-e", "match { $p: Zebra } return { $p }"], "the node types are Company, Person"),
+        (
+            ["query", "--store", "g", "-e", "match { $p: Zebra } return { $p }"],
+            "the types are Company, Person, Knows, WorksAt",
+        ),
         (
             ["query", "--store", "g", "-e", "match { $p: Person $p zzz $q } return { $p }"],
-            "the edges are knows, worksAt",
+            "the edges of Person are knows, worksAt",
         ),
         (
             ["mutate", "--store", "g", "-e", 'insert Person { id: "x", name: "x" }'],

@@ -221,7 +221,7 @@ SERVED = (
         Capability.SERVED,
         "List the graphs of a server",
         "operate.served.list_graphs",
-        frozenset({"--server", "--timings"}),
+        frozenset({"--server", "--profile"}),
         (),
         (JSON,),
     ),

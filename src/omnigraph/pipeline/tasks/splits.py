@@ -19,7 +19,7 @@ from omnigraph.engine.intake.frames import arrow_table
 from omnigraph.engine.intake.mapping import MappedFile, described
 from omnigraph.engine.intake.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.intake.tabular import group_rows
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.spark.frames import SpilledFrame, is_spark_frame, spilled_parts
 
 SPLIT_BYTES = 64 << 20
@@ -116,8 +116,12 @@ def plan_sources(request: LoadRequest, scratch: str) -> list[Source]:
 
 
 def absolute(file: InputFile) -> InputFile:
-    """A file by a name that means the same in the directory of a worker."""
-    return file if _is_elsewhere(file.path) else InputFile(os.path.abspath(file.path), file.size)
+    """A file by a name that means the same in the directory of a worker; NotFound when it is not even here."""
+    if _is_elsewhere(file.path):
+        return file
+    if not os.path.exists(file.path):
+        raise NotFound(f"there is no file '{file.path}'")
+    return InputFile(os.path.abspath(file.path), file.size)
 
 
 def _is_elsewhere(path: str) -> bool:
