@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.intake.cells import Cells
-from omnigraph.engine.intake.date_formats import instants
+from omnigraph.engine.intake.columns.cells import Cells
+from omnigraph.engine.intake.columns.date_formats import instants
 from omnigraph.errors import BadRequest, OmnigraphError
 
 SCHEMA = """

@@ -12,7 +12,7 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.engine.intake.files import list_files, open_output
+from omnigraph.engine.intake.inputs.files import list_files, open_output
 from omnigraph.errors import NotFound, StorageError, ValueViolation
 from omnigraph.pipeline.tasks.export import export_files
 from omnigraph.pipeline.tasks.jobs import LocalTasks

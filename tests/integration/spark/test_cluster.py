@@ -18,7 +18,7 @@ import json, os, sys
 import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.engine.intake.files import open_output
+from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.pipeline.tasks.jobs import SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.spark.session import spark_session

@@ -157,7 +157,7 @@ def _chosen(runners: Runners, request: LoadRequest) -> Runner:
         return "spark"
     if not runners.is_installed():
         return "inline"
-    from omnigraph.engine.intake.files import RECORD_SUFFIXES, TABLE_SUFFIXES
+    from omnigraph.engine.intake.inputs.files import RECORD_SUFFIXES, TABLE_SUFFIXES
     from omnigraph.engine.intake.mapping import described, mapped_files
     from omnigraph.engine.intake.sources import input_files, is_paths
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.engine.intake.forms import BY_NAME, Form
+from omnigraph.engine.intake.inputs.forms import BY_NAME, Form
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from omnigraph.compiler.catalog.expand import PHYSICAL
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.intake.property_columns import column_from_arrow
+from omnigraph.engine.intake.columns.property_columns import column_from_arrow
 from omnigraph.engine.intake.records import (
     PLAIN,
     Decoded,

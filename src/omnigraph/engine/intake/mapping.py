@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.intake.files import InputFile
-from omnigraph.engine.intake.forms import BY_NAME
 from omnigraph.engine.intake.frame_shape import FrameShape
+from omnigraph.engine.intake.inputs.files import InputFile
+from omnigraph.engine.intake.inputs.forms import BY_NAME
 from omnigraph.engine.intake.mapping_sources import (
     AnySource,
     FileSource,

@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog, NodeType
 from omnigraph.engine.intake.frames import missing_column, require_field
+from omnigraph.engine.intake.inputs.table_files import file_schema
 from omnigraph.engine.intake.mapping import Described
 from omnigraph.engine.intake.mapping_sources import FileSource
 from omnigraph.engine.intake.row_expressions import RowExpressions
 from omnigraph.engine.intake.shape_reader import LINE_COLUMN, ShapeReader
-from omnigraph.engine.intake.table_files import file_schema
 from omnigraph.errors import BadRequest, OmnigraphError
 
 

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
-from omnigraph.engine.intake.date_formats import check_format
-from omnigraph.engine.intake.files import InputFile, is_remote, list_files
-from omnigraph.engine.intake.forms import STORES, SUFFIXES, Form, format_of
+from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
+from omnigraph.engine.intake.columns.date_formats import check_format
 from omnigraph.engine.intake.frames import arrow_table
+from omnigraph.engine.intake.inputs.files import InputFile, is_remote, list_files
+from omnigraph.engine.intake.inputs.forms import STORES, SUFFIXES, Form, format_of
 from omnigraph.errors import BadRequest, NotFound
 
 _CELL_MEMBERS = {"nulls", "trim", "thousands", "decimal", "whole", "text", "dates", "true_words", "false_words"}

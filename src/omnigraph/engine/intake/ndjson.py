@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.intake.lines import Lines, blocks, split_lines
+from omnigraph.engine.intake.inputs.lines import Lines, blocks, split_lines
 from omnigraph.engine.intake.ndjson_arrow import read_usual_lines
 from omnigraph.engine.intake.ndjson_records import read_lines
 from omnigraph.engine.intake.records import (

@@ -16,7 +16,7 @@ import pyarrow.json as pj
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.types import FLOATING, PropType
-from omnigraph.engine.intake.lines import Lines, one_object_each
+from omnigraph.engine.intake.inputs.lines import Lines, one_object_each
 from omnigraph.engine.intake.records import RawRows
 from omnigraph.engine.values.arrow import TableType, arrow_type
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
-from omnigraph.engine.intake.identity import assign_ids, key_texts
-from omnigraph.engine.intake.json_value import missing_message
-from omnigraph.engine.intake.property_columns import Offence, column_from_arrow, column_from_json
+from omnigraph.engine.intake.columns.identity import assign_ids, key_texts
+from omnigraph.engine.intake.columns.json_value import missing_message
+from omnigraph.engine.intake.columns.property_columns import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import TableType, property_names, row_schema
 from omnigraph.policy.external_blobs import ExternalBlobPolicy

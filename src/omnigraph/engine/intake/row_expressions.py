@@ -15,7 +15,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Project
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.intake.property_columns import column_from_arrow
+from omnigraph.engine.intake.columns.property_columns import column_from_arrow
 from omnigraph.engine.values.arithmetic import Failed
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.predicate import Bindings, Evaluator

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.compiler.types import PropType
+from omnigraph.engine.intake.columns.identity import canonical_text, key_texts
+from omnigraph.engine.intake.columns.property_columns import column_from_arrow, column_from_json
+from omnigraph.engine.intake.columns.text_cells import from_text, typed_runs
 from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import decode_frame, named_type
-from omnigraph.engine.intake.identity import canonical_text, key_texts
-from omnigraph.engine.intake.property_columns import column_from_arrow, column_from_json
 from omnigraph.engine.intake.records import Decoded, Intake
 from omnigraph.engine.intake.row_expressions import RowExpressions, columns_named
-from omnigraph.engine.intake.text_cells import from_text, typed_runs
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.rowset import one_array

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.intake.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputFile, list_files, open_stream
 from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import decode_frame
+from omnigraph.engine.intake.inputs.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputFile, list_files, open_stream
 from omnigraph.engine.intake.mapping import MappedFile, described, mapped_files
 from omnigraph.engine.intake.mapping_check import check_mapping
 from omnigraph.engine.intake.ndjson import decode_ndjson

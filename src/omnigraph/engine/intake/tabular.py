@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.intake.csv_lines import BlankLines
-from omnigraph.engine.intake.files import open_input
-from omnigraph.engine.intake.forms import Form
+from omnigraph.engine.intake.columns.text_cells import typed_runs
 from omnigraph.engine.intake.frame_shape import FrameShape
+from omnigraph.engine.intake.inputs.csv_lines import BlankLines
+from omnigraph.engine.intake.inputs.files import open_input
+from omnigraph.engine.intake.inputs.forms import Form
+from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake, merge_decoded
 from omnigraph.engine.intake.shape_reader import ShapeReader
-from omnigraph.engine.intake.table_files import Columns, table_pieces
-from omnigraph.engine.intake.text_cells import typed_runs
 from omnigraph.engine.values.rowset import one_array
 from omnigraph.errors import BadRequest
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
+from omnigraph.engine.intake.columns.property_columns import column_from_json
 from omnigraph.engine.intake.external_blobs import require_reachable
-from omnigraph.engine.intake.property_columns import column_from_json
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest

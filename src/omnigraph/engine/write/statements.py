@@ -27,9 +27,9 @@ from omnigraph.compiler.ir.ops import (
 )
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.intake.columns.json_value import missing_message
+from omnigraph.engine.intake.columns.property_columns import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.intake.embedding import Filling, FillPlan
-from omnigraph.engine.intake.json_value import missing_message
-from omnigraph.engine.intake.property_columns import Offence, column_from_arrow, column_from_json
 from omnigraph.engine.intake.records import Intake, RawRows, required_endpoints, type_rows
 from omnigraph.engine.intake.violations import Violation, raise_first
 from omnigraph.engine.values.arrow import TableType

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
-from omnigraph.engine.intake.identity import canonical_text
+from omnigraph.engine.intake.columns.identity import canonical_text
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.rowset import one_array, repeats, smallest, tuple_codes
 from omnigraph.engine.write.change_set import CommittedView, TableChange

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType, Range
 from omnigraph.compiler.types import FLOATING, PropType
-from omnigraph.engine.intake.json_value import missing_message
+from omnigraph.engine.intake.columns.json_value import missing_message
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.json_values import json_values
 from omnigraph.engine.values.rowset import one_array

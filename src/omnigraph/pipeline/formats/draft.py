@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.catalog.expand import RESERVED
 from omnigraph.compiler.types import INTEGER, PropType
-from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
-from omnigraph.engine.intake.property_columns import are_cells, column_from_arrow
-from omnigraph.engine.intake.text_cells import from_text
+from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
+from omnigraph.engine.intake.columns.property_columns import are_cells, column_from_arrow
+from omnigraph.engine.intake.columns.text_cells import from_text
 from omnigraph.engine.values.json_values import BASE64_PREFIX
 from omnigraph.errors import BadRequest
 from omnigraph.policy.external_blobs import ExternalBlobPolicy

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.engine.intake.inputs.table_files import table_pieces
 from omnigraph.engine.intake.mapping import MappedFile, described
-from omnigraph.engine.intake.table_files import table_pieces
 from omnigraph.engine.values.json_values import json_rows
 
 

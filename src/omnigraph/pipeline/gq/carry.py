@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.intake.property_columns import column_from_arrow
+from omnigraph.engine.intake.columns.property_columns import column_from_arrow
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.spark.datasource import shown_as, spark_type

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.intake.files import is_remote, open_input, written_at
+from omnigraph.engine.intake.inputs.files import is_remote, open_input, written_at
 from omnigraph.engine.intake.mapping import described
 from omnigraph.engine.intake.mapping_sources import FileSource, SparkSource, SqlSource
 from omnigraph.errors import Corrupt

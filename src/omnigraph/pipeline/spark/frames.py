@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.engine.intake.files import open_output
+from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import without_warnings
 from omnigraph.pipeline.tasks.jobs import translated

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.intake.files import is_remote
+from omnigraph.engine.intake.inputs.files import is_remote
+from omnigraph.engine.intake.inputs.table_files import table_pieces
 from omnigraph.engine.intake.mapping import SparkInput
 from omnigraph.engine.intake.mapping_sources import AnySource, FileSource, SparkSource, SqlSource
-from omnigraph.engine.intake.table_files import table_pieces
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
 from omnigraph.pipeline.tasks.splits import absolute

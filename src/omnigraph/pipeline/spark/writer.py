@@ -14,8 +14,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.engine.intake.files import InputFile
 from omnigraph.engine.intake.frame_shape import FrameShape
+from omnigraph.engine.intake.inputs.files import InputFile
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.values.result import parse_mode
 from omnigraph.engine.views.targets import branch_named

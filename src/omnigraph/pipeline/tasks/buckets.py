@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.intake.identity import canonical_text
+from omnigraph.engine.intake.columns.identity import canonical_text
 
 _CHUNK = 1 << 18
 _WORD = 8

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.intake.files import is_remote, open_input, open_output
+from omnigraph.engine.intake.inputs.files import is_remote, open_input, open_output
 from omnigraph.engine.views.delta import RowDelta, compared, plain_schema
 from omnigraph.errors import StorageError
 from omnigraph.ids import new_ulid

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.intake.files import open_input, open_stream
-from omnigraph.engine.intake.lines import LINE_BYTES
+from omnigraph.engine.intake.inputs.files import open_input, open_stream
+from omnigraph.engine.intake.inputs.lines import LINE_BYTES
 from omnigraph.engine.intake.ndjson import decode_ndjson
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
 from omnigraph.engine.intake.tabular import decode_table_file, source_rows

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.changes.export import export_type, export_types
-from omnigraph.engine.intake.files import is_remote, open_input, open_output
+from omnigraph.engine.intake.inputs.files import is_remote, open_input, open_output
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.pipeline.tasks.jobs import Tasks

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.intake.files import open_input, open_output
+from omnigraph.engine.intake.inputs.files import open_input, open_output
 from omnigraph.engine.values.rowset import one_array
 from omnigraph.errors import Corrupt
 from omnigraph.pipeline.tasks.buckets import partition_numbers

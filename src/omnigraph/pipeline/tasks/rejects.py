@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 
-from omnigraph.engine.intake.files import open_input, open_output
+from omnigraph.engine.intake.inputs.files import open_input, open_output
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.ids import ulid_number
 from omnigraph.pipeline.tasks.decode import source_texts

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.engine.intake.files import written_at
+from omnigraph.engine.intake.inputs.files import written_at
 from omnigraph.engine.values.result import EmbedCounts
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.pipeline.tasks.key_sets import Part

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.engine.api.runners import LoadRequest
-from omnigraph.engine.intake.files import TABLE_SUFFIXES, InputFile, is_remote, open_output
-from omnigraph.engine.intake.forms import BY_NAME
 from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import arrow_table
+from omnigraph.engine.intake.inputs.files import TABLE_SUFFIXES, InputFile, is_remote, open_output
+from omnigraph.engine.intake.inputs.forms import BY_NAME
 from omnigraph.engine.intake.mapping import MappedFile, described
 from omnigraph.engine.intake.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.intake.tabular import group_rows

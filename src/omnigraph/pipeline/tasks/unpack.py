@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.engine.intake.files import open_output, open_stream
-from omnigraph.engine.intake.lines import LINE_BYTES
+from omnigraph.engine.intake.inputs.files import open_output, open_stream
+from omnigraph.engine.intake.inputs.lines import LINE_BYTES
 from omnigraph.errors import BadRequest
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.tasks.splits import Source, Unpacked

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.intake import lines
 from omnigraph.engine.intake import ndjson as decoder
-from omnigraph.engine.intake.lines import STRUCTURAL_SLOTS, blocks, one_object_each, split_lines
+from omnigraph.engine.intake.inputs import lines
+from omnigraph.engine.intake.inputs.lines import STRUCTURAL_SLOTS, blocks, one_object_each, split_lines
 from omnigraph.engine.intake.ndjson import decode_ndjson
 from omnigraph.engine.intake.ndjson_arrow import read_usual_lines
 from omnigraph.engine.intake.records import Decoded, Intake

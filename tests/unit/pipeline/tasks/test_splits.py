@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.intake import lines
-from omnigraph.engine.intake.files import InputFile
 from omnigraph.engine.intake.frame_shape import FrameShape
+from omnigraph.engine.intake.inputs import lines
+from omnigraph.engine.intake.inputs.files import InputFile
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks import decode
 from omnigraph.pipeline.tasks.buckets import partition_numbers, text_hashes

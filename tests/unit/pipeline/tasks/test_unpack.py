@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.engine.intake.files import InputFile
-from omnigraph.engine.intake.forms import Form
 from omnigraph.engine.intake.frame_shape import FrameShape
+from omnigraph.engine.intake.inputs.files import InputFile
+from omnigraph.engine.intake.inputs.forms import Form
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.tasks import unpack as module
 from omnigraph.pipeline.tasks.splits import Source

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
-from omnigraph.engine.intake.identity import key_texts
+from omnigraph.engine.intake.columns.identity import key_texts
 from omnigraph.engine.maintenance.checks.history import pin_of
 from omnigraph.engine.maintenance.checks.report import Checking, Pin
 from omnigraph.engine.values.arrow import TableType, table_types

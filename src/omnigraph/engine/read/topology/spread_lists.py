@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.intake.files import open_input, open_output
+from omnigraph.engine.intake.inputs.files import open_input, open_output
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.artifacts import Place
 from omnigraph.engine.read.columns.entities import Entities

@@ -11,7 +11,7 @@ import pyarrow.csv as pcsv
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.changes.export import export_rows
-from omnigraph.engine.intake.files import open_output
+from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.engine.values.arrow import TableType, property_names
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest

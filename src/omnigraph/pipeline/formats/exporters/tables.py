@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.changes.export import export_rows, referring_columns
-from omnigraph.engine.intake.files import open_output
+from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.engine.values.arrow import TableType, row_schema, shown, shown_type
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.formats.exporters.cells import cell_texts

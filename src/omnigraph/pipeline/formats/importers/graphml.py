@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 
-from omnigraph.engine.intake.files import list_files, open_stream
+from omnigraph.engine.intake.inputs.files import list_files, open_stream
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attributes, bundle, columns_of
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.types import PropType
-from omnigraph.engine.intake.files import InputFile, list_files
-from omnigraph.engine.intake.forms import Form
-from omnigraph.engine.intake.table_files import Columns, table_pieces
-from omnigraph.engine.intake.text_cells import from_text
+from omnigraph.engine.intake.columns.text_cells import from_text
+from omnigraph.engine.intake.inputs.files import InputFile, list_files
+from omnigraph.engine.intake.inputs.forms import Form
+from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attribute, bundle
 

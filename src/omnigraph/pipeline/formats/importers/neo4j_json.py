@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from omnigraph.engine.intake.files import list_files, open_stream
+from omnigraph.engine.intake.inputs.files import list_files, open_stream
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.importers.bundle import (
     Bundle,

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
-from omnigraph.engine.intake.date_formats import instants
+from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
+from omnigraph.engine.intake.columns.date_formats import instants
 
 # Nothing else is meant by these; by the second ones only where all other values are numbers, dates or booleans.
 _NULLS = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "\\N", "<NA>", "NaT")

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.types import INTEGER, PropType
-from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
-from omnigraph.engine.intake.files import is_remote
-from omnigraph.engine.intake.forms import STORES, SUFFIXES, Form, format_of
+from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
+from omnigraph.engine.intake.columns.text_cells import from_text
 from omnigraph.engine.intake.frames import arrow_table
+from omnigraph.engine.intake.inputs.files import is_remote
+from omnigraph.engine.intake.inputs.forms import STORES, SUFFIXES, Form, format_of
+from omnigraph.engine.intake.inputs.mixed_json import MIXED
+from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
+from omnigraph.engine.intake.inputs.table_stores import ForeignKey, shown_url, stored_tables
 from omnigraph.engine.intake.mapping_sources import FileSource
-from omnigraph.engine.intake.mixed_json import MIXED
-from omnigraph.engine.intake.table_files import Columns, table_pieces
-from omnigraph.engine.intake.table_stores import ForeignKey, shown_url, stored_tables
-from omnigraph.engine.intake.text_cells import from_text
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.draft import holds_references, kind_of, property_name
 from omnigraph.pipeline.formats.inference.cell_rules import find_rules

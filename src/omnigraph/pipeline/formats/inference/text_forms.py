@@ -6,8 +6,8 @@ import codecs
 import csv
 import io
 
-from omnigraph.engine.intake.files import open_stream
-from omnigraph.engine.intake.forms import format_of
+from omnigraph.engine.intake.inputs.files import open_stream
+from omnigraph.engine.intake.inputs.forms import format_of
 
 _LOOK = 256 << 10
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF32_LE: "utf-32"}

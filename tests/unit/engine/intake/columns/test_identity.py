@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.compiler.catalog import compile_schema
-from omnigraph.engine.intake.identity import assign_ids, canonical_text, fresh_ulids, key_texts
+from omnigraph.engine.intake.columns.identity import assign_ids, canonical_text, fresh_ulids, key_texts
 from omnigraph.ids import is_ulid, new_ulid
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -76,7 +76,7 @@ def test_fresh_ulids_continue_the_process_wide_order() -> None:
 @given(st.integers(0, 2**128 - 1), st.integers(1, 5))
 def test_ulids_by_column_spell_like_single_ones(start: int, count: int) -> None:
     from omnigraph import ids
-    from omnigraph.engine.intake import identity
+    from omnigraph.engine.intake.columns import identity
 
     start = min(start, 2**128 - count)
     original, identity.reserve_ulids = identity.reserve_ulids, lambda n: start

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
-from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
+from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
 
 
 def typed_runs(table: pa.Table, kinds: Mapping[str, PropType | None], cells: Cells = PLAIN_CELLS) -> Iterator[pa.Table]:

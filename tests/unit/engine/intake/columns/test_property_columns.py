@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.compiler.types import INTEGER_RANGE, PropType
-from omnigraph.engine.intake.json_value import Rejected, storage_value
-from omnigraph.engine.intake.property_columns import column_from_arrow, column_from_json
+from omnigraph.engine.intake.columns.json_value import Rejected, storage_value
+from omnigraph.engine.intake.columns.property_columns import column_from_arrow, column_from_json
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.json_values import IMAGE, json_values
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
-from omnigraph.engine.intake.property_columns import Offence
+from omnigraph.engine.intake.columns.property_columns import Offence
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.spelling import json_strings, positional_floats
 from omnigraph.ids import reserve_ulids

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from omnigraph.engine.intake.cells import PLAIN_CELLS, Cells
+from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
 from omnigraph.errors import BadRequest
 
 SUFFIXES: dict[str, tuple[str, ...]] = {

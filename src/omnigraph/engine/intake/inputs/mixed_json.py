@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.intake.table_stores import as_text, column_of
+from omnigraph.engine.intake.inputs.table_stores import as_text, column_of
 from omnigraph.errors import BadRequest
 
 _BATCH_ROWS = 65_536

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
-from omnigraph.engine.intake.json_value import Rejected, storage_value
-from omnigraph.engine.intake.temporal_columns import dates_from_text, datetimes_from_text
+from omnigraph.engine.intake.columns.json_value import Rejected, storage_value
+from omnigraph.engine.intake.columns.temporal_columns import dates_from_text, datetimes_from_text
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, cells_of_bytes

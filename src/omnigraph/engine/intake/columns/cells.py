@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
-from omnigraph.engine.intake.date_formats import instants
+from omnigraph.engine.intake.columns.date_formats import instants
 from omnigraph.errors import BadRequest
 
 TRUE = ("true", "t", "yes", "y", "on", "1")

@@ -13,9 +13,9 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
-from omnigraph.engine.intake.csv_lines import BlankLines, Watched
-from omnigraph.engine.intake.files import open_input, open_stream
-from omnigraph.engine.intake.forms import BY_NAME, STORES, Form
+from omnigraph.engine.intake.inputs.csv_lines import BlankLines, Watched
+from omnigraph.engine.intake.inputs.files import open_input, open_stream
+from omnigraph.engine.intake.inputs.forms import BY_NAME, STORES, Form
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
@@ -68,7 +68,7 @@ def table_pieces(
             case "lance":
                 yield from _lance(path, columns)
             case found if found in STORES:
-                from omnigraph.engine.intake.table_stores import store_pieces
+                from omnigraph.engine.intake.inputs.table_stores import store_pieces
 
                 yield from store_pieces(path, found, form.table)
             case _:
@@ -188,7 +188,7 @@ def _json_pieces(path: str, columns: Columns) -> Iterator[pa.Table]:
         except pa.ArrowInvalid as error:
             if _SEVERAL_KINDS not in str(error):
                 raise
-    from omnigraph.engine.intake.mixed_json import mixed_pieces
+    from omnigraph.engine.intake.inputs.mixed_json import mixed_pieces
 
     with open_stream(path) as file:
         yield from mixed_pieces(path, file, columns.in_text, done)
@@ -221,7 +221,7 @@ def _whole_array(path: str, columns: Columns) -> pa.Table:
             raise BadRequest(f"'{path}' is not JSON: {error}") from error
     if not all(isinstance(row, dict) for row in found):
         raise BadRequest(f"'{path}' holds an array of something else than objects")
-    from omnigraph.engine.intake.mixed_json import rows_table
+    from omnigraph.engine.intake.inputs.mixed_json import rows_table
 
     return rows_table(found, columns.in_text)
 

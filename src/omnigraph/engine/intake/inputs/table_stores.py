@@ -116,7 +116,7 @@ def _workbook(path: str) -> Iterator[Any]:
         import openpyxl
     except ImportError as error:
         raise BadRequest("reading Excel files needs openpyxl: pip install 'omnigraph[excel]'") from error
-    from omnigraph.engine.intake.files import open_input
+    from omnigraph.engine.intake.inputs.files import open_input
 
     with open_input(path) as file:
         try:
