@@ -12,7 +12,8 @@ SEEDS ?= 0-99
 SIMULATE_SECONDS ?=
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
 	--no-default-groups --group dev --group testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
-	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight
+	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
+	--extra networks --extra langchain --extra llamaindex --extra notebook
 
 .PHONY: help setup demo test test-slow check format bench mutants crash soak simulate differential client-session docs clean
 
