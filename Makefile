@@ -15,7 +15,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo test test-slow check format bench mutants crash soak simulate differential client-session docs clean
+.PHONY: help setup demo test test-slow explore check format bench mutants crash soak simulate differential client-session docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -41,6 +41,9 @@ test-slow: $(VENV)/.ready ## the slow tests, and the random ones with all of the
 	@# The command line's cases once more, through the installed script in processes of their own.
 	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 tests/conformance/test_cli_cases.py \
 	  tests/conformance/test_cli_operations.py tests/conformance/test_cli_blobs.py tests/server/test_cli_served.py
+
+explore: $(VENV)/.ready ## the random tests with examples that no run has seen; a failure prints how to reproduce it
+	@OMNIGRAPH_TEST_EXPLORE=1 OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m hypothesis
 
 check: $(VENV)/.ready ## lint, format, types, import contracts, dependencies, container files
 	@$(BIN)/ruff check .

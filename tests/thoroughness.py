@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 THOROUGH = os.environ.get("OMNIGRAPH_TEST_THOROUGH", "") not in ("", "0")
+# New examples in every run, instead of those that depend on the text of the test alone.
+EXPLORE = os.environ.get("OMNIGRAPH_TEST_EXPLORE", "") not in ("", "0")
 _PART = 4
 
 
