@@ -1,4 +1,4 @@
-"""Whether a graph that nobody looks after stays fast and small: many small commits, then the same work once more.
+"""Whether a graph without manual maintenance stays fast and small: many small commits, then the same work once more.
 
 `OMNIGRAPH_BENCH_COMMITS=10000` makes the run as long as the promise; the default shows the trend in a minute.
 """

@@ -122,7 +122,7 @@ def _tables(size: Size) -> dict[str, pa.Table]:
 
 
 def _friendships(generator: np.random.Generator, size: Size) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Distinct directed pairs; both the number of friends and popularity are skewed, and nobody knows himself."""
+    """Distinct directed pairs; both the number of friends and popularity are skewed, without self-loops."""
     wanted, found = size.knows, np.empty(0, np.int64)
     activity = np.minimum(generator.pareto(_SKEW, size.people) + 0.3, _MOST_ACTIVE)
     edges_of = np.cumsum(activity) / activity.sum()
@@ -133,7 +133,7 @@ def _friendships(generator: np.random.Generator, size: Size) -> tuple[npt.NDArra
         target = popular[(size.people * generator.random(draw) ** _SKEW).astype(np.int64)]
         pairs = (source * size.people + target)[source != target]
         found = np.unique(np.concatenate([found, pairs]))
-    # A table in the order of its sources would flatter whoever scans; rows come as they would in life, in any order.
+    # A table in the order of its sources would flatter engines that scan; rows come as they would in life, in any order.
     found = generator.permutation(found)[:wanted]
     return found // size.people, found % size.people
 

@@ -36,7 +36,7 @@ def main(home: Path) -> og.Graph:
 
 
 def learn(memory: og.Graph, agent: str) -> None:
-    """An agent works on its own branch: nobody else sees its memories until they are reviewed."""
+    """An agent works on its own branch: others do not see its memories until they are reviewed."""
     memory.branches.create(f"agents/{agent}")
     own = og.open(memory.uri, branch=f"agents/{agent}", actor=agent)
     for lesson in lessons(agent):

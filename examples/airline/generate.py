@@ -140,7 +140,7 @@ def _pilots(chance: random.Random) -> list[Sequence[object]]:
     found: list[Sequence[object]] = []
     for number in range(60):
         licence = 7001 + number
-        # The number of the mentor has gaps, so that whoever wrote the file made it a float.
+        # The number of the mentor has gaps, so that the program that wrote the file made it a float.
         mentor = "" if number < 5 else f"{7001 + chance.randrange(number)}.0"
         hired = dt.date(2001, 1, 1) + dt.timedelta(days=chance.randrange(8000))
         hours = f"{chance.randint(300, 21000):,}".replace(",", ".")

@@ -107,7 +107,7 @@ def ask(tour: Tour) -> None:
 
 def branch_and_merge(tour: Tour) -> None:
     """Two people change the same person; the merge says so and is told what to do."""
-    tour.step("Branch", "Carla works on a branch; nobody else sees it.")
+    tour.step("Branch", "Carla works on a branch that the others do not see.")
     tour.omnigraph("branch", "create", *STORE, "review")
     hired = ["hire", "-p", "handle=zoe", "-p", "name=Zoe Quist", "-p", "company=c1"]
     tour.omnigraph(*TELL, *hired, "--branch", "review", "--as", "carla", "-m", "Zoe joins c1")
@@ -139,7 +139,7 @@ def travel_in_time(tour: Tour) -> None:
 
 def refusals(tour: Tour) -> None:
     """Mistakes get a place and a way out; nothing is written."""
-    tour.step("Mistakes", "A typing error in a query, and an edge to nobody.")
+    tour.step("Mistakes", "A typing error in a query, and an edge to a person that does not exist.")
     wrong = "query q() { match { $p: Person $p knos $f } return { $f.name } }"
     tour.omnigraph("query", *STORE, "-e", wrong, expect=1)
     (tour.home / "bad.jsonl").write_text('{"edge":"Knows","from":"p2","to":"nobody"}\n', encoding="utf-8")

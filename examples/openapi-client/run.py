@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _announced(server: subprocess.Popen[str]) -> dict[str, str]:
-    """What the server prints for whoever started it, up to its address."""
+    """What the server prints at start-up, up to its address."""
     assert server.stdout is not None
     said: dict[str, str] = {}
     for line in server.stdout:

@@ -123,7 +123,7 @@ MUTATIONS = (
         "branches::test_the_first_writer_of_a_branch_suspended_across_the_delete_cannot_publish",
     ),
     _mutation(
-        "capture: a head that moved is no reason to refuse",
+        "capture: a head that moved is not a reason to refuse",
         "capture",
         '        (f"graph_head:{name}", token.graph_head, actual.graph_head),\n',
         "",

@@ -1,4 +1,4 @@
 """The facade that users see: `Graph` and its nouns, each verb a few lines.
 
-Holds no logic of its own: arguments are checked here, the work is done below.
+Contains no logic of its own: arguments are checked here, the work is done below.
 """

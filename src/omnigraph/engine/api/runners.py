@@ -1,6 +1,6 @@
 """Who runs what is too large for one thread: the interface to the package above the engine, and the choice of a runner.
 
-Whoever opens a graph hands in the runners; see `omnigraph.assembly`.
+The code that opens a graph passes in the runners; see `omnigraph.assembly`.
 """
 
 from __future__ import annotations

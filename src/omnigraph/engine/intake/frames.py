@@ -139,7 +139,7 @@ def missing_column(
 
 
 def require_field(info: TableType, name: str) -> None:
-    """W017 or W018 when a name is no field of a type."""
+    """W017 or W018 when a name is not a field of a type."""
     _field(info, name)
 
 

@@ -206,7 +206,7 @@ class ShapeReader:
         return key_texts(target, parts)
 
     def _part(self, target: NodeType, name: str, column: str, values: pa.Array) -> pa.Array | None:
-        """One part of a key as its property stores it; null where it is no such value."""
+        """One part of a key as its property stores it; null where it is not such a value."""
         kind = target.properties[name]
         typed: pa.Array | None = values
         if pa.types.is_string(values.type):

@@ -1,4 +1,4 @@
-"""Files of rows sorted by partition: a task writes one, and whoever wants a range of partitions reads that range only.
+"""Files of rows sorted by partition: a task writes one, and a reader of some partitions reads that range only.
 
 The rows of each partition are one Arrow message. Behind the messages stand where each begins and how many rows it has,
 then the schema; so a range costs two requests, whatever the number of partitions.

@@ -112,7 +112,7 @@ def keyed_part(root: Root, catalog: Catalog, mode: LoadMode, part: Part, partiti
 
 
 def sets_of_part(catalog: Catalog, mode: LoadMode, table_key: str, *, fresh: bool) -> list[KeySet]:
-    """The sets that one part's rows belong to: generated ids are new by construction, and looked up by nobody."""
+    """The sets that one part's rows belong to: generated ids are new by construction, and never looked up."""
     return [each for each in key_sets(catalog, table_key, mode) if not (fresh and each.spread == ("id",))]
 
 

@@ -27,7 +27,7 @@ SPLIT_ROWS = 1 << 20
 # Below this a task of its own costs more than it saves.
 _FEWEST_BYTES = 8 << 20
 _FEWEST_ROWS = 1 << 17
-# About what a row takes in a file, where nobody has counted them; too many partitions cost less than too few.
+# About what a row takes in a file, where they were not counted; too many partitions cost less than too few.
 _ROW_BYTES = 48
 _PACKED_ROW_BYTES = 8
 

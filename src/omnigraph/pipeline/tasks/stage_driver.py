@@ -46,7 +46,7 @@ from omnigraph.storage.manifest.snapshot import Snapshot
 
 # What a row of key columns takes in a check, with the tables that compare it.
 _ROW_BYTES = 128
-# Taken for the number of rows where nobody knows it: enough partitions for a load of any size that is usual.
+# Used as the number of rows where it is unknown: enough partitions for a load of any size that is usual.
 MANY_ROWS = 16 << 20
 
 

@@ -20,7 +20,7 @@ _ADDRESSES = 4_096
 
 
 class WrongTokens:
-    """How many wrong tokens each address has sent lately; a right one is never put off, whoever shares its address."""
+    """How many wrong tokens each address has sent lately; a right one is never delayed, even from the same address."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, tuple[float, int]] = OrderedDict()

@@ -88,7 +88,7 @@ class Gates:
 
     @contextmanager
     def more_tables(self, refs: Iterable[TableRef]) -> Iterator[bool]:
-        """Hold further tables if nobody else does; whether it was so. Without waiting no cycle can form."""
+        """Hold further tables if no other holder does; whether it was so. Without waiting no cycle can form."""
         with ExitStack() as stack:
             for ref in set(refs):
                 lock = self._lock(self._tables, ref)

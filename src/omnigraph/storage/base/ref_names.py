@@ -72,7 +72,7 @@ def owner_of(table_ref: str) -> str:
 
 
 def ref_of_file(path: str) -> str | None:
-    """The ref in whose tree a file is, by its path below `tree`; None when it is no file of lance.
+    """The ref in whose tree a file is, by its path below `tree`; None when it is not a file of lance.
 
     >>> ref_of_file("review/x--b7.0.42/_versions/1.manifest")
     'review/x--b7.0.42'

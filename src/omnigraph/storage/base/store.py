@@ -22,7 +22,7 @@ DoneT = TypeVar("DoneT")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One graph as seen by this process; cheap to make, holds no state of the graph but what its memory keeps."""
+    """One graph as seen by this process; cheap to make, without state of the graph but what its memory keeps."""
 
     root: Root
     objects: Objects

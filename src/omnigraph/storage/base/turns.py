@@ -1,7 +1,7 @@
 """Turns: a lock that is handed over in the order of asking, and whose holder may do the work of those who wait for it.
 
-Whoever waits may offer its work. The holder takes offers from the front of the queue, and each of them is served, or
-given back to the place where it was: nobody is passed by somebody who came later and has the same chance.
+A waiter may offer its work. The holder takes offers from the front of the queue, and each of them is served, or
+given back to the place where it was: no waiter is passed by one that came later and has the same chance.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Turn(Generic[WorkT]):
         return self.wait(self.join(), timeout) == "turn"
 
     def join(self, work: WorkT | None = None) -> Waiter[WorkT]:
-        """A place at the end of the queue; when nobody is there, the turn at once."""
+        """A place at the end of the queue; when it is empty, the turn at once."""
         with self._guard:
             if not self._held:
                 self._held = True
@@ -81,7 +81,7 @@ class Turn(Generic[WorkT]):
             raise
 
     def release(self) -> None:
-        """Hand the turn to whoever has waited longest."""
+        """Hand the turn to the one that has waited longest."""
         with self._guard:
             if self._waiting:
                 self._move(self._waiting.popleft(), "turn")
@@ -101,7 +101,7 @@ class Turn(Generic[WorkT]):
         return found
 
     def serve(self, waiter: Waiter[WorkT]) -> bool:
-        """Tell a taken waiter that its work is done; False when it was interrupted, so that nobody will look."""
+        """Tell a taken waiter that its work is done; False when it was interrupted and will not look."""
         with self._guard:
             if waiter.state == "left":
                 return False

@@ -49,7 +49,7 @@ def new_name(name: str, kind: Kind) -> str:
     if chosen is None:
         raise BadRequest(f"'{_MAIN}' always exists and cannot be created")
     if chosen.upper() == HEAD:
-        raise BadRequest(f"a {kind} cannot be called '{chosen}': {HEAD} is the newest commit of the branch at hand")
+        raise BadRequest(f"a {kind} cannot be called '{chosen}': {HEAD} is the newest commit of the current branch")
     if chosen.lower() == _MAIN:
         raise BadRequest(f"a {kind} cannot be called '{chosen}': it would be taken for '{_MAIN}'")
     if is_ulid(chosen.upper()) or _LIKE_SHORT_ID.fullmatch(chosen.upper()):

@@ -64,7 +64,7 @@ def size_of(objects: Objects, root: str, file: TableFile) -> int | None:
 
 
 def is_empty(objects: Objects, root: str, directory: TableFile) -> bool:
-    """Whether a directory holds no file, or does not exist."""
+    """Whether a directory contains no file, or does not exist."""
     if os.path.isabs(directory.path):
         return not any(files for _, _, files in os.walk(directory.path))
     return not any(True for _ in objects.list_tree(directory.path.removeprefix(f"{root}/")))

@@ -2,7 +2,7 @@
 
 The conditional insert into the manifest is half of a commit, and one of it can publish several. Each of them is an
 operation of its own, with an intent, an exact slot in each of its tables and a decision row; only the version of
-the manifest is shared. Its intent names the commit before it as the head that it is published on. So whoever finds
+the manifest is shared. Its intent names the commit before it as the head that it is published on. So a process that finds
 the intents of a writer that died finishes them one after the other, and without the one before none can be published.
 """
 
@@ -34,7 +34,7 @@ _JOINING = ("Mutation", "Load")
 class Offer:
     """A prepared write that waits for its turn, and what became of it in the turn of another.
 
-    `after` is to be closed by whoever gets the outcome. Without an error and without a publication it had no effect.
+    The receiver of the outcome closes `after`. Without an error and without a publication it had no effect.
     """
 
     store: Store
@@ -149,12 +149,12 @@ class _Company:
         fold.after_commit(self._leader.store, published, written, {attempt.operation_id for attempt in attempts})
 
     def fail(self, error: BaseException) -> None:
-        """Nobody's publication is known to have happened."""
+        """No publication of a member is known to have happened."""
         for member in self._members:
             member.published, member.error = None, member.error or error
 
     def dismiss(self) -> None:
-        """Tell each member what became of it; whoever was taken in vain goes back to the front of the queue."""
+        """Tell each member its outcome; one that was taken in vain goes back to the front of the queue."""
         self._held.close()
         if self._turn is None:
             return
@@ -189,12 +189,12 @@ class _Company:
 
     def _serve(self, turn: Turn[Offer], member: _Member) -> None:
         offer, attempt = member.offer, member.attempt
-        offer.error = RecoveryRequired(attempt.operation_id, "whoever published it was interrupted")
+        offer.error = RecoveryRequired(attempt.operation_id, "the writer that published it was interrupted")
         try:
             offer.published, offer.error = self._outcome(member)
         finally:
             if not turn.serve(member.waiter):
-                offer.after.close()  # nobody waits for the outcome
+                offer.after.close()  # no caller waits for the outcome
 
     def _outcome(self, member: _Member) -> tuple[Published | None, OmnigraphError | None]:
         attempt, error = member.attempt, member.error

@@ -175,7 +175,7 @@ class _Evaluation:
         matched = [matched[place] for place in order]
         shown = matched
         if limit is not None and not (read.grouped or read.having or read.distinct or read.per):
-            shown = matched[: limit + offset]  # nobody asks what the other rows would give
+            shown = matched[: limit + offset]  # the other rows are not asked for
         pairs = self.grouped(matched) if read.grouped else [(row, self.projected(row, matched)) for row in shown]
         if not read.grouped:
             pairs = [(row, out) for row, out in pairs if self.kept(out)]

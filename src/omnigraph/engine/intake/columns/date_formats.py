@@ -85,7 +85,7 @@ def _century(years: pa.Array) -> pa.Array:
 
 def _month(names: pa.Array) -> pa.Array:
     numbers = pc.index_in(pc.utf8_lower(names), value_set=pa.array(_MONTHS))
-    # A word that is no month becomes a month that does not exist, so that the cast refuses it.
+    # A word that is not a month becomes a month that does not exist, so that the cast refuses it.
     numbers = pc.if_else(pc.is_valid(names), pc.fill_null(pc.add(numbers, 1), 99), None)
     return pc.utf8_lpad(numbers.cast(pa.utf8()), 2, "0")
 

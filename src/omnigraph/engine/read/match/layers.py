@@ -115,7 +115,7 @@ class LayeredSearch:
         if not len(layer.node) or (self._link.is_cycle and len(layers) == 1 and self._link.min_hops > 0):
             return
         if len(layers) == 1 and self._op.cost is not None and self._link.min_hops > 0:
-            return  # a start is no path to itself
+            return  # a start is not a path to itself
         keys = layer.origin * self._stride + layer.node
         wanted = origin_of * self._stride + self._far[pairs]
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -142,7 +142,7 @@ def unspaced_runs(word: str) -> list[tuple[int, int]]:
 def _fold_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not pc.all(pc.string_is_ascii(texts), min_count=0).as_py():
         texts = pc.replace_substring_regex(pc.utf8_normalize(texts, form="NFKD"), _MARKS, r"\1")
-        # Syllables of hangul are put together again: a letter of one is no letter to search for.
+        # Hangul syllables are composed again: a single jamo is not a letter to search for.
         texts = pc.utf8_normalize(texts, form="NFC")
     lowered = _spelt_out(pc.utf8_lower(texts))
     return lowered.combine_chunks() if isinstance(lowered, pa.ChunkedArray) else lowered

@@ -1,4 +1,4 @@
-"""What `infer` found, in words: a few sentences for each input, and the evidence for whoever asks."""
+"""What `infer` found, in words: a few sentences for each input, and the evidence on request."""
 
 from __future__ import annotations
 
