@@ -133,7 +133,7 @@ def _friendships(generator: np.random.Generator, size: Size) -> tuple[npt.NDArra
         target = popular[(size.people * generator.random(draw) ** _SKEW).astype(np.int64)]
         pairs = (source * size.people + target)[source != target]
         found = np.unique(np.concatenate([found, pairs]))
-    # A table in the order of its sources would flatter engines that scan; rows come as they would in life, in any order.
+    # A table in the order of its sources would flatter engines that scan; rows come in random order.
     found = generator.permutation(found)[:wanted]
     return found // size.people, found % size.people
 

@@ -1,6 +1,6 @@
 """What preparing a write looks at: the footprint that tells whether a commit in between can have affected it.
 
-Code that reads committed rows on behalf of a write records it here: by ids where the answer depends on nothing but the rows
+Reads of committed rows on behalf of a write are recorded here: by ids where the answer depends on nothing but the rows
 of these ids, as a whole table otherwise. What is not said is not protected, so every way to committed rows that the
 write path has (`PinnedRows`, `Pending`, matches) takes one of these.
 """

@@ -1,7 +1,7 @@
 """What a load leaves for another that goes on after it: what it was about to stage, and what became of each split.
 
 The driver writes a plan before the first task, and every task a record of its split after its last part. A later load
-of the same input takes over the directory of one that no live process works on, and stages only splits whose input has changed
+of the same input takes over the directory of one that has ended, and stages only splits whose input has changed
 or that have no record. Ids that were generated come from the plan, so rows are the same whichever run staged them.
 """
 

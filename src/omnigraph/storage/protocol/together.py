@@ -2,7 +2,7 @@
 
 The conditional insert into the manifest is half of a commit, and one of it can publish several. Each of them is an
 operation of its own, with an intent, an exact slot in each of its tables and a decision row; only the version of
-the manifest is shared. Its intent names the commit before it as the head that it is published on. So a process that finds
+the manifest is shared. Its intent names the commit before it as the head that it is published on. A process that finds
 the intents of a writer that died finishes them one after the other, and without the one before none can be published.
 """
 
