@@ -1,8 +1,8 @@
 """Traversals against other engines on one social graph, the same answers from all; then what OmniGraph's cost follows.
 
-`--size large` uses 1,000,000 people and 10,000,000 edges instead of 100,000 and 2,000,000. Stores are kept under
+`--size large` uses 1,000,000 people and 10,000,000 edges instead of 100,000 and 1,000,000. Stores are kept under
 `OMNIGRAPH_BENCH_HOME` (/tmp/omnigraph-bench), so that only the first run loads them.
-`OMNIGRAPH_BENCH_PEERS=kuzu,duckdb` leaves the other peers out.
+`OMNIGRAPH_BENCH_PEERS=ladybug,duckdb` leaves the other peers out.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import Measurement, median_ms
-from bench.peers.engine import CASES
 from bench.peers.registry import ENGINES
-from bench.report import circumstances, markdown_table, write_section
-from bench.social import Size, chosen_size, handle, seeds, write_graph
+from bench.query_page import COLD, section
+from bench.report import circumstances, write_section
+from bench.social import Size, chosen_size, handle, write_graph
 
 _OURS = "omnigraph"
-_COLD = "cold process, two-hop"
 _COLD_RUNS = 3
 _TIMEOUT = 1_800
 _FLAT_QUERY = "query q($h: String) { match { $p: Person $p.handle < $h } return { $p.handle, $p.name, $p.age } }"
@@ -43,6 +42,9 @@ class Outcome:
     engine: str
     version: str
     cases: dict[str, dict[str, Any]]
+    rates: dict[str, dict[str, float]]
+    built: dict[str, float]
+    insert: dict[str, float]
     cold_ms: float
     peak_mb: float
     remarks: str
@@ -65,7 +67,7 @@ def run() -> Iterator[Measurement]:
     smallest = next(iter(points.values()))
     for rows, taken in points.items():
         yield Measurement("queries", f"point look-up among {rows:,}", taken, "the smallest", taken / smallest)
-    write_section(f"queries-{size.name}", _section(size, outcomes, before, flat, points))
+    write_section(f"queries-{size.name}", section(size, outcomes, before, flat, points))
 
 
 def _chosen_peers() -> list[str]:
@@ -77,25 +79,48 @@ def _chosen_peers() -> list[str]:
 
 
 def _outcome(name: str, size: Size) -> Outcome:
-    store = size.home / name / "store"
-    if not (store.parent / "done").exists():
+    store, told = size.home / name / "store", str(size.data / "seeds.json")
+    built = store.parent / "built.json"
+    if not built.exists():
         shutil.rmtree(store.parent, ignore_errors=True)
         store.parent.mkdir(parents=True)
-        _process("build", name, str(store), str(size.data))
-        (store.parent / "done").touch()
-    found = json.loads(_process("measure", name, str(store), str(size.data / "seeds.json")))
-    version = importlib.metadata.version(ENGINES[name][2])
-    return Outcome(name, version, found["cases"], _cold(name, store, size), found["peak_mb"], found["remarks"])
+        built.write_text(_process("build", name, str(store), str(size.data)), encoding="utf-8")
+    found = json.loads(_process("measure", name, str(store), told))
+    cold = _cold(name, store, told)
+    insert = _inserts(name, store, told)
+    return Outcome(
+        name,
+        importlib.metadata.version(ENGINES[name][2]),
+        found["cases"],
+        found["rates"],
+        json.loads(built.read_text(encoding="utf-8")),
+        insert,
+        cold,
+        found["peak_mb"],
+        found["remarks"],
+    )
 
 
-def _cold(name: str, store: Path, size: Size) -> float:
+def _cold(name: str, store: Path, told: str) -> float:
     """Wall time of a new process that opens the graph and answers one two-hop query, start of Python included."""
     times = []
-    for seed in seeds(size)[:_COLD_RUNS]:
+    for number in range(_COLD_RUNS):
         begin = time.perf_counter()
-        _process("cold", name, str(store), seed)
+        _process("cold", name, str(store), told, str(number))
         times.append((time.perf_counter() - begin) * 1000)
     return statistics.median(times)
+
+
+def _inserts(name: str, store: Path, told: str) -> dict[str, float]:
+    """On a copy, so that the next run finds the graph as it was."""
+    copy = store.parent.with_name(f"{name}-copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(store.parent, copy, symlinks=True)
+    try:
+        found: dict[str, float] = json.loads(_process("writes", name, str(copy / store.name), told))
+    finally:
+        shutil.rmtree(copy)
+    return found
 
 
 def _process(*arguments: str) -> str:
@@ -117,13 +142,13 @@ def _check_answers(outcomes: list[Outcome]) -> None:
 
 def _measurements(outcome: Outcome, ours: Outcome, size: Size) -> Iterator[Measurement]:
     note = f"{outcome.version}, {size.people:,} people, {size.knows:,} edges"
-    for case in CASES:
-        if case in outcome.cases:
-            taken = outcome.cases[case]["ms"]
-            label = f"{outcome.engine}: {case}"
-            yield Measurement("queries", label, taken, _OURS, taken / ours.cases[case]["ms"], note)
+    for case, found in outcome.cases.items():
+        label = f"{outcome.engine}: {case}"
+        ratio = found["cpu_ms"] / ours.cases[case]["cpu_ms"]
+        yield Measurement("queries", label, found["ms"], _OURS, found["ms"] / ours.cases[case]["ms"], note)
+        yield Measurement("queries", f"{label}, processor", found["cpu_ms"], _OURS, ratio, note)
     cold = outcome.cold_ms
-    yield Measurement("queries", f"{outcome.engine}: {_COLD}", cold, _OURS, cold / ours.cold_ms, note)
+    yield Measurement("queries", f"{outcome.engine}: {COLD}", cold, _OURS, cold / ours.cold_ms, note)
 
 
 # --- what our cost follows ---------------------------------------------------------------------------
@@ -177,41 +202,3 @@ def _build_items(store: Path, rows: int) -> None:
         graph.load(items, type="Item", runner="inline")
         graph.ensure_indices()
     (store.parent / f"{rows}.done").touch()
-
-
-# --- the page ----------------------------------------------------------------------------------------
-
-
-def _section(size: Size, outcomes: list[Outcome], before: str, flat: dict[int, float], points: dict[int, float]) -> str:
-    ours = outcomes[0]
-    head = ["median ms", *(f"{outcome.engine} {outcome.version}" for outcome in outcomes)]
-    rows = [[case, *(_cell(outcome, ours, case) for outcome in outcomes)] for case in CASES]
-    rows.append([_COLD, *(_compared(outcome.cold_ms, ours.cold_ms) for outcome in outcomes)])
-    rows.append(["peak memory, MiB", *(f"{outcome.peak_mb:,.0f}" for outcome in outcomes)])
-    smallest = next(iter(points.values()))
-    parts = [
-        f"### {size.people:,} people, {size.knows:,} edges",
-        f"{before}. In brackets: how many times our time the engine takes; above 1 we are faster.",
-        markdown_table(head, rows),
-        "\n".join(f"- *{outcome.engine}*: {outcome.remarks}" for outcome in outcomes if outcome.remarks),
-        "Cost per row of the answer, and of one node by its key among more and more:",
-        markdown_table(
-            ["rows of the answer", "ms", "µs per row"],
-            [[f"{rows:,}", f"{taken:,.2f}", f"{taken * 1000 / rows:.2f}"] for rows, taken in flat.items()],
-        ),
-        markdown_table(
-            ["nodes in the table", "ms", "of the smallest"],
-            [[f"{rows:,}", f"{taken:.3f}", f"{taken / smallest:.2f}"] for rows, taken in points.items()],
-        ),
-    ]
-    return "\n\n".join(parts)
-
-
-def _cell(outcome: Outcome, ours: Outcome, case: str) -> str:
-    found = outcome.cases.get(case)
-    return "–" if found is None else _compared(found["ms"], ours.cases[case]["ms"])
-
-
-def _compared(taken: float, ours: float) -> str:
-    shown = f"{taken:,.2f}" if taken < 1_000 else f"{taken:,.0f}"
-    return shown if taken is ours else f"{shown} ({taken / ours:.3g}×)"

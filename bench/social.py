@@ -35,7 +35,7 @@ class Size:
     @property
     def home(self) -> Path:
         """Where everything of this size is kept."""
-        return HOME / f"{self.name}-{self.people}-{self.knows}"
+        return HOME / f"{self.name}-{self.people}-{self.knows}-2"  # the last number is that of the data
 
     @property
     def data(self) -> Path:
@@ -45,7 +45,7 @@ class Size:
 
 SIZES = {
     "tiny": Size("tiny", 2_000, 20_000, 50),
-    "default": Size("default", 100_000, 2_000_000, 2_000),
+    "default": Size("default", 100_000, 1_000_000, 2_000),
     "large": Size("large", 1_000_000, 10_000_000, 20_000),
 }
 
@@ -115,6 +115,7 @@ def _tables(size: Size) -> dict[str, pa.Table]:
                 "from": _keys("p", source),
                 "to": _keys("p", target),
                 "since": source % 30 + 1990,
+                "weight": generator.permutation(size.knows) / size.knows,
             }
         ),
         "works": pa.table({"a": numbers, "b": employer, "from": _keys("p", numbers), "to": _keys("c", employer)}),

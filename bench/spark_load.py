@@ -2,8 +2,8 @@
 
 `OMNIGRAPH_BENCH_SPARK=1000000,10000000` sets the numbers of nodes and edges; a tenth of them is loaded first, so that
 the cost of a row can be compared: in processor seconds of this process and of everything it started, because wall time
-is noise on a machine that others use. The session is started before the clock and its start is a line of its own. kuzu
-and ladybug COPY the same Parquet files and DuckDB fills two tables with keys, each in a process of its own. Peak memory
+is noise on a machine that others use. The session is started before the clock and its start is a line of its own.
+Ladybug COPIES the same Parquet files and DuckDB fills two tables with keys, each in a process of its own. Peak memory
 is that of this process and of everything it started, sampled while a load runs; what tasks send to the driver is added
 up by the load itself.
 """
@@ -172,7 +172,7 @@ def _tenth(place: Path, nodes: int, edges: int) -> Measurement:
 
 def _peers(place: Path, shape: str, ours: float) -> Iterator[Measurement]:
     """COPY of the same files by other graph databases; one that fails is left out with its reason."""
-    for peer in ("kuzu", "real_ladybug", "duckdb"):
+    for peer in ("ladybug", "duckdb"):
         command = [sys.executable, "-m", "bench.copy_peer", peer, str(place)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -1,64 +1,147 @@
-"""One engine in a process of its own: `python -m bench.peers build|measure|cold NAME STORE …`; JSON on stdout."""
+"""One engine in a process of its own: `python -m bench.peers build|measure|writes|cold NAME STORE …`; prints JSON."""
 
 from __future__ import annotations
 
 import json
 import statistics
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from bench.measure import peak_mib
-from bench.peers.engine import CASES, Engine
+from bench.peers.engine import QUESTIONS, SEED, TRAVERSALS, Engine, Question, params_of
 from bench.peers.registry import engine_class
 
-# A case is repeated this often, or for so many seconds, whichever ends first.
+# A question is repeated this often, or for so many seconds, whichever ends first.
 _REPEATS = 60
 _WARMUP = 40
-_SECONDS = 4.0
+_SECONDS = 3.0
 _ANSWERS = 8
+_THREADS = (1, 2, 4)
+_THREAD_SECONDS = 1.5
+_INSERTS = 20
 
 
 def main(verb: str, name: str, store: str, *rest: str) -> None:
     """Do one thing with one engine."""
     engine = engine_class(name)(Path(store))
     if verb == "build":
-        engine.build(Path(rest[0]))
+        _build(engine, Path(rest[0]))
         return
     engine.open()
-    if verb == "cold":
-        print(engine.two_hop(rest[0]))
-        return
     seeds = json.loads(Path(rest[0]).read_text(encoding="utf-8"))
-    found = {case: _measured(engine, case, seeds) for case in CASES if case not in engine.lacks}
+    if verb == "cold":
+        question = TRAVERSALS[2]
+        print(engine.ask(question, params_of(question, seeds, int(rest[1]))))
+        return
+    if verb == "writes":
+        print(json.dumps(_inserts(engine)))
+        return
+    wanted = [question for question in QUESTIONS if engine.answers(question) and _chosen(question, rest[1:])]
+    found = {question.name: _measured(engine, question, seeds) for question in wanted}
     peak = peak_mib()
-    print(json.dumps({"cases": found, "peak_mb": peak, "lacks": engine.lacks, "remarks": engine.remarks}))
+    rates = {question.name: _rates(engine, question, seeds) for question in wanted if question.starts == SEED}
+    print(json.dumps({"cases": found, "rates": rates, "peak_mb": peak, "remarks": engine.remarks}))
 
 
-def _measured(engine: Engine, case: str, seeds: list[str]) -> dict[str, Any]:
-    answers = [_plain(engine.ask(case, seeds, number)) for number in range(_ANSWERS)]
+def _build(engine: Engine, data: Path) -> None:
+    begin, cpu = time.perf_counter(), time.process_time()
+    engine.build(data)
+    taken = {"s": time.perf_counter() - begin, "cpu_s": time.process_time() - cpu, "peak_mb": peak_mib()}
+    taken["disk_mb"] = sum(_sizes(engine.store)) / 1e6
+    print(json.dumps(taken))
+
+
+def _sizes(store: Path) -> list[int]:
+    """What lies at the store and beside it under names that begin with its own; links are not followed."""
+    files = [path for root in store.parent.glob(f"{store.name}*") for path in (root, *root.rglob("*"))]
+    return [path.lstat().st_size for path in files if path.is_file() and not path.is_symlink()]
+
+
+def _chosen(question: Question, words: tuple[str, ...]) -> bool:
+    return not words or any(word in question.name for word in words)
+
+
+def _measured(engine: Engine, question: Question, seeds: list[str]) -> dict[str, Any]:
+    """Time and processor time, of all threads, of one call; seeds that are measured were not asked for before."""
+    answers = [_plain(engine.ask(question, params_of(question, seeds, number))) for number in range(_answers(question))]
     end = time.perf_counter() + _SECONDS / 2
     for number in range(_WARMUP):
-        engine.ask(case, seeds, number)
+        engine.ask(question, params_of(question, seeds, number))
         if time.perf_counter() > end:
             break
     times: list[float] = []
+    cpu: list[float] = []
     end = time.perf_counter() + _SECONDS
     while len(times) < _REPEATS and (len(times) < 3 or time.perf_counter() < end):
-        begin = time.perf_counter()
-        # Seeds that were not asked for before, here or in the warm-up: who keeps answers has none of these.
-        engine.ask(case, seeds, _WARMUP + len(times))
+        params = params_of(question, seeds, _WARMUP + len(times))
+        begin, cpu_begin = time.perf_counter(), time.process_time()
+        engine.ask(question, params)
         times.append((time.perf_counter() - begin) * 1000)
-    return {"ms": statistics.median(times), "best_ms": min(times), "runs": len(times), "answers": answers}
+        cpu.append((time.process_time() - cpu_begin) * 1000)
+    taken = {"ms": statistics.median(times), "cpu_ms": statistics.median(cpu), "runs": len(times)}
+    return {**taken, "answers": answers}
+
+
+def _answers(question: Question) -> int:
+    return _ANSWERS if question in TRAVERSALS else 1
+
+
+def _rates(engine: Engine, question: Question, seeds: list[str]) -> dict[int, float]:
+    """Answers a second with so many threads."""
+    return {threads: _rate(engine, question, seeds, threads) for threads in _THREADS}
+
+
+def _rate(engine: Engine, question: Question, seeds: list[str], threads: int) -> float:
+    counts = [0] * threads
+    stop = threading.Event()
+
+    def work(place: int) -> None:
+        ask = engine.asker()
+        ask(question, params_of(question, seeds, place))
+        ready.wait()
+        number = place
+        while not stop.is_set():
+            ask(question, params_of(question, seeds, number))
+            number += threads
+            counts[place] += 1
+
+    ready = threading.Barrier(threads + 1)
+    workers = [threading.Thread(target=work, args=(place,)) for place in range(threads)]
+    for worker in workers:
+        worker.start()
+    ready.wait()
+    begin = time.perf_counter()
+    time.sleep(_THREAD_SECONDS)
+    stop.set()
+    for worker in workers:
+        worker.join()
+    return sum(counts) / (time.perf_counter() - begin)
+
+
+def _inserts(engine: Engine) -> dict[str, float]:
+    times: list[float] = []
+    cpu: list[float] = []
+    for number in range(_INSERTS):
+        begin, cpu_begin = time.perf_counter(), time.process_time()
+        engine.insert(number)
+        times.append((time.perf_counter() - begin) * 1000)
+        cpu.append((time.process_time() - cpu_begin) * 1000)
+    return {"ms": statistics.median(times), "cpu_ms": statistics.median(cpu)}
 
 
 def _plain(answer: Any) -> Any:
-    """Answers in a form that compares across engines; one hop promises no order."""
-    if isinstance(answer, int):
-        return answer
-    rows = [list(row) for row in answer]
-    return sorted(rows) if rows and len(rows[0]) == 1 else rows
+    """Answers in a form that compares across engines; only questions of one row or with an order promise an order."""
+    if hasattr(answer, "num_rows"):
+        numbers = answer.column(0)
+        return [answer.num_rows, sum(numbers.to_pylist())]
+    return sorted([_rounded(value) for value in row] for row in answer)
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 9) if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

@@ -2,84 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 Rows = list[tuple[Any, ...]]
 
-CASES = (
-    "point look-up by key",
-    "one hop, names",
-    "two-hop distinct, 1 seed",
-    "two-hop distinct, 1,000 seeds",
-    "three-hop distinct, 1 seed",
-    "filtered two-hop aggregate",
-    "reach 1..3",
+SEED, SEEDS, PAIR, WHOLE = "one seed", "all seeds", "two seeds", "the whole graph"
+# A shortest path that is longer than this is not looked for.
+LONGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One line of the comparison; `starts` says which parameters it has: `h`, a list `h`, `a` and `b`, or none."""
+
+    name: str
+    starts: str = WHOLE
+    as_columns: bool = False  # the answer is Arrow, of which rows and the sum of the numbers are compared
+
+
+# From a few people: what separates the engines is the fixed cost of a call, and how many edges are looked at.
+TRAVERSALS = (
+    Question("point look-up by key", SEED),
+    Question("one hop, keys and names", SEED),
+    Question("two hops distinct, 1 seed", SEED),
+    Question("two hops distinct, 1,000 seeds", SEEDS),
+    Question("two hops, 1,000 seeds, distinct pairs", SEEDS),
+    Question("three hops distinct, 1 seed", SEED),
+    Question("friends of friends, top companies", SEED),
+    Question("reach 1..3", SEED),
+    Question("shortest path between two", PAIR),
 )
+# Over all of the graph: what separates them is how many rows are made, and how they are folded.
+ANALYTICS = (
+    Question("average age per city"),
+    Question("min, max, avg age per city"),
+    Question("count edges"),
+    Question("average of an edge property"),
+    Question("top 10 edges by a property"),
+    Question("all values of an edge property", as_columns=True),
+    Question("count all two-hop rows"),
+    Question("two-hop rows per city, no order"),
+    Question("star join, count"),
+    Question("triangles"),
+    Question("two hops without a direct edge, count"),
+    Question("value join, count"),
+    Question("join on a computed key, count"),
+    Question("inequality join, count"),
+    Question("or-join, count"),
+)
+QUESTIONS = (*TRAVERSALS, *ANALYTICS)
 
 
 class Engine:
-    """One engine; a question it cannot answer is named in `lacks`, what it does differently in `remarks`."""
+    """One engine: the text of each question that it can answer, and how a text is run."""
 
     name: ClassVar[str]
-    lacks: ClassVar[dict[str, str]] = {}
     remarks: ClassVar[str] = ""
+    texts: ClassVar[Mapping[str, str]]
 
     def __init__(self, store: Path) -> None:
         self.store = store
 
     def build(self, data: Path) -> None:
-        """Load the Parquet files into the engine's own storage."""
+        """Load the Parquet files into the engine's own storage, with all that a fast first query needs."""
         raise NotImplementedError
 
     def open(self) -> None:
         """Open what `build` made."""
         raise NotImplementedError
 
-    def point(self, seed: str) -> Rows:
-        """Name, age and city of one person."""
+    def rows(self, text: str, params: Mapping[str, Any]) -> Rows:
+        """The answer as Python values."""
         raise NotImplementedError
 
-    def one_hop(self, seed: str) -> Rows:
-        """The names of everybody a person knows, in any order."""
+    def columns(self, text: str, params: Mapping[str, Any]) -> Any:
+        """The answer as an Arrow table."""
         raise NotImplementedError
 
-    def two_hop(self, seed: str) -> int:
-        """How many different people the people they know know."""
+    def insert(self, number: int) -> None:
+        """One more person, committed."""
         raise NotImplementedError
 
-    def two_hop_many(self, seeds: Sequence[str]) -> int:
-        """The same from all seeds together."""
-        raise NotImplementedError
+    def asker(self) -> Callable[[Question, Mapping[str, Any]], Any]:
+        """What one thread asks through: the engine itself, or a connection of its own where that is the advice."""
+        return self.ask
 
-    def three_hop(self, seed: str) -> int:
-        """One hop further."""
-        raise NotImplementedError
+    def answers(self, question: Question) -> bool:
+        """Whether the engine has the question."""
+        return question.name in self.texts
 
-    def aggregate(self, seed: str) -> Rows:
-        """The ten companies with most friends of friends over 40: name and number, most first, then by name."""
-        raise NotImplementedError
+    def ask(self, question: Question, params: Mapping[str, Any]) -> Any:
+        """One question, from its text to values."""
+        run = self.columns if question.as_columns else self.rows
+        return run(self.texts[question.name], params)
 
-    def reach(self, seed: str) -> int:
-        """How many other people are one to three hops away."""
-        raise NotImplementedError
+    def close(self) -> None:
+        """Let go of the store."""
 
-    def ask(self, case: str, seeds: Sequence[str], number: int) -> Any:
-        """The answer to one question from one of the seeds."""
-        seed = seeds[number % len(seeds)]
-        match CASES.index(case):
-            case 0:
-                return self.point(seed)
-            case 1:
-                return self.one_hop(seed)
-            case 2:
-                return self.two_hop(seed)
-            case 3:
-                return self.two_hop_many(seeds)
-            case 4:
-                return self.three_hop(seed)
-            case 5:
-                return self.aggregate(seed)
-            case _:
-                return self.reach(seed)
+
+def params_of(question: Question, seeds: Sequence[str], number: int) -> dict[str, Any]:
+    """The parameters of the `number`th time that a question is asked; every time other seeds, where it has one."""
+    seed, other = seeds[number % len(seeds)], seeds[(number * 7 + 13) % len(seeds)]
+    return {SEED: {"h": seed}, SEEDS: {"h": list(seeds)}, PAIR: {"a": seed, "b": other}, WHOLE: {}}[question.starts]

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from bench.peers.engine import Engine, Rows
 
 
 class IGraph(Engine):
-    """Neighbour lists in C; everything around them, properties included, in Python."""
+    """Neighbour lists in C; everything around them, properties included, in Python. A text is the name of a method."""
 
     name = "igraph"
-    remarks = "in memory, no storage, no query language: hops are library calls, the rest is Python"
+    remarks = "in memory, no storage, no query language: hops are library calls, the rest is Python; traversals only"
+    texts: ClassVar[Mapping[str, str]] = {
+        "point look-up by key": "_point",
+        "one hop, keys and names": "_one_hop",
+        "two hops distinct, 1 seed": "_two_hops",
+        "two hops distinct, 1,000 seeds": "_two_hops_of_many",
+        "three hops distinct, 1 seed": "_three_hops",
+        "friends of friends, top companies": "_companies",
+        "reach 1..3": "_reach",
+        "shortest path between two": "_shortest",
+        "count edges": "_edges",
+    }
 
     def build(self, data: Path) -> None:
         import igraph
@@ -38,31 +50,45 @@ class IGraph(Engine):
         self._employer = pq.read_table(self.store / "works.parquet")["b"].to_pylist()
         self._company = pq.read_table(self.store / "companies.parquet")["name"].to_pylist()
 
-    def point(self, seed: str) -> Rows:
-        at = self._place[seed]
+    def rows(self, text: str, params: Mapping[str, Any]) -> Rows:
+        found: Rows = getattr(self, text)(**params)
+        return found
+
+    def insert(self, number: int) -> None:
+        self._graph.add_vertices(1)
+
+    def _point(self, h: str) -> Rows:
+        at = self._place[h]
         return [(self._people["name"][at], self._people["age"][at], self._people["city"][at])]
 
-    def one_hop(self, seed: str) -> Rows:
-        names = self._people["name"]
-        return [(names[friend],) for friend in self._graph.successors(self._place[seed])]
+    def _one_hop(self, h: str) -> Rows:
+        handles, names = self._people["handle"], self._people["name"]
+        return [(handles[friend], names[friend]) for friend in self._graph.successors(self._place[h])]
 
-    def two_hop(self, seed: str) -> int:
-        return len(self._hops([self._place[seed]], 2))
+    def _two_hops(self, h: str) -> Rows:
+        return [(len(self._hops([self._place[h]], 2)),)]
 
-    def two_hop_many(self, seeds: Sequence[str]) -> int:
-        return len(self._hops((self._place[seed] for seed in seeds), 2))
+    def _two_hops_of_many(self, h: list[str]) -> Rows:
+        return [(len(self._hops((self._place[seed] for seed in h), 2)),)]
 
-    def three_hop(self, seed: str) -> int:
-        return len(self._hops([self._place[seed]], 3))
+    def _three_hops(self, h: str) -> Rows:
+        return [(len(self._hops([self._place[h]], 3)),)]
 
-    def aggregate(self, seed: str) -> Rows:
+    def _companies(self, h: str) -> Rows:
         ages = self._people["age"]
-        old = (person for person in self._hops([self._place[seed]], 2) if ages[person] > 40)
+        old = (person for person in self._hops([self._place[h]], 2) if ages[person] > 40)
         counts = Counter(self._company[self._employer[person]] for person in old)
         return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:10]
 
-    def reach(self, seed: str) -> int:
-        return len(self._graph.neighborhood(self._place[seed], order=3, mode="out", mindist=1))
+    def _reach(self, h: str) -> Rows:
+        return [(len(self._graph.neighborhood(self._place[h], order=3, mode="out", mindist=1)),)]
+
+    def _shortest(self, a: str, b: str) -> Rows:
+        path = self._graph.get_shortest_path(self._place[a], self._place[b], mode="out", output="epath")
+        return [(len(path),)] if path else []
+
+    def _edges(self) -> Rows:
+        return [(self._graph.ecount(),)]
 
     def _hops(self, start: Iterable[int], hops: int) -> set[int]:
         here = set(start)

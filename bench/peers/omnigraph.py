@@ -4,53 +4,87 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from bench.peers.engine import Engine, Rows
+from bench.peers.engine import LONGEST, TRAVERSALS, Engine, Rows, params_of
 
 SCHEMA = """
 node Person { handle: String @key  name: String  age: I32 @index  city: String }
 node Company { code: String @key  name: String }
-edge Knows: Person -> Person { since: I64 }
+edge Knows: Person -> Person { since: I64  weight: F64 }
 edge WorksAt: Person -> Company
 """
-POINT = "query q($h: String) { match { $p: Person { handle: $h } } return { $p.name, $p.age, $p.city } }"
-ONE_HOP = "query q($h: String) { match { $p: Person { handle: $h } $p knows $f } return { $f.name } }"
-TWO_HOP = """
-query q($h: String) { match { $p: Person { handle: $h } $p knows $f $f knows $g } return { count(distinct $g) as n } }
-"""
-TWO_HOP_MANY = """
-query q($h: [String]) {
-  match { $p: Person $p.handle in $h $p knows $f $f knows $g }
-  return { count(distinct $g) as n }
-}
-"""
-THREE_HOP = """
-query q($h: String) {
-  match { $p: Person { handle: $h } $p knows $f $f knows $g $g knows $i }
-  return { count(distinct $i) as n }
-}
-"""
-AGGREGATE = """
-query q($h: String) {
-  match { $p: Person { handle: $h } $p knows $f $f knows $g $g.age > 40 $g worksAt $c }
-  return { $c.name as company, count(distinct $g) as n }
-  order { n desc, company }
-  limit 10
-}
-"""
-REACH = (
-    "query q($h: String) { match { $p: Person { handle: $h } $p knows{1,3} $g } return { count(distinct $g) as n } }"
-)
+_SEED = "$p: Person { handle: $h }"
+_MANY = "$p: Person $p.handle in $h"
+
+
+def _one(match: str, shape: str) -> str:
+    return f"query q($h: String) {{ match {{ {_SEED} {match} }} {shape} }}"
+
+
+def _many(match: str, shape: str) -> str:
+    return f"query q($h: [String]) {{ match {{ {_MANY} {match} }} {shape} }}"
+
+
+def _all(match: str, shape: str) -> str:
+    return f"query q() {{ match {{ {match} }} {shape} }}"
 
 
 class OmniGraph(Engine):
     """Lance tables, a topology mapped from disk, NumPy."""
 
     name = "omnigraph"
-    remarks = "durable, versioned storage; typed queries through `graph.query`"
+    remarks = "durable, versioned storage; typed queries through `graph.query`, one handle for all threads"
+    texts: ClassVar[Mapping[str, str]] = {
+        "point look-up by key": _one("", "return { $p.name, $p.age, $p.city }"),
+        "one hop, keys and names": _one("$p knows $f", "return { $f.handle, $f.name }"),
+        "two hops distinct, 1 seed": _one("$p knows $f $f knows $g", "return { count(distinct $g) as n }"),
+        "two hops distinct, 1,000 seeds": _many("$p knows $f $f knows $g", "return { count(distinct $g) as n }"),
+        "two hops, 1,000 seeds, distinct pairs": (
+            f"query q($h: [String]) {{ match {{ {_MANY} $p knows $f $f knows $g }} with distinct {{ $p, $g }} "
+            "return { count(*) as n } }"
+        ),
+        "three hops distinct, 1 seed": _one(
+            "$p knows $f $f knows $g $g knows $i", "return { count(distinct $i) as n }"
+        ),
+        "friends of friends, top companies": _one(
+            "$p knows $f $f knows $g $g.age > 40 $g worksAt $c",
+            "return { $c.name as company, count(distinct $g) as n } order { n desc, company } limit 10",
+        ),
+        "reach 1..3": _one("$p knows{1,3} $g", "return { count(distinct $g) as n }"),
+        "shortest path between two": (
+            "query q($a: String, $b: String) { match { $p: Person { handle: $a } $g: Person { handle: $b } "
+            f"shortest $w: $p knows{{1,{LONGEST}}} $g }} return {{ $w.length as n }} }}"
+        ),
+        "average age per city": _all("$p: Person", "return { $p.city as city, avg($p.age) as a } order { city }"),
+        "min, max, avg age per city": _all(
+            "$p: Person",
+            "return { $p.city as city, min($p.age) as a, max($p.age) as b, avg($p.age) as c } order { city }",
+        ),
+        "count edges": _all("$p $k:knows $f", "return { count($k) as n }"),
+        "average of an edge property": _all("$p $k:knows $f", "return { avg($k.since) as n }"),
+        "top 10 edges by a property": _all(
+            "$p $k:knows $f", "return { $p.handle as a, $f.handle as b, $k.weight as w } order { w desc } limit 10"
+        ),
+        "all values of an edge property": _all("$p $k:knows $f", "return { $k.since }"),
+        "count all two-hop rows": _all("$a knows $b $b knows $c", "return { count(*) as n }"),
+        "two-hop rows per city, no order": _all("$a knows $b $b knows $c", "return { $c.city as city, count(*) as n }"),
+        "star join, count": _all("$p knows $b $p knows $c $p worksAt $d", "return { count(*) as n }"),
+        "triangles": _all("$a knows $b $b knows $c $a knows $c", "return { count(*) as n }"),
+        "two hops without a direct edge, count": _all(
+            "$a knows $b $b knows $c not { $a knows $c }", "return { count(*) as n }"
+        ),
+        "value join, count": _all("$a: Person { age: 30 } $b: Person $a.city = $b.city", "return { count(*) as n }"),
+        "join on a computed key, count": _all(
+            "$a: Person $b: Person lower($a.name) = lower($b.name)", "return { count(*) as n }"
+        ),
+        "inequality join, count": _all("$a: Company $b: Company $a.code < $b.code", "return { count(*) as n }"),
+        "or-join, count": _all(
+            "$a: Company $b: Company $a.code = $b.code or $a.name = $b.name", "return { count(*) as n }"
+        ),
+    }
 
     def build(self, data: Path) -> None:
         import pyarrow.parquet as pq
@@ -62,9 +96,10 @@ class OmniGraph(Engine):
         graph.load(pq.read_table(data / "companies.parquet").drop_columns(["number"]), type="Company", runner="inline")
         works = pq.read_table(data / "works.parquet", columns=["from", "to"])
         graph.load(works, edge="WorksAt", runner="inline")
-        knows = pq.read_table(data / "knows.parquet", columns=["from", "to", "since"])
+        knows = pq.read_table(data / "knows.parquet", columns=["from", "to", "since", "weight"])
         graph.load(knows, edge="Knows", runner="inline")
         graph.ensure_indices()
+        graph.close()
         self._prepare(data)
 
     def _prepare(self, data: Path) -> None:
@@ -72,37 +107,27 @@ class OmniGraph(Engine):
         seeds = json.loads((data / "seeds.json").read_text(encoding="utf-8"))
         os.environ["OMNIGRAPH_TRAVERSAL_MODE"] = "csr"
         self.open()
-        self.aggregate(seeds[0])
+        for question in TRAVERSALS:
+            self.ask(question, params_of(question, seeds, 0))
+        self.close()
 
     def open(self) -> None:
         import omnigraph
 
         self._graph = omnigraph.open(str(self.store))
 
-    def point(self, seed: str) -> Rows:
-        return self._rows(POINT, h=seed)
+    def close(self) -> None:
+        self._graph.close()
 
-    def one_hop(self, seed: str) -> Rows:
-        return self._rows(ONE_HOP, h=seed)
-
-    def two_hop(self, seed: str) -> int:
-        return self._number(TWO_HOP, h=seed)
-
-    def two_hop_many(self, seeds: Sequence[str]) -> int:
-        return self._number(TWO_HOP_MANY, h=list(seeds))
-
-    def three_hop(self, seed: str) -> int:
-        return self._number(THREE_HOP, h=seed)
-
-    def aggregate(self, seed: str) -> Rows:
-        return self._rows(AGGREGATE, h=seed)
-
-    def reach(self, seed: str) -> int:
-        return self._number(REACH, h=seed)
-
-    def _number(self, text: str, **params: Any) -> int:
-        return int(self._graph.query(text, params=params).scalar())
-
-    def _rows(self, text: str, **params: Any) -> Rows:
-        table = self._graph.query(text, params=params).to_arrow()
+    def rows(self, text: str, params: Mapping[str, Any]) -> Rows:
+        table = self.columns(text, params)
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def columns(self, text: str, params: Mapping[str, Any]) -> Any:
+        return self._graph.query(text, params=params).to_arrow()
+
+    def insert(self, number: int) -> None:
+        self._graph.mutate(
+            'query q($h: String, $n: String) { insert Person { handle: $h, name: $n, age: 30, city: "City 1" } }',
+            params={"h": f"new{number}", "n": f"New {number}"},
+        )

@@ -6,11 +6,10 @@ from importlib import import_module
 
 from bench.peers.engine import Engine
 
+# Name, module, class, package on PyPI.
 ENGINES = {
     "omnigraph": ("bench.peers.omnigraph", "OmniGraph", "omnigraph"),
-    "ladybug": ("bench.peers.cypher", "Ladybug", "real_ladybug"),
-    "kuzu": ("bench.peers.cypher", "Kuzu", "kuzu"),
-    "lance-graph": ("bench.peers.lance_graph", "LanceGraph", "lance_graph"),
+    "ladybug": ("bench.peers.ladybug", "Ladybug", "ladybug"),
     "duckdb": ("bench.peers.duckdb", "DuckDb", "duckdb"),
     "igraph": ("bench.peers.igraph", "IGraph", "igraph"),
 }

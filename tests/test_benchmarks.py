@@ -1,0 +1,77 @@
+"""The comparison with other engines: peers are their newest releases, and everybody answers the same questions equally."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import social
+from bench.peers.engine import QUESTIONS, params_of
+from bench.peers.registry import ENGINES, engine_class
+
+ROOT = Path(__file__).parent.parent
+_AGE = timedelta(days=183)
+# Older than that, but the newest there was on the day that is named, which may not be longer ago either.
+_NEWEST_ON = {"igraph": ("1.0.0", "2026-11-17"), "networkx": ("3.6.1", "2026-11-17")}
+
+
+def test_the_peers_that_are_compared_with_are_recent_releases() -> None:
+    locked = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
+    names = {"duckdb", *(_name(each) for each in _bench_group())}
+    assert {package for _, _, package in ENGINES.values()} <= names | {"omnigraph"}
+    stale = {
+        f"{package['name']} {package['version']}"
+        for package in locked
+        if package["name"] in names and datetime.now(UTC) - _known_since(package) > _AGE
+    }
+    assert not stale, "renew the lock (uv lock -P NAME), or say in _NEWEST_ON that there is nothing newer"
+
+
+def _bench_group() -> list[str]:
+    groups: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"][
+        "bench"
+    ]
+    return groups
+
+
+def _name(requirement: str) -> str:
+    return requirement.partition(">")[0].strip()
+
+
+def _known_since(package: dict[str, Any]) -> datetime:
+    """When the release was uploaded, or when somebody last looked for a newer one."""
+    version, looked = _NEWEST_ON.get(package["name"], ("", ""))
+    if version == package["version"]:
+        return datetime.fromisoformat(looked).replace(tzinfo=UTC)
+    times = [str(file["upload-time"]) for file in (*package.get("wheels", ()), package.get("sdist")) if file]
+    return max(datetime.fromisoformat(time) for time in times)
+
+
+def test_every_question_gets_the_same_answer_from_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(social, "HOME", tmp_path / "data")
+    monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", "auto")  # the engine of the comparison sets it; put back afterwards
+    size = replace(social.SIZES["tiny"], people=300, knows=2_400, companies=20)
+    data = social.write_graph(size)
+    seeds = social.seeds(size)
+    ours, peer = (engine_class(name)(tmp_path / name) for name in ("omnigraph", "duckdb"))
+    for engine in (ours, peer):
+        engine.build(data)
+        engine.open()
+        assert {question.name for question in QUESTIONS} == set(engine.texts)
+    for question in QUESTIONS:
+        for number in range(3):
+            params = params_of(question, seeds, number)
+            assert _plain(ours.ask(question, params)) == _plain(peer.ask(question, params)), question.name
+    for engine in (ours, peer):
+        engine.insert(0)
+        engine.close()
+
+
+def _plain(answer: Any) -> list[tuple[Any, ...]]:
+    rows = answer if isinstance(answer, list) else [(value,) for value in answer.column(0).to_pylist()]
+    return sorted(tuple(round(value, 9) if isinstance(value, float) else value for value in row) for row in rows)
