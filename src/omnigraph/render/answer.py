@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,29 +10,37 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query.checked import CheckedRead
+from omnigraph.compiler.source import Source
 from omnigraph.errors import BadRequest
-from omnigraph.render.neighbourhood import Readable, box_of, hops
+from omnigraph.render.labels import Labels
+from omnigraph.render.neighbourhood import Readable, hops
 from omnigraph.render.picture import Picture
 
 
 def draw_answer(
-    graph: Readable, catalog: Catalog, source: str | Path, name: str | None, params: dict[str, Any], *, limit: int
+    graph: Readable, labels: Labels, source: str | Path, name: str | None, params: Mapping[str, Any], *, limit: int
 ) -> Picture:
     """The nodes of the first rows, at most `limit`; BadRequest when the query returns no whole node."""
     text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
-    kinds = _node_columns(text, catalog, name)
-    table = graph.query(text, name, params).to_arrow()
+    kinds = node_columns(text, labels.catalog, name)
+    return draw_rows(graph, labels, kinds, graph.query(text, name, dict(params)), limit=limit, title=name)
+
+
+def draw_rows(
+    graph: Readable, labels: Labels, kinds: Mapping[str, str], result: Any, *, limit: int, title: str | None = None
+) -> Picture:
+    """The nodes in some columns of a result, each column with the type of its nodes, and every edge between them."""
     seen: dict[tuple[str, str], None] = {}
-    for row in table.select(list(kinds)).to_pylist():
+    for row in result.to_arrow().select(list(kinds)).to_pylist():
         seen.update({(kinds[column], node["id"]): None for column, node in row.items() if node is not None})
-        if len(seen) >= limit:
+        if len(seen) > limit:
             break
     chosen = list(seen)[:limit]
-    arrows = {arrow: None for arrow, _ in hops(graph, catalog, chosen, within=frozenset(chosen))}
-    return Picture(name or "answer", tuple(box_of(graph, *each) for each in chosen), tuple(arrows), len(seen) >= limit)
+    arrows = {arrow: None for arrow, _ in hops(graph, labels.catalog, chosen, within=frozenset(chosen))}
+    return Picture(title or "answer", labels.boxes(graph, chosen), tuple(arrows), len(seen) > limit)
 
 
-def _node_columns(text: str, catalog: Catalog, name: str | None) -> dict[str, str]:
+def node_columns(text: Source | str, catalog: Catalog, name: str | None) -> dict[str, str]:
     """Column name → node type, for the columns that hold whole nodes."""
     body = compile_query(text, catalog, name, mutation=False).checked.body
     assert isinstance(body, CheckedRead)

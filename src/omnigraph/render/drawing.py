@@ -27,7 +27,7 @@ class Drawing(str):
         Path(path).write_bytes(render(self.picture, os.fspath(path)))
 
     def __repr__(self) -> str:
-        nodes, edges = len(self.picture.boxes), len(self.picture.arrows)
+        nodes, edges = len(self.picture.boxes), self.picture.edges
         return f"<Drawing of {self.picture.title}: {nodes} nodes, {edges} edges>"
 
     def _repr_svg_(self) -> str:

@@ -13,15 +13,43 @@ class Box:
     title: str
     kind: str
     lines: tuple[str, ...] = ()
+    name: str = ""  # what it is looked up by, where the title is something else
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From one box to another, by their keys."""
+    """From one box to another, by their keys: `count` edges of one kind; `lines` stand below its label."""
 
     source: str
     target: str
     label: str
+    count: int = 1
+    lines: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The label, with the number of edges where it is more than one.
+
+        >>> Arrow("a", "b", "Knows").text, Arrow("a", "b", "Knows", 3).text
+        ('Knows', 'Knows ×3')
+        """
+        return self.label if self.count == 1 else f"{self.label} ×{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Every arrow from one box to another, drawn as one line."""
+
+    source: str
+    target: str
+    arrows: tuple[Arrow, ...]
+
+    @property
+    def lines(self) -> tuple[tuple[str, bool], ...]:
+        """The text beside the line, row by row; True for labels, False for what stands below one."""
+        return tuple(
+            row for arrow in self.arrows for row in ((arrow.text, True), *((each, False) for each in arrow.lines))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +61,14 @@ class Picture:
     arrows: tuple[Arrow, ...]
     cut: bool = False
 
-    def bundles(self) -> tuple[Arrow, ...]:
+    def bundles(self) -> tuple[Bundle, ...]:
         """The arrows with those between the same two boxes, in the same direction, made one."""
-        labels: dict[tuple[str, str], list[str]] = {}
+        found: dict[tuple[str, str], list[Arrow]] = {}
         for arrow in self.arrows:
-            labels.setdefault((arrow.source, arrow.target), []).append(arrow.label)
-        return tuple(Arrow(source, target, ", ".join(names)) for (source, target), names in labels.items())
+            found.setdefault((arrow.source, arrow.target), []).append(arrow)
+        return tuple(Bundle(source, target, tuple(arrows)) for (source, target), arrows in found.items())
+
+    @property
+    def edges(self) -> int:
+        """How many edges the arrows stand for."""
+        return sum(arrow.count for arrow in self.arrows)

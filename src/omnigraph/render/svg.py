@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import html
 
-from omnigraph.render.layout import Placed, place
-from omnigraph.render.picture import Arrow, Picture
-from omnigraph.render.style import INK, LINE, QUIET, border_point, fill
+from omnigraph.render.layout import LABEL_LINE, Placed, Route, lay_out
+from omnigraph.render.picture import Picture
+from omnigraph.render.style import INK, LINE, QUIET, fills
 
 _FONT = "font-family='ui-sans-serif, system-ui, sans-serif'"
 
 
 def to_svg(picture: Picture) -> str:
     """A complete SVG document."""
-    placed, width, height = place(picture)
-    by_key = {each.box.key: each for each in placed}
-    bundles = picture.bundles()
-    pairs = {(arrow.source, arrow.target) for arrow in bundles}
-    bends = [18.0 if (arrow.target, arrow.source) in pairs else 0.0 for arrow in bundles]
-    arrows = "\n".join(_arrow(arrow, by_key, bend) for arrow, bend in zip(bundles, bends, strict=True))
-    boxes = "\n".join(_box(each) for each in placed)
+    layout = lay_out(picture)
+    lines = "\n".join(map(_line, layout.routes))
+    colours = fills(each.box.kind for each in layout.boxes)
+    boxes = "\n".join(_box(each, colours[each.box.kind]) for each in layout.boxes)
+    labels = "\n".join(map(_label, layout.routes))
     return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width:.0f}' height='{height:.0f}'"
-        f" viewBox='0 0 {width:.0f} {height:.0f}' {_FONT}>\n<title>{html.escape(picture.title)}</title>\n"
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{layout.width:.0f}' height='{layout.height:.0f}'"
+        f" viewBox='0 0 {layout.width:.0f} {layout.height:.0f}' {_FONT}>\n"
+        f"<title>{html.escape(picture.title)}</title>\n"
         f"<defs><marker id='tip' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='8' markerHeight='8' orient='auto'>"
         f"<path d='M0 0L8 4L0 8z' fill='{LINE}'/></marker></defs>\n"
-        f"<rect width='100%' height='100%' fill='white'/>\n{arrows}\n{boxes}\n</svg>\n"
+        f"<rect width='100%' height='100%' fill='white'/>\n{lines}\n{labels}\n{boxes}\n</svg>\n"
     )
 
 
@@ -35,51 +34,44 @@ def to_html(picture: Picture) -> str:
     return (
         f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{html.escape(picture.title)}</title>\n"
         f"<style>{_CSS}</style></head>\n<body><header><h1>{html.escape(picture.title)}</h1>"
-        f"<span>{len(picture.boxes)} nodes, {len(picture.arrows)} edges</span>{note}</header>\n"
+        f"<span>{len(picture.boxes)} nodes, {picture.edges} edges</span>{note}</header>\n"
         f"<main>{to_svg(picture)}</main>\n<script>{_SCRIPT}</script></body></html>\n"
     )
 
 
-def _arrow(arrow: Arrow, by_key: dict[str, Placed], bend: float) -> str:
-    source, target = by_key[arrow.source], by_key[arrow.target]
-    label = html.escape(arrow.label)
-    if source is target:
-        x, y, reach = source.x + source.width / 2, source.y, 26
-        path = f"M{x:.1f} {y - 8:.1f}C{x + reach:.1f} {y - 34:.1f} {x + reach:.1f} {y + 34:.1f} {x:.1f} {y + 8:.1f}"
-        return _line(path, label, x + reach, y + 4, anchor="start")
-    middle_x, middle_y = (source.x + target.x) / 2, (source.y + target.y) / 2
-    dx, dy = target.x - source.x, target.y - source.y
-    length = max((dx * dx + dy * dy) ** 0.5, 1.0)
-    # To its own right-hand side, so that an arrow and the opposite one part.
-    turn_x, turn_y = middle_x - dy / length * bend, middle_y + dx / length * bend
-    x1, y1 = border_point(source, turn_x, turn_y)
-    x2, y2 = border_point(target, turn_x, turn_y)
-    path = f"M{x1:.1f} {y1:.1f}Q{turn_x:.1f} {turn_y:.1f} {x2:.1f} {y2:.1f}"
-    return _line(path, label, (x1 + x2) / 4 + turn_x / 2, (y1 + y2) / 4 + turn_y / 2)
+def _line(route: Route) -> str:
+    first, *rest = [f"{x:.1f} {y:.1f}" for x, y in route.points]
+    tip = f"{route.tip[0]:.1f} {route.tip[1]:.1f}"
+    path = f"M{first}C{' '.join(rest)}L{tip}"
+    return f"<path d='{path}' fill='none' stroke='{LINE}' stroke-width='1.3' marker-end='url(#tip)'/>"
 
 
-def _line(path: str, label: str, x: float, y: float, anchor: str = "middle") -> str:
-    return (
-        f"<path d='{path}' fill='none' stroke='{LINE}' stroke-width='1.3' marker-end='url(#tip)'/>"
-        f"<text x='{x:.1f}' y='{y:.1f}' font-size='10.5' fill='{QUIET}' text-anchor='{anchor}' stroke='white'"
-        f" stroke-width='3' paint-order='stroke'>{label}</text>"
+def _label(route: Route) -> str:
+    """The text beside a line, with a white rim so that it can be read where lines cross."""
+    rows = route.bundle.lines
+    top = route.label[1] - len(rows) * LABEL_LINE / 2 + 9.5
+    return "".join(
+        f"<text x='{route.label[0]:.1f}' y='{top + LABEL_LINE * place:.1f}' font-size='{10.5 if strong else 9.5}'"
+        f" fill='{QUIET if strong else LINE}' text-anchor='middle' stroke='white' stroke-width='3'"
+        f" paint-order='stroke'>{html.escape(text)}</text>"
+        for place, (text, strong) in enumerate(rows)
     )
 
 
-def _box(each: Placed) -> str:
+def _box(each: Placed, colour: str) -> str:
     left, top = each.x - each.width / 2, each.y - each.height / 2
     rows = [(each.box.kind, 10, QUIET, "normal"), (each.box.title, 12.5, INK, "600")]
     if each.box.kind == each.box.title:
         rows = rows[1:]
     rows += [(line, 11, INK, "normal") for line in each.box.lines]
     texts = "".join(
-        f"<text x='{left + 10:.1f}' y='{top + 19 + 15 * index:.1f}' font-size='{size}' fill='{colour}'"
+        f"<text x='{left + 10:.1f}' y='{top + 19 + 15 * index:.1f}' font-size='{size}' fill='{ink}'"
         f" font-weight='{weight}'>{html.escape(text)}</text>"
-        for index, (text, size, colour, weight) in enumerate(rows)
+        for index, (text, size, ink, weight) in enumerate(rows)
     )
     return (
         f"<g><rect x='{left:.1f}' y='{top:.1f}' width='{each.width:.1f}' height='{each.height:.1f}' rx='7'"
-        f" fill='{fill(each.box.kind)}' stroke='{LINE}'/>{texts}</g>"
+        f" fill='{colour}' stroke='{LINE}'/>{texts}</g>"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from omnigraph.render.picture import Arrow, Picture
+from omnigraph.render.picture import Arrow, Box, Picture
 
 
 def to_tree(picture: Picture) -> str:
@@ -23,7 +23,7 @@ class _Tree:
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
-        self._titles = {box.key: _label(box.kind, box.title) for box in picture.boxes}
+        self._titles = {box.key: _named(box) for box in picture.boxes}
         self._seen: set[str] = set()
         self._drawn: set[Arrow] = set()
 
@@ -40,7 +40,7 @@ class _Tree:
         self._drawn.update(fresh)
         for place, arrow in enumerate(fresh):
             last, far = place == len(fresh) - 1, _far(arrow, key)
-            sign = f"─{arrow.label}→" if arrow.source == key else f"←{arrow.label}─"
+            sign = f"─{arrow.text}→" if arrow.source == key else f"←{arrow.text}─"
             known = far in self._seen
             yield f"{indent}{'└' if last else '├'}{sign} {self._titles[far]}{' ↩' if known else ''}"
             if not known:
@@ -57,7 +57,7 @@ def to_dot(picture: Picture) -> str:
     lines = [f"digraph {_quoted(picture.title)} {{", "  node [shape=box, style=rounded];"]
     lines += [f"  {_quoted(box.key)} [label={_quoted(_label(box.kind, box.title))}];" for box in picture.boxes]
     lines += [
-        f"  {_quoted(arrow.source)} -> {_quoted(arrow.target)} [label={_quoted(arrow.label)}];"
+        f"  {_quoted(arrow.source)} -> {_quoted(arrow.target)} [label={_quoted(arrow.text)}];"
         for arrow in picture.arrows
     ]
     return "\n".join([*lines, "}"]) + "\n"
@@ -69,9 +69,15 @@ def to_mermaid(picture: Picture) -> str:
     lines = ["flowchart LR"]
     lines += [f'  {names[box.key]}["{_escaped(_label(box.kind, box.title))}"]' for box in picture.boxes]
     lines += [
-        f'  {names[arrow.source]} -->|"{_escaped(arrow.label)}"| {names[arrow.target]}' for arrow in picture.arrows
+        f'  {names[arrow.source]} -->|"{_escaped(arrow.text)}"| {names[arrow.target]}' for arrow in picture.arrows
     ]
     return "\n".join(lines) + "\n"
+
+
+def _named(box: Box) -> str:
+    """The label, and what the box can be looked up by where that is something else."""
+    label = _label(box.kind, box.title)
+    return label if box.name in ("", box.title) else f"{label} ({box.name})"
 
 
 def _label(kind: str, title: str) -> str:

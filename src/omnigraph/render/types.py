@@ -1,19 +1,32 @@
-"""The picture of a schema: a box a node type, an arrow an edge type."""
+"""The picture of a schema: a box a node type, an arrow an edge type with its properties."""
 
 from __future__ import annotations
 
-from omnigraph.compiler.catalog.model import Catalog, NodeType
+from omnigraph.compiler.catalog.model import Card, Catalog, EdgeType, NodeType
+from omnigraph.render.labels import ordered, short
 from omnigraph.render.picture import Arrow, Box, Picture
 
 
-def draw_schema(catalog: Catalog) -> Picture:
-    """Every node type with its properties, and every edge type between them."""
-    boxes = tuple(Box(name, name, name, _lines(info)) for name, info in sorted(catalog.nodes.items()))
-    arrows = tuple(Arrow(edge.from_type, edge.to_type, name) for name, edge in sorted(catalog.edges.items()))
-    return Picture("schema", boxes, arrows)
+def draw_schema(catalog: Catalog, source: str | None = None) -> Picture:
+    """Every node type with its properties, and every edge type; the text tells in which order they were declared."""
+    boxes = tuple(Box(name, name, name, _lines(info, source)) for name, info in sorted(catalog.nodes.items()))
+    return Picture("schema", boxes, tuple(_arrow(edge, source) for _, edge in sorted(catalog.edges.items())))
 
 
-def _lines(info: NodeType) -> tuple[str, ...]:
+def _arrow(edge: EdgeType, source: str | None) -> Arrow:
+    lines = tuple(short(f"{name}: {edge.properties[name]}") for name in ordered(edge, source))
+    return Arrow(edge.from_type, edge.to_type, f"{edge.name}{_card(edge.card)}", lines=lines)
+
+
+def _card(card: Card) -> str:
+    """How many edges may leave one node, where the schema says so."""
+    if card == Card():
+        return ""
+    return f" {card.min}..{'' if card.max is None else card.max}"
+
+
+def _lines(info: NodeType, source: str | None) -> tuple[str, ...]:
     key = frozenset(info.key or ())
-    ordered = [*info.declared_key, *(name for name in sorted(info.properties) if name not in key)]
-    return tuple(f"{name}: {info.properties[name]}{' @key' if name in key else ''}" for name in ordered)
+    return tuple(
+        f"{short(f'{name}: {info.properties[name]}')}{' @key' if name in key else ''}" for name in ordered(info, source)
+    )

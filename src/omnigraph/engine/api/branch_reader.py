@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from omnigraph.engine.api import runners
 from omnigraph.engine.api.arguments import checked, checked_methods, renamed
+from omnigraph.engine.api.drawn_results import read
 from omnigraph.engine.api.graph_at import GraphAt
 from omnigraph.engine.api.reader import Reader
 from omnigraph.engine.api.runners import Runners
@@ -142,7 +142,7 @@ class BranchReader(Reader):
         """
         keep = self._core.keeps_derived
         call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
-        return runners.run_read(self._runners, self._view(branch, at), call)
+        return read(self._core, self._runners, self._current(branch, at), call)
 
     def explain(
         self,

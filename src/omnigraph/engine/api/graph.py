@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.schema import Schema
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
-    from omnigraph.render.drawing import Drawing
 
 
 def open_handle(
@@ -369,13 +368,6 @@ class Graph(GraphMaintenance):
             count = 0 if entry is None else entry.row_count
             types.append(DescribedType(kind, info.name, count, len(info.properties), ends, built))
         return Description(self.uri, self.branch_name, self.commits.head(), tuple(types), tuple(self.branches.list()))
-
-    def draw(self, type: str, id: str, *, depth: int = 1, limit: int = 40) -> Drawing:
-        """One node and what is around it, at most `limit` nodes within `depth` hops, as SVG that notebooks show."""
-        from omnigraph.render.drawing import Drawing
-        from omnigraph.render.neighbourhood import draw_neighbourhood
-
-        return Drawing.of(draw_neighbourhood(self, self.view().catalog, type, id, depth=depth, limit=limit))
 
     # --- lifetime --------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.drawn_results import labels_in, read
 from omnigraph.engine.api.runners import Runners
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.analytics import Analytics
     from omnigraph.engine.api.spark import SparkView
     from omnigraph.engine.views.blob import Blob
+    from omnigraph.render.drawing import Drawing
 
 
 @checked_methods
@@ -97,11 +99,23 @@ class Reader(ABC):
         """
         keep = self._core.keeps_derived
         call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
-        return runners.run_read(self._runners, self.view(), call)
+        return read(self._core, self._runners, self._current(), call)
 
     def explain(self, source: Text, name: str | None = None, params: Mapping[str, Any] | None = None) -> Explanation:
         """The plan that `query` would run; print it, or take it as data with `to_dict()`."""
         return explain_query(self.view(), ReadCall(read_source(source), name, params))
+
+    def draw(self, type: str, id: str, *, depth: int = 1, limit: int = 40, label: str | Sequence[str] = ()) -> Drawing:
+        """One node and what is around it, at most `limit` nodes within `depth` hops, as SVG that notebooks show.
+
+        Nodes are labelled by their `name`, their `title` or their key, or by the property that `label` names (`"code"`,
+        or for one type `"Airport.code"`).
+        """
+        from omnigraph.render.drawing import Drawing
+        from omnigraph.render.neighbourhood import draw_neighbourhood
+
+        labels = labels_in(self._core, self._current(), label)
+        return Drawing.of(draw_neighbourhood(self, labels, type, id, depth=depth, limit=limit))
 
     def _export(self, state: ManifestState, target: StrPath | BinaryIO, types: Sequence[str], format: str) -> int:
         """JSON lines are written here; every other format, together with its schema, by the runners."""

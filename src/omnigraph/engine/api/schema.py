@@ -47,7 +47,11 @@ class SchemaAt:
         from omnigraph.render.drawing import Drawing
         from omnigraph.render.types import draw_schema
 
-        return Drawing.of(draw_schema(self.catalog))
+        return Drawing.of(draw_schema(self.catalog, self._visible_source()))
+
+    def _visible_source(self) -> str | None:
+        """The text, for its order of declaration; None for a reader who may not see all of it."""
+        return None if self._core.visibility is not None else self.source
 
     def __repr__(self) -> str:
         found = self.catalog

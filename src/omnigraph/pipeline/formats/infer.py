@@ -78,7 +78,7 @@ class Inference:
         from omnigraph.render.drawing import Drawing
         from omnigraph.render.types import draw_schema
 
-        return Drawing.of(draw_schema(compile_schema(self.schema)))
+        return Drawing.of(draw_schema(compile_schema(self.schema), self.schema))
 
     def __repr__(self) -> str:
         return "\n".join((*self.report, *(f"note: {note}" for note in self.notes)))

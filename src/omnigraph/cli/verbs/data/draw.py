@@ -24,7 +24,8 @@ def draw_types(call: Call) -> None:
     from omnigraph.render.types import draw_schema
 
     with read_target(call).reader() as graph:
-        picture = draw_schema(_declared(graph))
+        source = graph.schema.source
+        picture = draw_schema(_declared(source), source)
     _show(call, picture)
 
 
@@ -37,32 +38,34 @@ def draw(call: Call) -> None:
 
 def _picture(call: Call, graph: AnyGraph) -> Picture:
     from omnigraph.render.answer import draw_answer
+    from omnigraph.render.labels import labels_of
     from omnigraph.render.neighbourhood import draw_neighbourhood
 
-    place, catalog = _place(call, graph)
+    place, source = _place(call, graph)
+    labels = labels_of(_declared(source), call.many("--label"), source)
     limit = _at_least_one(call, "--limit")
     centre = call.text("--from")
     if centre is not None:
         kind, _, name = centre.partition(":")
         if not name:
             raise BadRequest(f"--from takes TYPE:ID, as in Person:alice, not '{centre}'")
-        return draw_neighbourhood(place, catalog, kind, name, depth=_at_least_one(call, "--depth"), limit=limit)
-    with source_of(call) as source:
-        if source is None:
+        return draw_neighbourhood(place, labels, kind, name, depth=_at_least_one(call, "--depth"), limit=limit)
+    with source_of(call) as text:
+        if text is None:
             raise BadRequest("say what to draw: --from TYPE:ID, --query FILE or -e TEXT")
         query = call.argument("NAME")
-        params = params_of(call, lambda: text_params(declared_query(source, query)))
-        return draw_answer(place, catalog, source, query, params, limit=limit)
+        params = params_of(call, lambda: text_params(declared_query(text, query)))
+        return draw_answer(place, labels, text, query, params, limit=limit)
 
 
-def _place(call: Call, graph: AnyGraph) -> tuple[Readable, Catalog]:
-    """What is drawn, and the types it has; a server tells only those of today."""
+def _place(call: Call, graph: AnyGraph) -> tuple[Readable, str]:
+    """What is drawn, and the text of its schema; a server tells only that of today."""
     snapshot = call.text("--snapshot")
     stored = in_storage(graph)
     if stored is not None:
         place = stored.at(snapshot) if snapshot is not None else stored.branch(call.value("--branch"))
-        return place, place.view().catalog
-    return (graph.branch(call.value("--branch")) if snapshot is None else _Past(graph, snapshot)), _declared(graph)
+        return place, place.schema.source
+    return (graph.branch(call.value("--branch")) if snapshot is None else _Past(graph, snapshot)), graph.schema.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,11 @@ class _Past:
         return self.graph.get(type_name, entity_id, at=self.snapshot)
 
 
-def _declared(graph: AnyGraph) -> Catalog:
-    """The types that a graph has now, from its schema's text, which a server tells too."""
+def _declared(source: str) -> Catalog:
+    """The types of a schema's text, which a server tells too."""
     from omnigraph.compiler.catalog import compile_schema
 
-    return compile_schema(graph.schema.source)
+    return compile_schema(source)
 
 
 def _show(call: Call, picture: Picture) -> None:
@@ -94,7 +97,7 @@ def _show(call: Call, picture: Picture) -> None:
         output.write(to_tree(picture))
         return
     write_picture(path, picture)
-    counts = output.counted(len(picture.boxes), "node"), output.counted(len(picture.arrows), "edge")
+    counts = output.counted(len(picture.boxes), "node"), output.counted(picture.edges, "edge")
     output.line(f"wrote {path}: {', '.join(counts)}")
     if picture.cut:
         output.note("some nodes were left out; raise --limit to see them")

@@ -55,7 +55,7 @@ def _draw(call: Call, found: Inference) -> None:
     from omnigraph.compiler.catalog import compile_schema
     from omnigraph.render.types import draw_schema
 
-    write_picture(path, draw_schema(compile_schema(found.schema)))
+    write_picture(path, draw_schema(compile_schema(found.schema), found.schema))
     output.note(f"drew the proposal in {path}")
 
 

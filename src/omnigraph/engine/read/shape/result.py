@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pyarrow as pa
 
@@ -18,6 +18,16 @@ from omnigraph.errors import BadRequest
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
     import polars  # type: ignore[import-not-found,unused-ignore]
+
+    from omnigraph.render.drawing import Drawing
+    from omnigraph.render.picture import Picture
+
+
+class Pictured(Protocol):
+    """Makes the picture of a result from the state that it was read from."""
+
+    def __call__(self, result: Result, limit: int, label: str | Sequence[str]) -> Picture: ...
+
 
 _SHOWN_ROWS = 20
 _SHOWN_WIDTH = 40
@@ -33,6 +43,7 @@ class Result:
     commit_id: str | None
     table: pa.Table = field(repr=False)
     explanation: Explanation | None = field(repr=False)  # a server keeps its plans to itself
+    pictured: Pictured | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -86,6 +97,17 @@ class Result:
     def to_polars(self) -> polars.DataFrame:
         """The rows as a Polars frame; needs polars."""
         return polars_frame(self.table)
+
+    def draw(self, *, limit: int = 40, label: str | Sequence[str] = ()) -> Drawing:
+        """The whole nodes of the rows, at most `limit`, and the edges between them, as SVG that notebooks show.
+
+        The query returns them as variables, as in `return { $person, $friend }`. `label` is that of `Graph.draw`.
+        """
+        from omnigraph.render.drawing import Drawing
+
+        if self.pictured is None:
+            raise BadRequest("a result of a server cannot draw itself; `omnigraph draw` draws served graphs")
+        return Drawing.of(self.pictured(self, limit, label))
 
     def to_json(self, *, js_safe: bool = False) -> str:
         """The rows as a JSON array of objects."""
