@@ -25,10 +25,11 @@ from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusa
 from omnigraph.server.http.routing import GRAPH, Match, Route, Router
 from omnigraph.server.http.streams import Transport
 from omnigraph.server.metrics import Metrics
-from omnigraph.server.openapi.operations import ACCEPTED
+from omnigraph.server.openapi.operations import ACCEPTED, NOTHING_ACCEPTED
 from omnigraph.server.process.deployment import Deployment, ServedGraph
 from omnigraph.server.routes.table import ROUTES
 from omnigraph.server.settings import Settings
+from omnigraph.server.studio.routes import STUDIO_ROUTES
 from omnigraph.server.tracing import Tracing
 from omnigraph.server.work import Pools
 
@@ -55,7 +56,7 @@ class Server:
         self.reload_asked = asyncio.Event()
         self.reload_failed = False  # the deployment is older than what was last found applied
         self._tracing = tracing if tracing is not None else Tracing()
-        self._router = Router(ROUTES)
+        self._router = Router((*ROUTES, *STUDIO_ROUTES) if settings.studio else ROUTES)
         self.wrong_tokens = WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,6 +119,8 @@ class Server:
 
     def _admit_sender(self, route: Route, exchange: Exchange) -> None:
         """Authentication comes before anything that could tell which graphs exist."""
+        if exchange.deployment.sign_in is not None:  # `omnigraph studio`, for the browser of this machine alone
+            _refuse_foreign_name(exchange.request, self.settings.allowed_hosts)
         if not exchange.deployment.requires_authentication:
             if route.authenticated:
                 _refuse_foreign_name(exchange.request, self.settings.allowed_hosts)
@@ -164,7 +167,7 @@ def _graph(deployment: Deployment, graph_id: str) -> ServedGraph:
 
 def _refuse_unknown(route: Route, exchange: Exchange) -> None:
     """400 for a query parameter or a condition that the route would ignore."""
-    accepted = ACCEPTED[route.method, route.path]
+    accepted = ACCEPTED.get((route.method, route.path), NOTHING_ACCEPTED)
     exchange.only(accepted.parameters)
     if exchange.request.method in ("GET", "HEAD"):
         return
@@ -183,10 +186,10 @@ def _ambiguous(request: Request) -> Refusal | None:
 
 
 def _refuse_foreign_name(request: Request, allowed: Collection[str]) -> None:
-    """Where no token is needed, 403 for what is sent to a name that any page could have given to this machine."""
+    """403 for what is sent to a name that any page could have given to this machine (DNS rebinding)."""
     host = request.headers.get("host")
     if not is_own(host, allowed):
-        message = f"a server without tokens does not answer to the name '{host}'; add it to {ALLOWED} if it is yours"
+        message = f"this server does not answer to the name '{host}'; add it to {ALLOWED} if it is yours"
         raise refuse(403, message)
 
 

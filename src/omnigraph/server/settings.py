@@ -15,6 +15,7 @@ from omnigraph.settings import Settings as WriteSettings
 
 CORS_ORIGINS = "OMNIGRAPH_CORS_ORIGINS"
 METRICS_BIND = "OMNIGRAPH_METRICS_BIND"
+STUDIO = "OMNIGRAPH_STUDIO"
 
 _QUERY_SECONDS = 60.0
 _BODY_SECONDS = 120.0
@@ -37,6 +38,7 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: frozenset[str] = frozenset()
     metrics_bind: str | None = None
+    studio: bool = True
 
 
 def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
@@ -55,6 +57,7 @@ def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
         cors_origins=_names(environ, CORS_ORIGINS),
         allowed_hosts=frozenset(without_port(name) for name in (*_names(environ, ALLOWED), host) if name),
         metrics_bind=environ.get(METRICS_BIND, "").strip() or None,
+        studio=environ.get(STUDIO, "").strip().lower() not in ("0", "false", "off"),
     )
 
 

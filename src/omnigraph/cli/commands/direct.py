@@ -129,6 +129,25 @@ DIRECT = (
         "that line, then ask with `omnigraph query --server http://127.0.0.1:8080 --graph default …`.",
     ),
     Command(
+        ("studio",),
+        Capability.DIRECT,
+        "Open a graph in the browser of this machine",
+        "operate.studio.studio",
+        DIRECT_SCOPE,
+        (URI,),
+        (
+            Option(
+                "--bind",
+                "the loopback address to listen on; port 0 takes a free one",
+                "HOST:PORT",
+                default="127.0.0.1:0",
+            ),
+            Option("--queries", "a file of queries to offer as stored queries", "FILE", repeats=True),
+            Option("--no-open", "print the address only"),
+        ),
+        notes="The address that is printed and opened signs in once, on this machine. Ctrl+C stops the studio.",
+    ),
+    Command(
         ("schema", "plan"),
         Capability.DIRECT,
         "Show the steps from the schema of a branch to another",

@@ -170,6 +170,14 @@ ANSWERS: dict[str, Shape] = {
         nullable=FLAG,
         has_default=FLAG,
     ),
+    "PermissionsOutput": record(
+        "What the policy allows the sender on a branch; restricted readers do not see every type or property.",
+        actor_id=or_null(TEXT),
+        branch=TEXT,
+        actions=listed(TEXT),
+        restricted=FLAG,
+        schema_declared=FLAG,
+    ),
     "QueriesCatalogOutput": record("The stored queries.", queries=listed(ref("QueryCatalogEntry"))),
     "QueryCatalogEntry": record(
         "One stored query.",

@@ -157,6 +157,8 @@ OPERATIONS = (
     Operation("get", "/metrics", "metrics", "management", "Counters for Prometheus", (401, 404), "text",
               media=(PLAIN,)),
     Operation("get", "/graphs", "listGraphs", "management", "List served graphs", (401, 403, 405), "GraphListResponse"),
+    Operation("get", f"{_G}/permissions", "cluster_getPermissions", "management", "What the sender may do on a branch",
+              (400, 401), "PermissionsOutput", query=(_BRANCH,)),
     Operation("get", f"{_G}/snapshot", "cluster_getSnapshot", "snapshots", "Show published datasets", _READS,
               "SnapshotOutput", query=(_BRANCH,)),
     Operation("get", f"{_G}/blob", "cluster_getBlob", "blobs", "Read a blob",
@@ -245,6 +247,7 @@ class Accepted:
     headers: frozenset[str]
 
 
+NOTHING_ACCEPTED = Accepted(frozenset(), frozenset())
 ACCEPTED: Mapping[tuple[str, str], Accepted] = {
     (each.method.upper(), each.path): Accepted(
         frozenset(one["name"] for one in each.query), frozenset(one["name"] for one in each.headers)

@@ -17,6 +17,7 @@ from omnigraph.policy.authorize import State
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import ResolvedActor, TokenTable
 from omnigraph.policy.visibility import Visibility
+from omnigraph.server.studio.sign_in import OneTimeCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Deployment:
     cluster_backed: bool = False
     revision: int | None = None
     quarantined: tuple[str, ...] = ()
+    sign_in: OneTimeCode | None = field(default=None, compare=False)  # of `omnigraph studio`
     successor: Successor | None = field(default=None, compare=False)
 
     @property

@@ -17,6 +17,7 @@ from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import INLINE, TokenTable, load_tokens
 from omnigraph.server.process.deployment import Deployment, ServedGraph
 from omnigraph.server.process.serve import Bind
+from omnigraph.server.studio.sign_in import OneTimeCode
 from omnigraph.settings import DEFAULTS
 from omnigraph.settings import Settings as WriteSettings
 
@@ -32,7 +33,12 @@ def new_token() -> str:
 
 
 def development_deployment(
-    uri: str, *, queries: Sequence[str] = (), token: str | None, settings: WriteSettings = DEFAULTS
+    uri: str,
+    *,
+    queries: Sequence[str] = (),
+    token: str | None,
+    settings: WriteSettings = DEFAULTS,
+    sign_in: OneTimeCode | None = None,
 ) -> Deployment:
     """A graph under the id `default`; the holder of the token may do everything; without a token everybody may."""
     stored = registry(declared_in([_read(path) for path in queries]))
@@ -42,9 +48,8 @@ def development_deployment(
     policy = PolicyEngine(_everything("graph"), GRAPH_ID)
     graph = ServedGraph(GRAPH_ID, open_graph(uri, settings=settings, policy=policy), stored)
     tokens = load_tokens(_only(token))
-    return Deployment(
-        {GRAPH_ID: graph}, State.POLICY_ENABLED, tokens, server_policy=PolicyEngine(_everything("server"), None)
-    )
+    everything = PolicyEngine(_everything("server"), None)
+    return Deployment({GRAPH_ID: graph}, State.POLICY_ENABLED, tokens, everything, sign_in=sign_in)
 
 
 def require_loopback(bind: Bind) -> None:

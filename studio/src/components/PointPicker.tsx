@@ -1,0 +1,73 @@
+// Chooses the point of history that pages show: a branch, a tag, a commit or an instant.
+import { GitBranch, History, Tag } from 'lucide-react';
+import { useState } from 'react';
+import { useGraph } from '../lib/graph';
+import { type Point, pointLabel, usePoint } from '../lib/point';
+import { api, ask } from '../lib/api/client';
+import { useAsync } from '../lib/useAsync';
+import { ago } from '../lib/format';
+import { Menu } from './basics';
+
+export function PointPicker() {
+  const [point, setPoint] = usePoint();
+  return <PointMenu value={point} onChange={setPoint} label="Branch, tag, commit or instant" />;
+}
+
+/** The same menu for a point that a page keeps for itself. */
+export function PointMenu({ value, onChange, label }: { value: Point; onChange: (next: Point) => void; label: string }) {
+  const Icon = value.kind === 'branch' ? GitBranch : History;
+  return (
+    <Menu
+      label={`${label}: ${pointLabel(value)}`}
+      button={
+        <>
+          <Icon size={15} /> <span className="clip point-label">{pointLabel(value)}</span>
+        </>
+      }
+    >
+      {(close) => <Choices value={value} onChange={(next) => { close(); onChange(next); }} />}
+    </Menu>
+  );
+}
+
+function Choices({ value, onChange }: { value: Point; onChange: (next: Point) => void }) {
+  const { id, branches, tags } = useGraph();
+  const [text, setText] = useState('');
+  const branch = value.kind === 'branch' ? value.name : 'main';
+  const commits = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/commits', { params: { path: { graph_id: id }, query: { branch, limit: 12 } }, signal }))).commits, [id, branch]);
+  const wanted = text.trim().toLowerCase();
+  const fits = (name: string) => name.toLowerCase().includes(wanted);
+  return (
+    <>
+      <form
+        className="point-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const name = text.trim();
+          if (name) onChange(branches.data?.includes(name) ? { kind: 'branch', name } : { kind: 'snapshot', id: name });
+        }}
+      >
+        <input className="input" value={text} onChange={(event) => setText(event.target.value)} aria-label="Name, commit id or time" placeholder="Name, commit id, 2026-11-01T12:00Z" />
+      </form>
+      <h3>Branches</h3>
+      {branches.data?.filter(fits).map((name) => (
+        <button key={name} onClick={() => onChange({ kind: 'branch', name })} aria-current={value.kind === 'branch' && value.name === name}>
+          <GitBranch size={14} /> <span className="clip">{name}</span>
+        </button>
+      ))}
+      {!!tags.data?.some((each) => fits(each.name)) && <h3>Tags</h3>}
+      {tags.data?.filter((each) => fits(each.name)).map((each) => (
+        <button key={each.name} onClick={() => onChange({ kind: 'snapshot', id: each.name })}>
+          <Tag size={14} /> <span className="clip">{each.name}</span>
+        </button>
+      ))}
+      <h3>Newest commits of {branch}</h3>
+      {commits.data?.filter((each) => fits(each.message ?? '') || fits(each.graph_commit_id)).map((each) => (
+        <button key={each.graph_commit_id} onClick={() => onChange({ kind: 'snapshot', id: each.graph_commit_id })}>
+          <History size={14} /> <span className="clip">{each.message ?? each.kind ?? each.graph_commit_id}</span>
+          <span className="muted small">{ago(each.created_at)}</span>
+        </button>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,20 @@
+// The pages of the studio, in the order of the navigation; each is a chunk of its own, loaded when it is first opened.
+import { Compass, DatabaseZap, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
+import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
+import type { Action } from '../lib/graph';
+
+export interface PageEntry {
+  name: string; // of its folder, and in the address
+  title: string;
+  key: string; // pressed after "g"
+  icon: LucideIcon;
+  needs?: Action; // without this right on main the page is not offered
+  Component: LazyExoticComponent<ComponentType>;
+}
+
+export const PAGES: PageEntry[] = [
+  { name: 'overview', title: 'Overview', key: 'o', icon: LayoutDashboard, Component: lazy(() => import('./overview')) },
+  { name: 'query', title: 'Query', key: 'q', icon: SquareTerminal, Component: lazy(() => import('./query')) },
+];
+void Compass;
+void DatabaseZap;
