@@ -15,7 +15,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo test test-slow explore check format bench mutants crash soak simulate differential client-session docs clean
+.PHONY: help setup demo test test-slow explore check format bench mutants crash soak simulate differential client-session studio docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -83,6 +83,9 @@ differential: $(VENV)/.ready ## random queries against DuckDB, with the seed on 
 client-session: $(VENV)/.ready ## a TypeScript client generated from the OpenAPI document talks to a server (needs node and npm)
 	@cd examples/openapi-client && npm ci --silent && npm run --silent generate && npm run --silent build
 	@$(BIN)/python examples/openapi-client/run.py
+
+studio: $(VENV)/.ready ## build the browser interface into the package (Node.js from the machine, or from PyPI)
+	@$(BIN)/python tools/build_studio.py
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	@$(SYNC) --group docs

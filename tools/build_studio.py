@@ -1,4 +1,4 @@
-"""Builds the studio into the package: `make studio`. Node.js comes from the machine, or from PyPI where there is none."""
+"""Builds the studio into the package: `make studio`. Node.js comes from the machine, or from PyPI if it has none."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def first_load(built: Path) -> dict[str, int]:
         if name.endswith(".js"):
             waiting += re.findall(r'(?:from|import)\s*"\./([\w.-]+)"', body.decode())
         elif name.endswith(".css"):
-            waiting += [each for each in re.findall(r"url\(\.?/?([\w./-]+\.woff2)", body.decode()) if "-latin-wght" in each]
+            waiting += [
+                each for each in re.findall(r"url\(\.?/?([\w./-]+\.woff2)", body.decode()) if "-latin-wght" in each
+            ]
     return found
 
 

@@ -74,13 +74,24 @@ def create(where: Path, people: int = 120, papers: int = 90) -> og.Graph:
     graph.branches.create("review/roles")
     graph.branches.create("import-2026")
     review, imported = ada.branch("review/roles"), bo.branch("import-2026")
-    _say(review, 'query q() { update Person set { role: "researcher", born: 1985 } where handle = "p001" }', "Bo moves to research")
+    _say(
+        review,
+        'query q() { update Person set { role: "researcher", born: 1985 } where handle = "p001" }',
+        "Bo moves to research",
+    )
     _say(review, 'query q() { update Team set { budget: 410000.0 } where slug = "storage" }', "More for storage")
     _say(review, 'query q() { insert Topic { label: "provenance" } }', "A topic that was missing")
-    _say(bo, 'query q() { update Person set { role: "designer", born: 1986 } where handle = "p001" }', "Bo moves to design")
+    _say(
+        bo,
+        'query q() { update Person set { role: "designer", born: 1986 } where handle = "p001" }',
+        "Bo moves to design",
+    )
     _say(bo, 'query q() { update Team set { budget: 385000.0 } where slug = "storage" }', "Budget of the new year")
     imported.load(
-        [{"type": "Person", "data": {"handle": f"n{n}", "name": f"New {n}", "role": "engineer", "born": 1990 + n}} for n in range(5)],
+        [
+            {"type": "Person", "data": {"handle": f"n{n}", "name": f"New {n}", "role": "engineer", "born": 1990 + n}}
+            for n in range(5)
+        ],
         mode="append",
         message="Five people who start in spring",
     )
@@ -137,6 +148,8 @@ def _papers(chance: random.Random, handles: Sequence[str], slugs: Sequence[str])
         }
         found.append({"type": "Paper", "data": data})
         found += [{"edge": "About", "from": slug, "to": topic} for topic in (one, other)]
-        found += [{"edge": "Wrote", "from": handle, "to": slug} for handle in chance.sample(handles, chance.randint(1, 3))]
+        found += [
+            {"edge": "Wrote", "from": handle, "to": slug} for handle in chance.sample(handles, chance.randint(1, 3))
+        ]
         found += [{"edge": "Cites", "from": slug, "to": cited} for cited in chance.sample(slugs[:at], min(at, 2))]
     return found

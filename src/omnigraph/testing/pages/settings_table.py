@@ -81,6 +81,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
             "separated by commas; `*` for any",
         ),
         "OMNIGRAPH_METRICS_BIND": ("none", "an address of its own for `/metrics`, without tokens"),
+        "OMNIGRAPH_STUDIO": ("on", "`off` does not serve the studio at `/studio`"),
         "OMNIGRAPH_LOG": ("`info`", "the level of the log, which is JSON lines on standard error"),
         "OMNIGRAPH_AUDIT_LOG": ("none", "a file for the decisions of policies, which are lines of the log otherwise"),
     },
@@ -190,4 +191,5 @@ SERVER = {
     "cors_origins": "origins of browsers that may call",
     "allowed_hosts": "names besides `localhost` and addresses that a server without tokens answers to",
     "metrics_bind": "an address of its own for `/metrics`",
+    "studio": "whether the studio is served at `/studio`",
 }
