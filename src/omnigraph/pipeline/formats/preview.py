@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.engine.intake.inputs.table_files import table_pieces
+from omnigraph.engine.intake.inputs.table_files import cell_in_json, table_pieces
 from omnigraph.engine.intake.mapping import MappedFile, described
-from omnigraph.engine.values.json_values import json_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +35,6 @@ def preview(mapping: Mapping[str, Any] | str | os.PathLike[str], rows: int = 3) 
             continue
         named = {column: field for field, column in (each.frame.columns or {}).items()}
         shown = piece.slice(0, rows).rename_columns([named.get(column, column) for column in piece.column_names])
-        found.append(Preview(name, each.file.path, tuple(json_rows(shown.combine_chunks()))))
+        rows_shown = json.loads(json.dumps(shown.to_pylist(), default=cell_in_json))
+        found.append(Preview(name, each.file.path, tuple(rows_shown)))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import pyarrow as pa
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
+from omnigraph.engine.intake.inputs.table_files import cell_in_json
 from omnigraph.engine.intake.ndjson import decode_ndjson
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
 from omnigraph.engine.intake.tabular import decode_table_file, source_rows
@@ -65,7 +65,7 @@ def source_texts(split: Split, catalog: Catalog, first: int, wanted: Set[int]) -
         numbers = np.arange(first, first + table.num_rows) if lines is None else lines + split.shift
         rows = np.flatnonzero(np.isin(numbers, list(wanted)))
         for number, row in zip(numbers[rows].tolist(), table.take(pa.array(rows)).to_pylist(), strict=True):
-            found[number] = json.dumps(row, ensure_ascii=False, default=_in_json)
+            found[number] = json.dumps(row, ensure_ascii=False, default=cell_in_json)
         first += table.num_rows
     return found
 
@@ -73,13 +73,6 @@ def source_texts(split: Split, catalog: Catalog, first: int, wanted: Set[int]) -
 def _groups(split: Split) -> range | None:
     """The row groups of a split; a piece is read as a whole."""
     return None if split.stop is None or split.piece is not None else range(split.start, split.stop)
-
-
-def _in_json(value: Any) -> Any:
-    """A cell that JSON has no form of its own for, as a load takes it."""
-    if isinstance(value, bytes):
-        return f"base64:{base64.b64encode(value).decode()}"
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def _record_pieces(split: Split) -> Iterator[bytes]:

@@ -129,3 +129,12 @@ def test_what_is_wrong_with_a_declaration_is_told(cluster: Desk) -> None:
     Path(cluster.place / "people.yaml").unlink()
     done = cluster.run("pipeline", "validate")
     assert (done.code, "pipelines.nightly.mapping: there is no mapping" in done.stderr) == (1, True)
+
+
+def test_a_preview_shows_cells_that_json_has_no_form_for(desk: Desk) -> None:
+    desk.write("raw/stays.csv", "id,arrived,price\n1,2024-01-01 05:00:00,1.5\n2,2024-01-02 06:00:00,2.5\n")
+    assert desk.run("infer", "raw/stays.csv", "--out", "made").code == 0
+    assert desk.run("init", "--schema", "made/schema.pg", "n").code == 0
+    done = desk.run("load", "n", "--mapping", "made/mapping.yaml", "--mode", "append", "--dry-run")
+    assert done.code == 0
+    assert '"arrived":"2024-01-01T05:00:00"' in done.stdout

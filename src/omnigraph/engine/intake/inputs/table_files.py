@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import codecs
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -255,3 +256,10 @@ def _read_as(kind: PropType, *, in_object: bool) -> pa.DataType:
     else:
         scalar = pa.utf8()
     return pa.list_(scalar) if kind.list else scalar
+
+
+def cell_in_json(value: Any) -> str:
+    """A cell that JSON has no form of its own for, as a load takes it: the `default` of `json.dumps`."""
+    if isinstance(value, bytes):
+        return f"base64:{base64.b64encode(value).decode()}"
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
