@@ -506,7 +506,7 @@ def test_completion_scripts_ask_the_program(desk: Desk, shell: str) -> None:
     [
         (["qu"], ["queries", "query"]),
         (["branch", ""], ["create", "delete", "list", "merge"]),
-        (["load", "--mode", ""], ["overwrite", "append", "merge"]),
+        (["load", "--mode", ""], ["overwrite", "append", "merge", "patch"]),
         (["--profile", ""], ["local"]),
         (["query", "--query", "q.gq", ""], ["one", "two"]),
         (["alias", "w"], ["who"]),

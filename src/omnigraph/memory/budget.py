@@ -77,7 +77,7 @@ class Process:
     def capacity(self) -> int:
         """Bytes that all budgets may hold together."""
         with self.lock:
-            asked = sum(budget.limit for budget in self._budgets if budget.is_given)
+            asked = sum(budget.limit for budget in self._budgets if budget.is_given and not budget.closed)
         return min(int(self.allowed * _MOST), max(self.allowed // _DEFAULT_PART, asked))
 
     def make_room(self) -> None:

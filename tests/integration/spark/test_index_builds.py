@@ -179,10 +179,7 @@ def test_small_tables_and_processes_without_spark_build_in_the_commit(
 def test_tables_of_a_branch_keep_their_segments_with_the_branch(
     template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class TwoTasks(LocalTasks):
-        cores = 2
-
-    monkeypatch.setattr(indexes, "index_builder", lambda *_: SpreadBuilder(1, tasks=TwoTasks()))
+    monkeypatch.setattr(indexes, "index_builder", lambda *_: SpreadBuilder(1, tasks=LocalTasks(2)))
     with og.open(shutil.copytree(template, tmp_path / "g.omni")) as graph:
         graph.branches.create("side")
         graph.load([{"type": "Spot", "data": {"code": "late", "part": 4}}], branch="side")

@@ -15,6 +15,7 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
+from omnigraph.engine.read.topology.store import topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
 from omnigraph.storage.base.derived import DERIVED_DIR
 
@@ -94,5 +95,10 @@ def test_a_large_load_leaves_its_topology_built(graph: og.Graph) -> None:
     _forgotten(graph)
     ends = [_named("p", PEOPLE).take(pa.array(np.arange(EDGES) % 1_000 + offset)) for offset in (10, 20)]
     graph.load(pa.table(dict(zip(("from", "to"), ends, strict=True))), edge="Knows", runner="inline")
-    kept = load_lists(_ends(graph, "Knows").place, "out")
-    _same(kept, build_topology(_ends(graph, "Knows")).out)
+
+    def build(ends: Ends) -> Topology:
+        pytest.fail("the topology that the load left is not found")
+
+    # It was made beside the indexes, for the version before theirs, whose rows are the same.
+    with og.open(graph.uri, read_only=True) as reader:
+        _same(topology(_ends(reader, "Knows"), build).out, build_topology(_ends(graph, "Knows")).out)

@@ -259,3 +259,12 @@ def test_names_that_may_mean_something_else_are_forgotten_alone() -> None:
     memory.cache(named).put("a", b"a")
     memory.forget_names()
     assert memory.usage() == {"texts": 1, "named": 0}
+
+
+def test_a_closed_budget_does_not_count_as_asked_for() -> None:
+    process = Process(lambda: 1_000)
+    MemoryBudget(process=process)
+    given = MemoryBudget(800, process=process)
+    assert process.capacity == 800
+    given.close()
+    assert process.capacity == 500

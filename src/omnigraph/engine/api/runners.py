@@ -124,6 +124,8 @@ def require_spark(runners: Runners) -> None:
 def _run(runners: Runners, graph: Access, request: LoadRequest, runner: Runner) -> LoadResult:
     if (request.data is None) == (request.mapping is None):
         raise BadRequest("load takes either data or a mapping")
+    if request.max_errors is not None and request.max_errors < 0:
+        raise BadRequest(f"max_errors is a number of rows, 0 or more; got {request.max_errors}")
     from omnigraph.engine.intake.sources import given
 
     request = replace(request, data=given(request.data))
