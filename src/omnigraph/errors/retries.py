@@ -119,3 +119,13 @@ class TooManyRequests(Retry):
 
     code = "too_many_requests"
     http_status = 429
+
+
+class Overloaded(Retry):
+    """This process works on so much that it cannot begin this as well; nothing was done."""
+
+    code = "overloaded"
+    http_status = 503
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; try again later")

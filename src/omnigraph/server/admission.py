@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
-from omnigraph.server.http.refusal import RETRY_AFTER, refuse
+from omnigraph.memory.working import PROCESS, WorkingMemory
+from omnigraph.server.http.refusal import RETRY_AFTER, refuse, resource_limit
 
 INFLIGHT = "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX"
 BYTES = "OMNIGRAPH_PER_ACTOR_BYTES_MAX"
 STREAMS = "OMNIGRAPH_PER_ACTOR_STREAMS_MAX"
 ALL_STREAMS = "OMNIGRAPH_STREAMS_MAX"
+READ_BYTES = "OMNIGRAPH_PER_ACTOR_READ_BYTES_MAX"
 ANONYMOUS = "anonymous"
 
 _DEFAULT_INFLIGHT = 16
@@ -31,6 +34,7 @@ class Caps:
     bytes: int = _DEFAULT_BYTES
     streams: int = _DEFAULT_STREAMS
     all_streams: int = _DEFAULT_ALL_STREAMS
+    read_bytes: int | None = None  # half of what all reads of the process may hold
 
 
 def caps_from(environ: Mapping[str, str]) -> Caps:
@@ -40,6 +44,7 @@ def caps_from(environ: Mapping[str, str]) -> Caps:
         _number(environ, BYTES, _DEFAULT_BYTES),
         _number(environ, STREAMS, _DEFAULT_STREAMS),
         _number(environ, ALL_STREAMS, _DEFAULT_ALL_STREAMS),
+        _number(environ, READ_BYTES, 0) or None,
     )
 
 
@@ -50,6 +55,7 @@ class Admission:
         self.caps = caps
         self._held: dict[str, tuple[int, int]] = {}
         self._listening: Counter[str] = Counter()
+        self.refused = 0
 
     @contextmanager
     def admit(self, actor: str | None, estimate: int) -> Iterator[None]:
@@ -66,9 +72,9 @@ class Admission:
         """Hold one of the streams that stay open until their reader leaves, or refuse with 429."""
         name = _name(actor)
         if self._listening[name] >= self.caps.streams:
-            raise _rejected(f"{self.caps.streams} streams of this actor are open, which is its limit")
+            raise self._rejected(f"{self.caps.streams} streams of this actor are open, which is its limit")
         if self._listening.total() >= self.caps.all_streams:
-            raise _rejected(f"{self.caps.all_streams} streams are open, which is the limit of this server")
+            raise self._rejected(f"{self.caps.all_streams} streams are open, which is the limit of this server")
         self._listening[name] += 1
         try:
             yield
@@ -87,11 +93,17 @@ class Admission:
 
     def _take(self, name: str, estimate: int) -> None:
         count, size = self._held.get(name, (0, 0))
+        if estimate > self.caps.bytes:
+            raise resource_limit("actor_bytes", limit=self.caps.bytes, actual=estimate)
         if count >= self.caps.inflight:
-            raise _rejected(f"{count} requests of this actor are in flight, which is its limit")
+            raise self._rejected(f"{count} requests of this actor are in flight, which is its limit")
         if size + estimate > self.caps.bytes:
-            raise _rejected(f"requests of this actor hold {size} bytes; {estimate} more would pass its limit")
+            raise self._rejected(f"requests of this actor hold {size} bytes; {estimate} more would pass its limit")
         self._held[name] = (count + 1, size + estimate)
+
+    def _rejected(self, why: str) -> Exception:
+        self.refused += 1
+        return _rejected(why)
 
     def _release(self, name: str, estimate: int) -> None:
         count, size = self._held[name]
@@ -99,6 +111,20 @@ class Admission:
             del self._held[name]
         else:
             self._held[name] = (count - 1, size - estimate)
+
+
+class ActorMemory:
+    """The memory that the reads of each actor may hold at once, in this process."""
+
+    def __init__(self, size: int | None = None, process: WorkingMemory = PROCESS) -> None:
+        self._size = size
+        self._process = process
+        self._shares: WeakValueDictionary[str, WorkingMemory] = WeakValueDictionary()
+
+    def of(self, actor: str) -> WorkingMemory:
+        """The share of one actor; forgotten when nothing is held of it."""
+        size = self._process.capacity // 2 if self._size is None else self._size
+        return self._shares.setdefault(actor, WorkingMemory(size))
 
 
 def _name(actor: str | None) -> str:

@@ -16,10 +16,11 @@ from starlette.types import Message, Receive, Scope, Send
 from omnigraph.errors import OmnigraphError
 from omnigraph.ids import new_ulid
 from omnigraph.policy.authorize import REQUEST
-from omnigraph.server.admission import Admission
+from omnigraph.server.admission import ActorMemory, Admission
 from omnigraph.server.http.answers import refused
 from omnigraph.server.http.authentication import WrongTokens, authenticate
-from omnigraph.server.http.exchange import PRECONDITION, Exchange
+from omnigraph.server.http.connections import Connections
+from omnigraph.server.http.exchange import PRECONDITION, RESERVATION, Exchange
 from omnigraph.server.http.hosts import ALLOWED, is_own
 from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse
 from omnigraph.server.http.routing import GRAPH, Match, Route, Router
@@ -49,7 +50,9 @@ class Server:
         self.deployment = deployment
         self.settings = settings
         self.admission = Admission(settings.caps)
-        self.pools = Pools(reads=settings.read_threads, writes=settings.write_threads)
+        self.pools = Pools(reads=settings.read_threads, writes=settings.write_threads, caps=settings.read_caps)
+        self.memory = ActorMemory(settings.caps.read_bytes)
+        self.connections = Connections(settings.wire)
         self.transport = Transport()
         self.metrics = Metrics()
         self.closing = asyncio.Event()
@@ -78,6 +81,8 @@ class Server:
             except ClientDisconnect:
                 recorded.status = 499
             finally:
+                if (reservation := scope.pop(RESERVATION, None)) is not None:
+                    reservation.close()  # what was answered has been taken, or its reader is gone
                 if span is not None:
                     span.set_attribute("http.response.status_code", recorded.status)
                 self._note(request, name, recorded.status, started, request_id)

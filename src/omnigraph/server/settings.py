@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from omnigraph.engine.read.frames.budget import Limits, limits_from
 from omnigraph.errors import StartRefused
 from omnigraph.server.admission import Caps, caps_from
+from omnigraph.server.http.connections import CONNECTIONS, PER_ADDRESS, PROXIES, Wire, default_connections
 from omnigraph.server.http.hosts import ALLOWED, without_port
+from omnigraph.server.turns import ReadCaps
 from omnigraph.settings import DEFAULTS
 from omnigraph.settings import Settings as WriteSettings
 
@@ -20,6 +22,7 @@ STUDIO = "OMNIGRAPH_STUDIO"
 _QUERY_SECONDS = 60.0
 _BODY_SECONDS = 120.0
 _SLOW_MS = 1_000
+_RESPONSE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,9 @@ class Settings:
     caps: Caps = field(default_factory=Caps)
     limits: Limits = field(default_factory=lambda: Limits(seconds=_QUERY_SECONDS))
     body_seconds: float = _BODY_SECONDS
-    header_seconds: float = 30.0
+    wire: Wire = field(default_factory=lambda: Wire(connections=default_connections()))
+    read_caps: ReadCaps = field(default_factory=ReadCaps)
+    response_bytes: int = _RESPONSE_BYTES
     shutdown_seconds: int = 30
     read_threads: int = field(default_factory=lambda: max(8, 2 * (os.cpu_count() or 1)))
     write_threads: int = 32
@@ -48,8 +53,12 @@ def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
         limits = replace(limits, seconds=_QUERY_SECONDS)
     return Settings(
         caps=caps_from(environ),
+        wire=_wire(environ),
+        read_caps=_read_caps(environ),
+        response_bytes=_number(environ, "OMNIGRAPH_RESPONSE_MAX_BYTES", _RESPONSE_BYTES),
+        shutdown_seconds=_number(environ, "OMNIGRAPH_SHUTDOWN_MS", 30_000) // 1000,
         limits=limits,
-        body_seconds=_number(environ, "OMNIGRAPH_BODY_TIMEOUT_MS", int(_BODY_SECONDS * 1000)) / 1000,
+        body_seconds=_seconds(environ, "OMNIGRAPH_BODY_TIMEOUT_MS", _BODY_SECONDS),
         read_threads=_number(environ, "OMNIGRAPH_READ_THREADS", Settings().read_threads),
         write_threads=_number(environ, "OMNIGRAPH_WRITE_THREADS", Settings().write_threads),
         slow_ms=_number(environ, "OMNIGRAPH_SLOW_QUERY_MS", _SLOW_MS),
@@ -59,6 +68,35 @@ def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
         metrics_bind=environ.get(METRICS_BIND, "").strip() or None,
         studio=environ.get(STUDIO, "").strip().lower() not in ("0", "false", "off"),
     )
+
+
+def _wire(environ: Mapping[str, str]) -> Wire:
+    known = Wire()
+    return Wire(
+        connections=_number(environ, CONNECTIONS, default_connections()),
+        per_address=_number(environ, PER_ADDRESS, known.per_address),
+        proxies=frozenset(_names(environ, PROXIES)),
+        header_seconds=_seconds(environ, "OMNIGRAPH_HEADER_TIMEOUT_MS", known.header_seconds),
+        body_seconds=_seconds(environ, "OMNIGRAPH_BODY_TIMEOUT_MS", known.body_seconds),
+        idle_seconds=_number(environ, "OMNIGRAPH_IDLE_SECONDS", known.idle_seconds),
+        send_seconds=_seconds(environ, "OMNIGRAPH_SEND_TIMEOUT_MS", known.send_seconds),
+    )
+
+
+def _read_caps(environ: Mapping[str, str]) -> ReadCaps:
+    known = ReadCaps()
+    seconds = _number(environ, "OMNIGRAPH_PER_ACTOR_READ_SECONDS", 0, least=0)
+    return ReadCaps(
+        _number(environ, "OMNIGRAPH_PER_ACTOR_READS_MAX", known.running),
+        _number(environ, "OMNIGRAPH_PER_ACTOR_WAITING_MAX", known.waiting),
+        _number(environ, "OMNIGRAPH_WAITING_MAX", known.all_waiting),
+        _seconds(environ, "OMNIGRAPH_READ_WAIT_MS", known.wait_seconds),
+        seconds or None,
+    )
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+    return _number(environ, name, int(default * 1000)) / 1000
 
 
 def write_settings(environ: Mapping[str, str]) -> WriteSettings:
@@ -72,10 +110,10 @@ def _names(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(each.strip() for each in environ.get(name, "").split(",") if each.strip())
 
 
-def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+def _number(environ: Mapping[str, str], name: str, default: int, *, least: int = 1) -> int:
     text = environ.get(name, "").strip()
     if not text:
         return default
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+    if not (text.isascii() and text.isdecimal() and int(text) >= least):
         raise StartRefused(f"{name} must be a positive whole number, not '{text}'")
     return int(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -13,37 +14,68 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive
 
+from omnigraph.server.turns import ReadCaps, Turns
+
 _T = TypeVar("_T")
 
 STREAMS = 16
+_SMALL = 4
 
 
 class Pools:
     """Threads by what they wait for, so that writers in a queue or slow readers of an export never stop reads."""
 
-    def __init__(self, *, reads: int, writes: int) -> None:
+    def __init__(self, *, reads: int, writes: int, caps: ReadCaps | None = None) -> None:
+        self.turns = Turns(reads, ReadCaps() if caps is None else caps)
+        self.busy: Counter[str] = Counter()  # calls that run or wait, by pool
         self._reads = ThreadPoolExecutor(reads, "read")
         self._writes = ThreadPoolExecutor(writes, "write")
         self._streams = ThreadPoolExecutor(STREAMS, "stream")
+        self._small = ThreadPoolExecutor(_SMALL, "small")
 
-    async def read(self, call: Callable[[threading.Event], _T], receive: Receive | None) -> _T:
-        """Run a call that stops when its event is set, which happens as soon as the client disconnects.
+    async def read(
+        self,
+        call: Callable[[threading.Event], _T],
+        receive: Receive | None,
+        actor: str = "",
+        seconds: float | None = None,
+    ) -> _T:
+        """Run a call in the turn of an actor; its event is set as soon as the client disconnects.
 
         Without `receive` that is not listened for: a body that is still to be read must not be taken for noise.
         """
         cancel = threading.Event()
         if receive is None:
+            async with self.turns.turn(actor, seconds):
+                return await self._run(self._reads, partial(call, cancel))
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def leave() -> None:
+            cancel.set()
+            if not gone.done():
+                gone.set_result(None)
+
+        async with on_disconnect(receive, leave), self.turns.turn(actor, seconds, gone):
             return await self._run(self._reads, partial(call, cancel))
-        async with on_disconnect(receive, cancel.set):
-            return await self._run(self._reads, partial(call, cancel))
+
+    async def small(self, call: Callable[[], _T]) -> _T:
+        """Run what is bounded but too long for the event loop: importing, decoding, encoding."""
+        return await self._run(self._small, call)
 
     async def write(self, call: Callable[[], _T]) -> _T:
         """Run a write to its end, even when the client has gone."""
-        return await self._run(self._writes, call)
+        self.busy["write"] += 1
+        try:
+            return await self._run(self._writes, call)
+        finally:
+            self.busy["write"] -= 1
 
     def stream(self, call: Callable[[], _T]) -> asyncio.Future[_T]:
         """Start a producer of a streamed response."""
-        return asyncio.get_running_loop().run_in_executor(self._streams, _in_context(call))
+        self.busy["stream"] += 1
+        running = asyncio.get_running_loop().run_in_executor(self._streams, _in_context(call))
+        running.add_done_callback(lambda _: self.busy.subtract(["stream"]))
+        return running
 
     async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
         running = asyncio.get_running_loop().run_in_executor(pool, _in_context(call))
@@ -56,7 +88,7 @@ class Pools:
 
     def close(self) -> None:
         """Wait for running calls and let the threads go."""
-        for pool in (self._reads, self._writes, self._streams):
+        for pool in (self._reads, self._writes, self._streams, self._small):
             pool.shutdown(wait=True, cancel_futures=True)
 
 

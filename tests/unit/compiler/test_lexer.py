@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+
 import pytest
 
 from omnigraph.compiler.catalog import Catalog, compile_schema
 from omnigraph.compiler.catalog.model import Annotation
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
+from omnigraph.compiler.ir.walk import expressions
+from omnigraph.compiler.query.ast import ListLiteral
 from omnigraph.compiler.query.lint import lint
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.compiler.schema.format import format_schema
@@ -178,3 +183,49 @@ def test_a_mark_elsewhere_is_refused(text, code):
     with pytest.raises(CompileError) as caught:
         compile_schema(text)
     assert caught.value.code == code
+
+
+LONG = {
+    "a list of one number": lambda n: (
+        f"query q() {{ match {{ $p: A  $p.x in [{','.join(['1'] * n)}] }} return {{ 1 }} }}"
+    ),
+    "a list of numbers": lambda n: (
+        f"query q() {{ match {{ $p: A  $p.x in [{','.join(map(str, range(n)))}] }} return {{ 1 }} }}"
+    ),
+    "alternatives": lambda n: f"query q() {{ match {{ $p: A  {' or '.join(['$p.x = 1'] * n)} }} return {{ 1 }} }}",
+    "an unclosed string": lambda n: 'query q() { match { $p: A { x: "' + "x" * n,
+    "what starts no token": lambda n: ";" * n,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_work_grows_with_the_text_and_no_faster(text):
+    """Counted in calls of Python functions, which do not depend on the machine."""
+    calls = [_calls_of_parsing(text(size)) for size in (1_000, 4_000)]
+    assert calls[1] <= 4.2 * calls[0] + 100
+
+
+def _calls_of_parsing(text):
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        with contextlib.suppress(CompileError):
+            parse_queries(text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_an_item_that_is_repeated_in_a_list_is_the_same_value_every_time():
+    text = 'query q() { match { $p: A  $p.x in [1, 2, 1, -1, 1, "a", true, "a", -1] } return { 1 as n } }'
+    (query,) = parse_queries(text).queries
+    found = [node for node in expressions(query) if isinstance(node, ListLiteral)]
+    assert [item.value for item in found[0].items] == [1, 2, 1, -1, 1, "a", True, "a", -1]
+    for broken in ("[1, 1,]", "[1, 1 1]", "[1, 1", "[1,, 1]", "[, 1]"):
+        with pytest.raises(CompileError):
+            parse_queries(f"query q() {{ match {{ $p: A  $p.x in {broken} }} return {{ 1 as n }} }}")

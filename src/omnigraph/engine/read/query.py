@@ -22,6 +22,7 @@ from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.views.table_tasks import Runner, parse_runner
 from omnigraph.engine.views.view import View
 from omnigraph.ids import now_micros
+from omnigraph.memory.working import reservation
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
@@ -51,9 +52,11 @@ def run_query(view: View, call: ReadCall) -> Result:
     compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=memory)
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     found = planned(view, compiled, bindings.params)
-    budget = Budget(limits_from() if call.limits is None else call.limits, memory=memory, cancel=call.cancel)
-    run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
-    table = execute(run, found.plan, found.outline)
+    limits = limits_from() if call.limits is None else call.limits
+    with reservation() as reserved:
+        budget = Budget(limits, memory=memory, cancel=call.cancel, reserved=reserved)
+        run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
+        table = execute(run, found.plan, found.outline)
     run.profile.close()
     explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation)

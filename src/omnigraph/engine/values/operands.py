@@ -85,7 +85,7 @@ def usable_needle(op: str, needle: str) -> str:
 
 def among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
     """Whether each value is one of some constants; null stays null."""
-    fitted = (fit("=", option, column.type) for option in options if option is not None)
+    fitted = (fit("=", option, column.type) for option in dict.fromkeys(options) if option is not None)
     values = [bound.value for bound in fitted if isinstance(bound, Bound)]
     if pa.types.is_floating(column.type) and 0 in values:
         values += [0.0, -0.0]  # hashing tells the two zeros apart, comparison does not

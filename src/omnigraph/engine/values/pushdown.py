@@ -114,7 +114,7 @@ def _among(column: ir.Property, options: object, *, negated: bool) -> str | None
         return NOTHING
     if not isinstance(options, tuple) or not column.type.is_plain_scalar:
         return None
-    fitted = [fit("=", option, arrow_type(column.type)) for option in options if option is not None]
+    fitted = [fit("=", option, arrow_type(column.type)) for option in dict.fromkeys(options) if option is not None]
     bounds = [found.value for found in fitted if isinstance(found, Bound)]
     if column.type.scalar in FLOATING and 0 in bounds:
         return None

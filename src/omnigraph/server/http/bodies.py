@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.server.http.long_bodies import long_object
 from omnigraph.server.http.refusal import Refusal, bad_request, refuse, resource_limit
 
 SMALL = 1 << 20
@@ -101,6 +102,8 @@ def require_ndjson(request: Request) -> None:
 def strict_json(data: bytes) -> Any:
     """One JSON document: UTF-8, no member twice, no NaN, no half characters."""
     try:
+        if len(data) > SMALL:
+            return long_object(data, strict_json)
         document = json.loads(data.decode(), object_pairs_hook=_object, parse_constant=_constant)
         if b"\\u" in data:
             json.dumps(document, ensure_ascii=False).encode()

@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from omnigraph.engine.views.targets import branch_named
 from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.memory.working import Reservation, reserving
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.authorize import authorize
 from omnigraph.policy.engine import PolicyDecision, PolicyRequest
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 PRECONDITION = "Omnigraph-If-Graph-Commit"
+RESERVATION = "omnigraph.reservation"
 _TAG = re.compile(r'"[0-9A-Za-z]+"')
 
 _T = TypeVar("_T")
@@ -53,6 +55,18 @@ class Exchange:
     def actor(self) -> str | None:
         """Whose token came with the request; None on a server that asks for none."""
         return None if self.sender is None else self.sender.actor_id
+
+    @property
+    def reader(self) -> str:
+        """Whose turn its reads take: the actor's, or that of the address on a server without actors."""
+        client = self.request.client
+        return self.actor if self.actor is not None else "" if client is None else client.host
+
+    @cached_property
+    def reservation(self) -> Reservation:
+        """The memory that this request holds until it is answered."""
+        found = self.request.scope[RESERVATION] = Reservation(self.server.memory.of(self.reader))
+        return found
 
     # --- what it names -----------------------------------------------------------------------
 
@@ -172,9 +186,11 @@ class Exchange:
 
     # --- engine calls ------------------------------------------------------------------------
 
-    async def read(self, call: Callable[[threading.Event], _T]) -> _T:
-        """Run a read in a thread; it is told to stop when the client disconnects."""
-        return await self.server.pools.read(call, None if self._body_pending else self.request.receive)
+    async def read(self, call: Callable[[threading.Event], _T], seconds: float | None = None) -> _T:
+        """Run a read in a thread; it waits for a turn for so long at most, and stops when the client disconnects."""
+        receive = None if self._body_pending else self.request.receive
+        with reserving(self.reservation):
+            return await self.server.pools.read(call, receive, self.reader, seconds)
 
     async def write(self, call: Callable[[], _T], *branches: str) -> _T:
         """Run a write in a thread, to its end.

@@ -10,11 +10,14 @@ from omnigraph.server.http.refusal import bad_request
 
 _DECODER = json.JSONDecoder()
 _BLANK = " \t\r\n"
+_MOST_VALUES = 1_000_000  # decoded in one go, which keeps all other threads waiting
 _SEAM = re.compile(r"\}\s*\{")  # perhaps two records on one line, perhaps only text that looks like it
 
 
 def record_lines(text: str) -> bytes:
     """The records with one line each; a record keeps the number of the line it starts on."""
+    if text.count(",") > _MOST_VALUES and not all(_is_whole(line) for line in text.split("\n")):
+        raise bad_request(f"more than {_MOST_VALUES} values in records that are not one a line; send one record a line")
     if all(_is_whole(line) for line in text.split("\n")):
         return text.encode()
     return "".join(_lines(text)).encode()

@@ -20,6 +20,7 @@ from omnigraph.errors import (
     MergeConflicts,
     OmnigraphError,
     OperationAborted,
+    Overloaded,
     PolicyFailed,
     PreconditionFailed,
     QueryNotFound,
@@ -27,6 +28,7 @@ from omnigraph.errors import (
     RecoveryNeeded,
     RecoveryRequired,
     ResourceLimitExceeded,
+    TooManyRequests,
     ValueViolation,
 )
 
@@ -99,9 +101,11 @@ def refusal_of(error: OmnigraphError) -> Refusal:
     status = _status(error)
     details = _details(error)
     code = None if details.keys() & _WITHOUT_CODE else _CODES.get(status)
-    headers = CHALLENGE if status == 401 else {"Retry-After": SOON} if isinstance(error, BranchBusy) else {}
+    headers = CHALLENGE if status == 401 else {"Retry-After": SOON} if isinstance(error, _SOON) else {}
     return Refusal(status, _message(error, status), code, details, headers)
 
+
+_SOON = (BranchBusy, Overloaded, TooManyRequests)
 
 # Findings about a row together with stored ones; all others are about the input alone.
 _ABOUT_STORED_ROWS = frozenset({"W012", "W013", "W014", "W015", "W021", "W023"})

@@ -22,14 +22,15 @@ from omnigraph.errors import StartRefused
 from omnigraph.server.app import REQUEST_ID, Server
 from omnigraph.server.http.exchange import PRECONDITION
 from omnigraph.server.http.protocol import HEADER_BYTES, protocol
+from omnigraph.server.http.rendering import SNAPSHOT_ID
 from omnigraph.server.process.deployment import Deployment
 from omnigraph.server.process.reload import follow_applied
-from omnigraph.server.routes.reads import SNAPSHOT_ID
 from omnigraph.server.settings import Settings
 from omnigraph.server.tracing import tracing_from
 
 LISTEN = "OMNIGRAPH_LISTEN_ADDR"
 _BACKLOG = 2_048
+_SWITCH_SECONDS = 0.001
 _LOG = logging.getLogger("omnigraph.server")
 
 
@@ -87,16 +88,19 @@ def run(deployment: Deployment, settings: Settings, listening: socket.socket, *,
 
 
 async def _serve(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool) -> None:
+    # A thread that computes lets go of the interpreter five times as often as usual: probes do not wait for it.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(deployment, settings, tracing_from(os.environ))
     config = uvicorn.Config(
         with_cors(server, settings),
-        http=protocol(settings.header_seconds),
+        http=protocol(server.connections),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=settings.wire.idle_seconds,
         timeout_graceful_shutdown=settings.shutdown_seconds,
         h11_max_incomplete_event_size=HEADER_BYTES,
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.server.process.deployment import Deployment
@@ -14,6 +17,11 @@ from omnigraph.server.process.serve import announce, run
 from omnigraph.server.settings import METRICS_BIND, Settings
 
 Deploy = Callable[[], Deployment]
+
+_YOUNG_SECONDS = 5.0  # a worker that fails sooner would fail again
+_PAUSE_SECONDS = 1.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_LOG = logging.getLogger("omnigraph.server")
 
 
 def serve_with(deploy: Deploy, settings: Settings, listen: Callable[[], socket.socket], *, workers: int = 1) -> None:
@@ -25,11 +33,67 @@ def serve_with(deploy: Deploy, settings: Settings, listen: Callable[[], socket.s
     if settings.metrics_bind is not None:
         raise StartRefused(f"{METRICS_BIND} works with one worker only; scrape /metrics instead")
     listening = listen()
-    children = [_forked(deploy, settings, listening) for _ in range(workers)]
-    _forward_signals(children)  # before anybody knows that there is somebody to signal
+    crew = _Crew(lambda: _forked(deploy, settings, listening), listening.close)
+    crew.start(workers)
     announce(listening)
-    listening.close()
-    _wait_for(children)
+    crew.watch()
+
+
+class _Crew:
+    """Workers of one address: one that dies is replaced, unless it fails before it could have served anything."""
+
+    def __init__(self, fork: Callable[[], int], close: Callable[[], None]) -> None:
+        self._fork = fork
+        self._close = close
+        self._started: dict[int, float] = {}
+        self._stopping = False
+        self._failed = False
+
+    def start(self, workers: int) -> None:
+        """Fork, and pass on what asks the server to stop or to read everything again."""
+        for _ in range(workers):
+            self._add()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._forward)
+
+    def watch(self) -> None:
+        """Until all have ended; OmnigraphError when they could not go on."""
+        while self._started:
+            child, status = os.wait()
+            began = self._started.pop(child, None)
+            if began is None or self._stopping:
+                continue
+            code = os.waitstatus_to_exitcode(status)
+            if code == 0:
+                self._stop()  # it was asked to stop by itself, and so is the server
+            elif code > 0 and _is_young(began):
+                self._failed = True
+                self._stop()
+            else:
+                _LOG.error("a worker died and is replaced", extra={"pid": child, "status": code})
+                if _is_young(began):
+                    time.sleep(_PAUSE_SECONDS)
+                self._add()
+        if self._failed:
+            raise OmnigraphError("a worker failed; its last words are above")
+
+    def _add(self) -> None:
+        # A signal between the fork and the next line would not reach the new worker.
+        with _blocked():
+            self._started[self._fork()] = time.monotonic()
+
+    def _forward(self, number: int, _: object) -> None:
+        if number == signal.SIGHUP:
+            for child in self._started:
+                _signal(child, number)
+        else:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self._close()  # what connects now would wait for nobody
+        for child in self._started:
+            _signal(child, signal.SIGTERM)
 
 
 def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int:
@@ -39,6 +103,9 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
         return child
     status = 1
     try:
+        for number in _SIGNALS:  # the parent's way to handle them is not the child's
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what it is about to open is new enough
         deployment = deploy()
         if deployment.successor is None:
@@ -52,32 +119,18 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
         os._exit(status)
 
 
-def _forward_signals(children: list[int]) -> None:
-    """Pass on what asks the server to stop or to read everything again."""
-
-    def forward(number: int, _: object) -> None:
-        for child in children:
-            _signal(child, signal.SIGHUP if number == signal.SIGHUP else signal.SIGTERM)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, forward)
+def _is_young(began: float) -> bool:
+    return time.monotonic() - began < _YOUNG_SECONDS
 
 
-def _wait_for(children: list[int]) -> None:
-    """Until all have ended; a worker that dies takes the others with it, so that a supervisor notices."""
-    failed = False
-    remaining = set(children)
-    while remaining:
-        child, status = os.wait()
-        if child not in remaining:
-            continue
-        remaining.discard(child)
-        if os.waitstatus_to_exitcode(status) != 0:
-            failed = True
-            for other in remaining:
-                _signal(other, signal.SIGTERM)
-    if failed:
-        raise OmnigraphError("a worker failed; its last words are above")
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Keep signals waiting for the length of a block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _signal(process: int, number: int) -> None:

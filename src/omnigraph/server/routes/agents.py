@@ -22,10 +22,20 @@ async def serve_agent(exchange: Exchange) -> Response:
     """Answer one message; sessions are not kept, so that any worker can answer the next."""
     branch = named_branch(exchange.value("branch"))
     await exchange.allow(Action.READ, branch=MAIN)
+    await exchange.server.pools.small(_import_protocol)
     transport = AsyncTransport.inside(
         exchange.server, f"http://localhost/graphs/{exchange.graph.id}", _identity(exchange)
     )
     return _Conversation(transport, tool_server(ServedSource(AsyncGraph(transport, branch)), version("omnigraph")))
+
+
+def _import_protocol() -> None:
+    """The first message would otherwise keep the event loop for the second that importing takes."""
+    try:
+        import mcp.server.lowlevel
+        import mcp.server.streamable_http_manager  # noqa: F401
+    except ImportError:
+        return  # said by the one who needs it
 
 
 class _Conversation(Response):

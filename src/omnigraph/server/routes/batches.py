@@ -24,7 +24,7 @@ async def mutate_ndjson(exchange: Exchange) -> Response:
     await exchange.allow(Action.CHANGE, branch=branch)
     bodies.require_ndjson(exchange.request)
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
-    entries = batch_lines(data)
+    entries = await bodies.beside_others(lambda: batch_lines(data), len(data))
     stored = await _stored(exchange, entries, branch)
     graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
 

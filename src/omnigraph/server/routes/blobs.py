@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from omnigraph.engine.views.blob import Blob
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
@@ -12,10 +15,11 @@ from omnigraph.policy.actions import Action
 from omnigraph.server.http.exchange import Exchange
 from omnigraph.server.http.ranges import Changed, NotModified, Part, Unsatisfiable, Whole, wanted
 from omnigraph.server.http.refusal import Refusal, bad_request, refuse
-from omnigraph.server.http.streams import Produced, Sink, Streamed
-from omnigraph.server.routes.reads import SNAPSHOT_ID, read_target
+from omnigraph.server.http.rendering import SNAPSHOT_ID
+from omnigraph.server.routes.reads import read_target
+from omnigraph.server.work import on_disconnect
 
-_CHUNK = 4 << 20
+_CHUNK = 1 << 20
 _BINARY = "application/octet-stream"
 _SELECTORS = ("entity", "type", "id", "property")
 _FAILED = "the blob cannot be delivered"
@@ -79,17 +83,39 @@ async def _managed(exchange: Exchange, found: Blob, marks: Mapping[str, str]) ->
 async def _body(exchange: Exchange, found: Blob, part: Part, headers: Mapping[str, str]) -> Response:
     start, end = part.start, part.end
     status = 206 if "Content-Range" in headers else 200
+    first = await exchange.read(lambda _: found.read(start, min(_CHUNK, end - start)))
     if end - start <= _CHUNK:
-        data = await exchange.read(lambda _: found.read(start, end - start))
-        return Response(data, status, headers=dict(headers), media_type=_BINARY)
+        return Response(first, status, headers=dict(headers), media_type=_BINARY)
+    exchange.reservation.need(2 * _CHUNK)
+    return _InPieces(exchange, found, part, first, {**headers, "Content-Length": str(end - start)})
 
-    def produce(sink: Sink) -> None:
-        for at in range(start, end, _CHUNK):
-            sink.write(found.read(at, min(_CHUNK, end - at)))
 
-    produced = Produced(exchange.server.pools, produce, lambda: None)
-    await produced.begun()
-    return Streamed(produced, _BINARY, status, {**headers, "Content-Length": str(end - start)})
+class _InPieces(Response):
+    """A large blob, read as fast as its reader takes it; no thread waits while the reader does something else."""
+
+    def __init__(self, exchange: Exchange, found: Blob, part: Part, first: bytes, headers: Mapping[str, str]) -> None:
+        status = 206 if "Content-Range" in headers else 200
+        super().__init__(None, status, headers=dict(headers), media_type=_BINARY)
+        self._exchange = exchange
+        self._found = found
+        self._part = part
+        self._first = first
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gone = asyncio.Event()
+        async with on_disconnect(receive, gone.set):
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": self._first, "more_body": True})
+            for at in range(self._part.start + _CHUNK, self._part.end, _CHUNK):
+                if gone.is_set():
+                    raise ClientDisconnect
+                await send({"type": "http.response.body", "body": await self._read(at), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _read(self, at: int) -> bytes:
+        pools, size = self._exchange.server.pools, min(_CHUNK, self._part.end - at)
+        # No second listener for a disconnection here: the response itself is one.
+        return await pools.read(lambda _: self._found.read(at, size), None, self._exchange.reader)
 
 
 def _selector(exchange: Exchange) -> dict[str, str]:

@@ -50,9 +50,9 @@ class _Feed:
         self.scope = scope
 
     async def poll(self, position: FeedPlace) -> FeedPage:
-        graph, pools = self.exchange.graph.handle, self.exchange.server.pools
+        graph, pools, reader = self.exchange.graph.handle, self.exchange.server.pools, self.exchange.reader
         # No second listener for a disconnection here: the response itself is one.
-        return await pools.read(lambda _: position.poll(graph, self.branch, self.scope), None)
+        return await pools.read(lambda _: position.poll(graph, self.branch, self.scope), None, reader)
 
     async def events(self, page: FeedPage) -> AsyncIterator[bytes]:
         """Events for ever; a commit whose changes fill several pages is several events, the last with an id."""

@@ -92,8 +92,13 @@ async def visible_queries(exchange: Exchange, queries: list[StoredQuery], branch
     visibility = await exchange.visibility(branch)
     if visibility is None or visibility == NOTHING:
         return queries
-    view = await exchange.read(lambda _: exchange.graph.handle.with_visibility(visibility).view())
-    return [stored for stored in queries if _compiles(stored, view.catalog, view.tables.memory)]
+    graph = exchange.graph.handle.with_visibility(visibility)
+
+    def visible(_: object) -> list[StoredQuery]:
+        view = graph.view()
+        return [stored for stored in queries if _compiles(stored, view.catalog, view.tables.memory)]
+
+    return await exchange.read(visible)
 
 
 def _compiles(stored: StoredQuery, catalog: Catalog, memory: MemoryBudget) -> bool:

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import io
 import logging
+import re
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
 from starlette.responses import Response
 
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.parse import parse_runnable
 from omnigraph.compiler.source import Source
+from omnigraph.engine.read.frames.budget import Budget, Limits
 from omnigraph.engine.read.shape.result import Result
-from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects
 from omnigraph.errors import InputError
 from omnigraph.policy.actions import Action
-from omnigraph.server.http.answers import ARROW, NDJSON, answer, compact, raw_answer
+from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.models import QueryRequest
 from omnigraph.server.http.outputs import snapshot_output
-from omnigraph.server.http.preferences import Preferences, preferences
+from omnigraph.server.http.preferences import preferences
 from omnigraph.server.http.refusal import bad_request, refusal_of
+from omnigraph.server.http.rendering import Allowance, rendered
 from omnigraph.storage.manifest.commits import GraphCommit
 
-SNAPSHOT_ID = "Omnigraph-Snapshot-Id"
-QUERY_NAME = "Omnigraph-Query-Name"
+_WRITES = re.compile(r"\b(?:insert|update|delete)\b")
 _LOG = logging.getLogger("omnigraph.server")
 
 
@@ -83,8 +82,7 @@ async def query(exchange: Exchange) -> Response:
     target = await read_target(exchange, body.branch, body.snapshot)
     await exchange.allow(Action.READ, branch=target.branch)
     request = QueryCall(Source(body.query), body.name, body.params)
-    _refuse_mutation(request)
-    return await run_read(exchange, request, target, body.snapshot)
+    return await run_read(exchange, request, target, body.snapshot, check=_refuse_mutation)
 
 
 async def read_target(exchange: Exchange, branch: str | None, snapshot: str | None) -> ReadTarget:
@@ -98,30 +96,46 @@ async def read_target(exchange: Exchange, branch: str | None, snapshot: str | No
     return ReadTarget(commit.manifest_branch or MAIN, commit)
 
 
-async def run_read(exchange: Exchange, request: QueryCall, target: ReadTarget, snapshot: str | None) -> Response:
-    """Execute a read that has passed every gate."""
+async def run_read(
+    exchange: Exchange,
+    request: QueryCall,
+    target: ReadTarget,
+    snapshot: str | None,
+    *,
+    check: Callable[[QueryCall], None] | None = None,
+) -> Response:
+    """Execute a read that has passed every gate; its time begins when it arrives here, waiting for a turn included."""
     wanted = preferences(exchange.request)
     limits = wanted.limits(exchange.server.settings.limits)
     graph, embedder = exchange.graph.handle, exchange.graph.embedder
     echoed = {"branch": None if snapshot is not None else target.branch, "snapshot": snapshot}
 
+    arrived, response_bytes = time.monotonic(), exchange.server.settings.response_bytes
+
     def run(cancel: threading.Event) -> Response:
         started = time.perf_counter()
+        if check is not None:
+            check(request)
+        left = remaining(limits, time.monotonic() - arrived)
+        budget = Budget(left, cancel=cancel)
         result = graph.query(
             request.source,
             request.name,
             request.params,
             branch=target.live,
             at=target.commit,
-            limits=limits,
+            limits=left,
             embedder=embedder,
             cancel=cancel,
         )
         _note_slow(exchange, result, time.perf_counter() - started)
-        return rendered(result, echoed, wanted)
+        allowance = Allowance(budget.check, response_bytes, exchange.reservation)
+        response = rendered(result, echoed, wanted, allowance)
+        exchange.reservation.keep(len(response.body))
+        return response
 
     try:
-        return await exchange.read(run)
+        return await exchange.read(run, limits.seconds)
     except CompileError:
         raise
     except InputError as error:
@@ -131,35 +145,18 @@ async def run_read(exchange: Exchange, request: QueryCall, target: ReadTarget, s
         raise bad_request(f"query: {error.message}") from error
 
 
-def rendered(result: Result, target: Mapping[str, str | None], wanted: Preferences) -> Response:
-    """The rows in the form the client accepts; rows are joined as text, column by column, never one by one."""
-    marks = {QUERY_NAME: result.query_name}  # a body of rows has no place for either
-    if result.commit_id is not None:
-        marks[SNAPSHOT_ID] = result.commit_id
-    if wanted.arrow:
-        return raw_answer(_arrow(result.table), headers=marks, kind=ARROW)
-    rows = json_objects(result.table, JS_SAFE if wanted.js_safe else NATIVE).to_pylist()
-    if wanted.lines:
-        return raw_answer("".join(f"{row}\n" for row in rows).encode(), headers=marks, kind=NDJSON)
-    head: dict[str, Any] = {"query_name": result.query_name, "target": dict(target), "row_count": len(result)}
-    if result.columns:
-        head["columns"] = list(result.columns)
-    commit = b"" if result.commit_id is None else b',"graph_commit_id":' + compact(result.commit_id)
-    return raw_answer(compact(head)[:-1] + b',"rows":[' + ",".join(rows).encode() + b"]" + commit + b"}")
-
-
-def _arrow(table: pa.Table) -> bytes:
-    stream = io.BytesIO()
-    with pa.ipc.new_stream(stream, table.schema) as writer:
-        writer.write_table(table)
-    return stream.getvalue()
-
-
 def _refuse_mutation(request: QueryCall) -> None:
     """A declaration that writes is refused whatever the schema says about it."""
+    if not _WRITES.search(request.source.text):
+        return
     for declared in parse_runnable(request.source).queries:
         if declared.is_mutation and request.name in (None, declared.name):
             raise bad_request(f"'{declared.name}' holds mutations (insert, update, delete); send it to POST /mutate")
+
+
+def remaining(limits: Limits, spent: float) -> Limits:
+    """The limits of a read that has waited; one that has no time left is stopped at its first step."""
+    return limits if limits.seconds is None else replace(limits, seconds=max(limits.seconds - spent, 0.0))
 
 
 def _note_slow(exchange: Exchange, result: Result, seconds: float) -> None:

@@ -9,7 +9,7 @@ from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
 from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import FOUND, ITEM
-from omnigraph.compiler.ir.walk import expressions, variables
+from omnigraph.compiler.ir.walk import children, expressions, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import (
     EDGE_COLUMNS,
@@ -103,7 +103,14 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
 
 def has_pattern(expr: ast.Expr) -> bool:
     """Whether an `exists { … }` is part of an expression."""
-    return any(isinstance(part, ast.Exists) for part in expressions(expr))
+    pending: list[object] = [expr]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Exists):
+            return True
+        if not isinstance(part, ast.ListLiteral):  # a long one would be walked for nothing
+            pending.extend(children(part))
+    return False
 
 
 def used_variables(clause: CheckedClause) -> frozenset[str]:

@@ -140,7 +140,11 @@ def _integer_type(value: int) -> PropType:
 
 def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
     items: list[ir.Const] = []
+    known: dict[int, ir.Const] = {}
     for item in literal.items:
+        if (same := known.get(id(item))) is not None:  # one that is repeated is one object
+            items.append(same)
+            continue
         found = constant(item, scope) if not isinstance(item, ast.ListLiteral) else None
         if found is None:
             raise scope.error("T32", "a list holds plain literals, neither lists nor variables", item.span)
@@ -149,6 +153,7 @@ def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
         if items and not compatible(items[0].type, found.type):
             message = f"a list cannot mix {items[0].type} and {found.type}"
             raise scope.error("T32", message, item.span)
+        known[id(item)] = found
         items.append(found)
     return ir.Const(tuple(_item(item) for item in items), PropType(_item_scalar(items, literal, scope), list=True))
 

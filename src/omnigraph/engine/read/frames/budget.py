@@ -11,12 +11,14 @@ from typing import Literal
 
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
+from omnigraph.memory.working import Reservation
 
 _DEFAULT_ROWS = 200_000_000
 # One intermediate result may take as much as half of what the graph keeps, since several queries run at a time; a
 # graph that keeps little still answers.
 _PART, _LEAST_BYTES, _MOST_BYTES = 1 / 2, 256 << 20, 8 << 30
 _DEFAULT_HOPS = 10_000
+_UNCOUNTED = 1 << 20  # what every query may take without drawing on the memory of the process
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Budget:
         *,
         memory: MemoryBudget = NOTHING_KEPT,
         cancel: threading.Event | None = None,
+        reserved: Reservation | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limits = Limits() if limits is None else limits
@@ -59,6 +62,7 @@ class Budget:
         auto = memory.share(_PART, least=_LEAST_BYTES, most=_MOST_BYTES)
         self._bytes = auto if self.limits.bytes == "auto" else self.limits.bytes
         self._cancel = cancel
+        self._reserved = reserved
         self._clock = clock
         self._start = clock()
 
@@ -77,6 +81,8 @@ class Budget:
             raise ResourceLimitExceeded("query_intermediate_rows", limit=self.limits.rows, actual=rows)
         if self._bytes is not None and rows * row_bytes > self._bytes:
             raise ResourceLimitExceeded("query_bytes", limit=self._bytes, actual=rows * row_bytes)
+        if self._reserved is not None and rows * row_bytes > _UNCOUNTED:
+            self._reserved.need(rows * row_bytes)
 
     def admit_hops(self, hops: int) -> None:
         """Raise when a traversal without an upper bound is about to take this hop and may not."""

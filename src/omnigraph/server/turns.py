@@ -1,0 +1,190 @@
+"""Turns of reads: threads are shared fairly between actors, waiting is bounded, and a refusal says how long to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from starlette.requests import ClientDisconnect
+
+from omnigraph.server.http.refusal import Refusal, refuse
+
+_HALF_LIFE = 10.0  # seconds after which what an actor has used counts half
+_LONGEST_WAIT = 60
+_WINDOW = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCaps:
+    """What reads may take: threads of one actor at once, its requests that wait, all that wait, and for how long.
+
+    `seconds` is what the reads of one actor may take of threads in a minute; None is as much as it gets.
+    """
+
+    running: int = 4
+    waiting: int = 64
+    all_waiting: int = 1_024
+    wait_seconds: float = 30.0
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class _Actor:
+    running: int = 0
+    used: float = 0.0  # seconds of threads, decaying
+    looked: float = 0.0
+    mean: float = 0.1  # seconds of a read, lately
+    window: float = 0.0  # when the minute began
+    spent: float = 0.0  # in it
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+
+
+class Turns:
+    """Which read may run next; touched by the event loop only.
+
+    A free thread goes to the actor with the fewest running reads, and among those to the one who used least lately. So
+    a read of an actor with few waits for one read of others at most, never for a queue of them.
+    """
+
+    def __init__(self, threads: int, caps: ReadCaps, clock: Callable[[], float] = time.monotonic) -> None:
+        self.threads = threads
+        self.caps = caps
+        self.refused: Counter[str] = Counter()
+        self._clock = clock
+        self._running = 0
+        self._waiting = 0
+        self._actors: dict[str, _Actor] = {}
+
+    @property
+    def running(self) -> int:
+        """Reads that run now."""
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        """Reads that wait now."""
+        return self._waiting
+
+    @property
+    def actors(self) -> int:
+        """Actors whose reads run, wait, or were seen lately."""
+        return len(self._actors)
+
+    @asynccontextmanager
+    async def turn(
+        self, name: str, seconds: float | None = None, gone: asyncio.Future[None] | None = None
+    ) -> AsyncIterator[None]:
+        """Hold a thread for the block; 429 or 503 when that would take too long."""
+        actor = self._actors.setdefault(name, _Actor(looked=self._clock()))
+        self._require_time(actor)
+        if not self._may_start(actor):
+            await self._wait(actor, seconds, gone)
+        else:
+            self._start(actor)
+        started = self._clock()
+        try:
+            yield
+        finally:
+            self._end(name, actor, self._clock() - started)
+
+    async def _wait(self, actor: _Actor, seconds: float | None, gone: asyncio.Future[None] | None) -> None:
+        patience = self.caps.wait_seconds if seconds is None else min(seconds, self.caps.wait_seconds)
+        if len(actor.waiting) >= self.caps.waiting:
+            raise self._rejected("queue of the actor", 429, f"{len(actor.waiting)} reads of this actor wait", actor)
+        if self._waiting >= self.caps.all_waiting:
+            raise self._rejected("queue", 503, f"{self._waiting} reads wait, which is the limit of this server", actor)
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        actor.waiting.append(place)
+        self._waiting += 1
+        watched = [place] if gone is None else [place, gone]
+        try:
+            await asyncio.wait(watched, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._give_up(actor, place)
+            raise
+        if place.done():
+            return
+        self._give_up(actor, place)
+        if gone is not None and gone.done():
+            raise ClientDisconnect
+        own = actor.running >= self.caps.running
+        why = "other reads of this actor" if own else "reads of other actors"
+        message = f"{why} took all threads for {patience:g} seconds"
+        raise self._rejected("waited too long", 429 if own else 503, message, actor)
+
+    def _give_up(self, actor: _Actor, place: asyncio.Future[None]) -> None:
+        if place.done() and not place.cancelled():  # it was let in at the last moment
+            self._running -= 1
+            actor.running -= 1
+            self._next()
+            return
+        actor.waiting.remove(place)
+        self._waiting -= 1
+
+    def _may_start(self, actor: _Actor) -> bool:
+        return self._running < self.threads and actor.running < self.caps.running and not actor.waiting
+
+    def _start(self, actor: _Actor) -> None:
+        self._running += 1
+        actor.running += 1
+
+    def _end(self, name: str, actor: _Actor, seconds: float) -> None:
+        self._running -= 1
+        actor.running -= 1
+        self._charge(actor, seconds)
+        self._next()
+        if not actor.running and not actor.waiting and self.caps.seconds is None and actor.used < 0.001:
+            self._actors.pop(name, None)
+        elif len(self._actors) > 2 * self.caps.all_waiting:
+            self._forget()
+
+    def _next(self) -> None:
+        while self._running < self.threads:
+            ready = [each for each in self._actors.values() if each.waiting and each.running < self.caps.running]
+            if not ready:
+                return
+            actor = min(ready, key=lambda each: (each.running, self._decayed(each)))
+            place = actor.waiting.popleft()
+            self._waiting -= 1
+            self._start(actor)
+            place.set_result(None)
+
+    def _charge(self, actor: _Actor, seconds: float) -> None:
+        now = self._clock()
+        actor.used = self._decayed(actor) + seconds
+        actor.looked = now
+        actor.mean += (seconds - actor.mean) / 8
+        if now - actor.window >= _WINDOW:
+            actor.window, actor.spent = now, 0.0
+        actor.spent += seconds
+
+    def _decayed(self, actor: _Actor) -> float:
+        return actor.used * math.exp2(-(self._clock() - actor.looked) / _HALF_LIFE)
+
+    def _require_time(self, actor: _Actor) -> None:
+        left = actor.window + _WINDOW - self._clock()
+        if self.caps.seconds is None or left <= 0 or actor.spent < self.caps.seconds:
+            return
+        self.refused["seconds of the actor"] += 1
+        message = (
+            f"reads of this actor took {actor.spent:.1f} seconds within a minute; the limit is {self.caps.seconds:g}"
+        )
+        raise refuse(429, f"{message}; try again later", Retry_After=str(math.ceil(left)))
+
+    def _rejected(self, kind: str, status: int, why: str, actor: _Actor) -> Refusal:
+        """A refusal that says when a place should be free: after what waits, at the pace of the last reads."""
+        self.refused[kind] += 1
+        threads = self.caps.running if status == 429 else self.threads
+        queue = len(actor.waiting) if status == 429 else self._waiting
+        seconds = math.ceil(actor.mean * (queue + 1) / threads)
+        return refuse(status, f"{why}; try again later", Retry_After=str(min(max(seconds, 1), _LONGEST_WAIT)))
+
+    def _forget(self) -> None:
+        """Drop what is remembered about actors without reads."""
+        for name in [name for name, each in self._actors.items() if not each.running and not each.waiting]:
+            del self._actors[name]
