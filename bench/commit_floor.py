@@ -43,8 +43,11 @@ def run() -> Iterator[Measurement]:
     place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
     rounds = int(os.environ.get("OMNIGRAPH_BENCH_FLOOR", "100"))
     try:
-        with og.init(place / "graph.omni", SCHEMA) as graph:
+        # Lance does not wait for the disk, so neither does the graph that is compared with it.
+        with og.init(place / "graph.omni", SCHEMA, settings=og.Settings(sync=False)) as graph:
             yield from floor(graph, _Bare(place), rounds)
+            with og.init(place / "synced.omni", SCHEMA, settings=og.Settings(sync=True)) as synced:
+                yield from waiting(synced, graph, rounds)
             yield from batches(graph, rounds // 4)
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -72,6 +75,19 @@ def floor(graph: og.Graph, bare: _Bare, rounds: int) -> Iterator[Measurement]:
         mean = sum(times["graph"]) / sum(times["bare"])
         note = f"bare {base:.1f} ms; {mean:.2f}x of means, which have the folding of a graph and not that of its peer"
         yield Measurement("commit_floor", what, found, peer, found / base, note)
+
+
+def waiting(synced: og.Graph, graph: og.Graph, rounds: int) -> Iterator[Measurement]:
+    """What it takes to wait for the disk: the same insert with and without, by turns."""
+    wall: dict[str, list[float]] = {"synced": [], "not": []}
+    for number in range(rounds + _WARM):
+        for name, each in (("synced", synced), ("not", graph)):
+            started = time.perf_counter()
+            each.mutate(QUERIES, "note", {"text": "x"})
+            if number >= _WARM:
+                wall[name].append((time.perf_counter() - started) * 1_000)
+    found, base = statistics.median(wall["synced"]), statistics.median(wall["not"])
+    yield Measurement("commit_floor", "one-row commit on the disk", found, "without waiting for it", found / base, "")
 
 
 def batches(graph: og.Graph, rounds: int) -> Iterator[Measurement]:

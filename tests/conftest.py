@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +11,15 @@ from hypothesis import settings
 
 import omnigraph as og
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.base.syncing import SYNC
 from omnigraph.testing.graphs import huts as huts_data
 from omnigraph.testing.graphs.tiny import LONG_LEASES, create_tiny, inserting, write
 from tests.cli_runner import RECORDS, SCHEMA, Desk, build_template, lines
 from tests.scheduling import scheduler
 from tests.thoroughness import EXPLORE, examples
+
+# Tests kill processes and pull no plugs; those of power cuts (`tests/crash/test_power_cut.py`) ask for it themselves.
+os.environ.setdefault(SYNC, "off")
 
 # A shared machine stalls now and then; how long one example takes proves nothing. What guards main draws the same examples
 # every time, so that a change is judged by what it changed; `make explore` draws new ones.

@@ -19,6 +19,9 @@ class Settings:
     # What this machine's disk may hold of graphs on object stores, so that it is fetched once; 0 keeps nothing.
     # None: OMNIGRAPH_CACHE_BYTES, else 16 GiB.
     cache: int | str | None = None
+    # Whether a commit on a disk waits until the disk has it, so that a power cut does not take it.
+    # None: OMNIGRAPH_SYNC, else it does.
+    sync: bool | None = None
     # What one task of a bulk load may hold of the rows it stages or checks; a machine runs a task per core.
     task_memory: int | str = 1 << 30
     topology: Topology = "multi_process"

@@ -14,6 +14,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.ids import fnv1a64
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget, worker_budget
 from omnigraph.storage.base.clouds import CLOUDS, DEFAULT_RETRY_SECONDS, RETRY_OPTION, cloud_options, cloud_uri
+from omnigraph.storage.base.syncing import sync_by_default
 
 MANIFEST = "__manifest"
 RECOVERY_DIR = "__recovery"
@@ -58,7 +59,8 @@ class Root:
     `memory` is that of the graph opened here; it says nothing about where the graph is, and stays in this process.
     So does `backing`, which keeps the graph in something else than files.
     `cache_bytes` is how much disk of this machine may hold what was read from an object store; a graph that was opened
-    `read_only` keeps what it derives only there.
+    `read_only` keeps what it derives only there. `sync` says whether commits wait for the disk (None: as
+    the environment says).
     """
 
     uri: str
@@ -67,9 +69,10 @@ class Root:
     backing: Backing | None = field(default=None, compare=False, repr=False)
     cache_bytes: int | None = field(default=None, compare=False, repr=False)
     read_only: bool = field(default=False, compare=False, repr=False)
+    sync: bool | None = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _received, (self.uri, self.options, self.cache_bytes)
+        return _received, (self.uri, self.options, self.cache_bytes, self.sync)
 
     @property
     def is_local(self) -> bool:
@@ -79,6 +82,11 @@ class Root:
     def is_remote(self) -> bool:
         """Whether every request of it goes to an object store."""
         return not self.is_local and self.backing is None
+
+    @property
+    def syncs(self) -> bool:
+        """Whether what is written here has to be brought to a disk: object stores do so by themselves."""
+        return self.is_local and self.backing is None and (sync_by_default() if self.sync is None else self.sync)
 
     @property
     def scheme(self) -> str:
@@ -124,9 +132,11 @@ class Root:
         return Address(self, MANIFEST, ref)
 
 
-def _received(uri: str, options: tuple[tuple[str, str], ...], cache_bytes: int | None = None) -> Root:
+def _received(
+    uri: str, options: tuple[tuple[str, str], ...], cache_bytes: int | None = None, sync: bool | None = None
+) -> Root:
     """A root that another process has sent."""
-    return Root(uri, options, worker_budget(), cache_bytes=cache_bytes)
+    return Root(uri, options, worker_budget(), cache_bytes=cache_bytes, sync=sync)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ def store_for(root: Root | str | os.PathLike[str], settings: Settings = DEFAULTS
     """The store at a root, with memory of its own; it shares gates with every other store of the same graph."""
     place = root if isinstance(root, Root) else normalize_root(root)
     if place.memory is NOTHING_KEPT:
-        place = replace(place, memory=open_budget(settings.memory), cache_bytes=settings.cache_bytes)
+        place = replace(
+            place, memory=open_budget(settings.memory), cache_bytes=settings.cache_bytes, sync=settings.sync
+        )
     canonical = place.canonical
     return Store(place, open_objects(place), settings, gates_for(canonical), recent_writes_of(canonical))

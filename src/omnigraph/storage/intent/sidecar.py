@@ -7,6 +7,7 @@ exactly as its writer would have.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import RECOVERY_DIR
 from omnigraph.storage.base.lease import Lease, held, is_own
 from omnigraph.storage.base.objects import Objects
+from omnigraph.storage.base.syncing import machine_started_at
 from omnigraph.storage.intent import tally
 from omnigraph.storage.intent.tally import Tally
 from omnigraph.storage.intent.writeset import ManifestDelta, Rename, WriterKind
@@ -27,6 +29,8 @@ from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, V
 from omnigraph.storage.manifest.snapshot import TableIdentity
 
 SCHEMA_VERSION = 10
+
+_log = logging.getLogger("omnigraph.storage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,9 @@ class Sidecar:
 def arm(objects: Objects, sidecar: Sidecar) -> None:
     """Leave the intent where every process sees it; on any error no effect may follow.
 
-    Lance does not wait for the disk either, so after a power cut a version may be there without its sidecar: that is an
-    operation which the next writer aborts. Only a change of schema, whose files are promoted from it, is made to last.
+    It does not wait for the disk: after a power cut a version of a table may be there without its sidecar, or with an
+    empty one (`load`), and the next writer builds over what nothing published. Only a change of schema, whose files
+    are promoted from it, is made to last.
     """
     failpoints.hit("recovery.sidecar_write")
     text = encode(sidecar)
@@ -141,9 +146,24 @@ def pending(objects: Objects) -> list[str]:
 
 
 def load(objects: Objects, operation_id: str) -> Sidecar | None:
-    """The sidecar, or None when it has vanished since it was listed."""
+    """The sidecar, or None when it has vanished since it was listed, or was lost in a power cut (`remove_lost`)."""
     text = objects.read_if_exists(path(operation_id))
-    return None if text is None else decode(operation_id, text)
+    if text is None or (not text and _is_lost(objects, operation_id)):
+        return None
+    return decode(operation_id, text)
+
+
+def _is_lost(objects: Objects, operation_id: str) -> bool:
+    """Whether a sidecar is a name whose bytes a power cut has taken: empty, and from before the machine was started."""
+    found = objects.stat(path(operation_id))
+    return found is not None and found.size == 0 and found.modified_at < machine_started_at()
+
+
+def remove_lost(objects: Objects, operation_id: str) -> None:
+    """Remove what a power cut has left of a sidecar; no process of before is left that could need it."""
+    if _is_lost(objects, operation_id):
+        _log.warning("the intent of operation %s was lost in a power cut; what it left is undone", operation_id)
+        objects.delete(path(operation_id))
 
 
 def is_live(sidecar: Sidecar, *, skew_ms: int) -> bool:

@@ -11,6 +11,7 @@ from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.layout import REFS_DIR, Address, ref_file
 from omnigraph.storage.base.objects import client_of
+from omnigraph.storage.lance.durable import sync_ref
 from omnigraph.storage.lance.handle import TableHandle
 
 _LIST_ATTEMPTS = 3
@@ -96,6 +97,7 @@ def create_ref(trunk: TableHandle, name: str, *, source: str | None, version: in
     """Fork a ref from an exact version; any failure is a StorageError whose outcome the caller re-reads."""
     with translated(f"{trunk.address.uri}: create ref '{name}'"):
         trunk.dataset.create_branch(name, (source, version))
+    sync_ref(trunk.address, name)
 
 
 def delete_ref(trunk: TableHandle, name: str) -> None:

@@ -34,8 +34,16 @@ from omnigraph.storage.base.errors import (
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.lance import index_segments
-from omnigraph.storage.lance.checksums import as_property, checksums_of, deletions_of, described, in_descriptions
+from omnigraph.storage.lance.checksums import (
+    DATA_DIR,
+    as_property,
+    checksums_of,
+    deletions_of,
+    described,
+    in_descriptions,
+)
 from omnigraph.storage.lance.datasets import LANCE, below_root, control_session, open_dataset, private_copy, reopen
+from omnigraph.storage.lance.durable import index_names, sync_created, sync_staged, sync_successor
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
 from omnigraph.storage.lance.patch import Places
@@ -52,7 +60,7 @@ from omnigraph.storage.lance.transactions import (
     segments_named,
     write_data,
 )
-from omnigraph.storage.lance.version_files import newest_local_version, refuse_damaged, slept
+from omnigraph.storage.lance.version_files import discard_unwritten, newest_local_version, refuse_damaged, slept
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
@@ -98,9 +106,11 @@ def open_table(
         try:
             with translated(address.uri):
                 return _opened(address, newest, shared=not control or newest is not None)
-        except StorageError as error:
+        except OmnigraphError as error:
+            if discard_unwritten(address, above=at_least):
+                continue
             # A cleanup lets go of what was the newest version a moment ago, when a newer one has landed since.
-            if not remaining or not lacks_version_file(error):
+            if not remaining or not (isinstance(error, StorageError) and lacks_version_file(error)):
                 raise
     raise AssertionError("the last attempt returns or raises")
 
@@ -155,6 +165,7 @@ def clone(source: TableHandle, address: Address) -> TableHandle:
     place = (source.address.ref, source.version)
     with translated(address.uri):
         copied = source.dataset.shallow_clone(address.uri, place, storage_options=address.root.lance_options)
+    sync_created(address, copied.version)
     return _landed(address, copied)
 
 
@@ -282,6 +293,7 @@ def commit(staged: Staged) -> CommitOutcome:
     staged.transaction.uuid = staged.uuid
     staged.transaction.transaction_properties = {**staged.properties, **as_property(staged.checksums)}
     hit("table_commit.pre")
+    _sync_ahead(staged)
     started = host.monotonic()
     try:
         dataset = library_of(staged.address.root).commit(
@@ -291,6 +303,8 @@ def commit(staged: Staged) -> CommitOutcome:
             enable_stable_row_ids=True if staged.base_version == 0 else None,
             max_retries=0,
         )
+        if staged.base_version == 0:
+            sync_created(staged.address, dataset.version)
         hit("table_commit.ack_lost")
     except BaseException as error:
         if not (is_failure(error) or isinstance(error, Exception)):
@@ -321,6 +335,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         if update:
             builder = builder.when_matched_update_all()
         builder.conflict_retries(0).use_index(False).execute(rows)
+        sync_successor(base.address, base.dataset, dataset)
     except BaseException as error:
         if not (is_failure(error) or isinstance(error, Exception)):
             raise
@@ -343,10 +358,12 @@ def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
     inherited = [index for index in base.indices() if index.inherited] if base.address.ref is not None else []
     covered = frozenset[int]().union(*(index.fragments for index in inherited))
     with translated(base.address.uri):
-        dataset = reopen(base)
+        dataset, before = reopen(base), index_names(base.address)
         excluded = covered.union(dominant_fragments(dataset) if tiered else ())
         dataset.optimize.compact_files(excluded_fragment_ids=sorted(excluded))
-    return open_table(base.address, control=True)
+    newest = open_table(base.address, control=True)
+    sync_successor(base.address, base.dataset, newest.dataset, index_names(base.address) - before)
+    return newest
 
 
 def can_compact(base: TableHandle) -> bool:
@@ -381,6 +398,13 @@ def _landed(address: Address, dataset: LanceDataset) -> TableHandle:
     # Lance takes the bases of a restored, cloned or rebased version as they are in its file.
     with translated(address.uri):
         return TableHandle(address, below_root(address, dataset))
+
+
+def _sync_ahead(staged: Staged) -> None:
+    """Data was synced when it was written; deletions and indexes of the transaction are now."""
+    deletions = [name for name in staged.checksums if not name.startswith(DATA_DIR)]
+    built = getattr(staged.transaction.operation, "new_indices", ())
+    sync_staged(staged.address, deletions, [str(index.uuid) for index in built])
 
 
 def _failed_commit(staged: Staged, error: BaseException) -> CommitOutcome:

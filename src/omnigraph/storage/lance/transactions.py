@@ -16,6 +16,7 @@ from lance.fragment import FragmentMetadata
 from lance.fragment import write_fragments as lance_write_fragments
 
 from omnigraph.storage.base.layout import Address, Root
+from omnigraph.storage.lance.durable import sync_data
 from omnigraph.storage.lance.fragments import smallest_fragment
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.library import Library
@@ -65,6 +66,7 @@ def write_data(rows: Any, schema: pa.Schema, target: Address | TableHandle, *, m
         storage_options=address_of(target).root.lance_options,
         allow_external_blob_outside_bases=True,  # what may come in was decided before; storing it opens nothing
     )
+    sync_data(address_of(target), written)
     return written
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import ObjectInfo, Objects
+from omnigraph.storage.base.syncing import machine_started_at
 from omnigraph.storage.lance.checksums import checksum_of
 from omnigraph.storage.lance.evidence import VersionEvidence
+
+_log = logging.getLogger("omnigraph.storage")
 
 _MAX_VERSION = (1 << 64) - 1
 _HINT = "latest_version_hint.json"
@@ -147,6 +151,35 @@ def newest_local_version(address: Address, *, at_least: int = 0) -> int | None:
     return newest
 
 
+def discard_unwritten(address: Address, *, above: int) -> bool:
+    """Remove the newest version file of a local dataset if it is what a power cut has left; whether it was.
+
+    Asked when the dataset could not be opened. `above` is a version that was published, and so was on the disk.
+
+    Lance gives a version file its name when it is complete. One without any byte, from before this machine was started,
+    is a commit that the disk never had: it was not acknowledged (`durable`). An empty file of later is damage.
+    """
+    if not address.root.is_local or address.root.read_only:
+        return False
+    versions = [_version_named(name) or 0 for name in _listed(f"{address.uri}/_versions")]
+    path = f"{address.uri}/{version_name(max(versions, default=0))}"
+    found = _stat(path)
+    if max(versions, default=0) <= above or found is None or found.st_size or found.st_mtime > machine_started_at():
+        return False
+    _log.warning("%s is empty: a power cut took the commit before it was acknowledged; it is removed", path)
+    for lost in (path, f"{address.uri}/_versions/{_HINT}"):  # the hint may name it
+        with translated(address.uri), suppress(FileNotFoundError):
+            os.unlink(lost)
+    return True
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
 def refuse_damaged(address: Address, version: int, crc32: int | None = None) -> None:
     """Raise Corrupt when the local file of a version is not what was written; one that is absent passes.
 
@@ -178,6 +211,11 @@ def _refuse_changed(path: str, crc32: int) -> None:
             f"{path} is damaged: CRC-32 {found.crc32:08x} instead of {crc32:08x}, in {found.size} bytes; "
             "restore it from a backup"
         )
+
+
+def version_name(version: int) -> str:
+    """The file of a version, relative to the directory of its lineage."""
+    return f"_versions/{_v2_name(version)}"
 
 
 def hinted_version(directory: str) -> int | None:

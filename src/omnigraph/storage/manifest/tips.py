@@ -90,9 +90,12 @@ def _newest_file(address: Address) -> FileIdentity | None:
 
 
 def _opened(address: Address) -> TableHandle:
-    """Opened now; an older manifest looks perfectly sound, and the next writer would undo what the lost one had."""
+    """Opened now; an older manifest looks perfectly sound, and the next writer would undo what the lost one had.
+
+    What a power cut took before it was acknowledged is no such loss; its hint goes with it (`discard_unwritten`).
+    """
     known = hinted_version(address.uri) if address.root.is_local else None  # before opening: only later ones may come
     handle = tables.open_table(address, control=True)
-    if known is not None and known > handle.version:
+    if known is not None and known > handle.version and hinted_version(address.uri) is not None:
         raise Corrupt(f"{address.uri}: version {known} is missing; restore its file in _versions from a backup")
     return handle

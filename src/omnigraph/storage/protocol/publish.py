@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from omnigraph.storage.base.waiting import pause
 from omnigraph.storage.intent.capture import branch_row_of, require_token
 from omnigraph.storage.intent.publication import Publication, Published
 from omnigraph.storage.intent.writeset import Rename
+from omnigraph.storage.lance.durable import sync_versions
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
@@ -38,6 +40,7 @@ from omnigraph.storage.manifest.rows import (
 )
 
 _JITTER_SECONDS = (0.005, 0.050)
+_UNPUBLISHED = 32  # more versions than maintenance and dead writers leave between two that are published
 
 
 def publish(store: Store, publication: Publication, captured: Loaded | None = None) -> Published:
@@ -63,6 +66,7 @@ def publish_together(
         if done is not None:
             return done
         rows, expected = rows_together(store, loaded.state, publications)
+        _sync_tables(store, loaded.state, publications)
         outcome = _attempt(loaded, rows)
         if isinstance(outcome, Landed):
             failpoints.hit("publish.after_commit")
@@ -87,6 +91,17 @@ def _load(store: Store, branch: str | None) -> Loaded | None:
         pause(_JITTER_SECONDS)
         return None
     return manifest.load(store.root, branch)
+
+
+def _sync_tables(store: Store, state: ManifestState, publications: Sequence[Publication]) -> None:
+    """Versions of tables are on the disk before the manifest names them; so are those that nothing shows in between."""
+    lineages = []
+    for row in (row for publication in publications for row in publication.versions):
+        known = state.published.get(row.table_key)
+        first = known.version + 1 if known is not None and known.ref == row.ref else row.version
+        lineage = os.path.dirname(os.path.dirname(row.evidence.manifest_path))
+        lineages.append((lineage, range(max(first, row.version - _UNPUBLISHED), row.version + 1)))
+    sync_versions(store.root, lineages)
 
 
 def _attempt(loaded: Loaded, rows: list[ManifestRow]) -> CommitOutcome:

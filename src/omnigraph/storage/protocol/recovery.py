@@ -111,6 +111,8 @@ def version_row(store: Store, table_key: str, handle: TableHandle) -> VersionRow
 
 def _abandoned(store: Store, operation_id: str) -> Sidecar | None:
     intent = sidecar.load(store.objects, operation_id)
+    if intent is None:
+        sidecar.remove_lost(store.objects, operation_id)
     if intent is None or sidecar.is_live(intent, skew_ms=store.settings.lease_skew_ms):
         return None
     return intent

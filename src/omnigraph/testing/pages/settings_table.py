@@ -36,6 +36,10 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Loads and maintenance": {
         "OMNIGRAPH_SPARK_MASTER": ("this machine", "the Spark cluster that runs loads, `spark://host:port`"),
+        "OMNIGRAPH_SYNC": (
+            "`on`",
+            "whether a commit on a disk waits until the disk has it; `off` leaves the last seconds to a power cut",
+        ),
         "OMNIGRAPH_MAINTENANCE_CONCURRENCY": ("8", "datasets that `optimize` and `cleanup` work on at once"),
         "OMNIGRAPH_FAILPOINTS": ("none", "for tests: where this process raises, stops or sleeps, `name=kill;…`"),
     },
@@ -175,6 +179,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
 WRITE_PROTOCOL = {
     "memory": "what the graph may keep in memory, in bytes or as `2GiB`; `OMNIGRAPH_MEMORY` without it",
     "cache": "what this machine's disk may hold of graphs on object stores; `OMNIGRAPH_CACHE_BYTES` without it",
+    "sync": "whether a commit on a disk waits until the disk has it; `OMNIGRAPH_SYNC` without it",
     "task_memory": "what one task of a load may hold of the rows it stages or checks, in bytes or as `1GiB`",
     "topology": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",
