@@ -48,6 +48,11 @@ class Settings:
     # Every version file of `__manifest` repeats the history, so once twice this many have piled up all but the newest
     # ones go; 0 keeps them.
     manifest_keep_versions: int = 64
+    # How long a commit stays readable that no branch and no tag needs, such as "90d"; older ones go by themselves, once
+    # that many versions of the manifest have come, and as many versions of each table stay whatever their age.
+    # None: OMNIGRAPH_HISTORY, else everything stays until `cleanup`.
+    history: str | None = None
+    history_versions: int = 256
     # Two versions of a table that have to be compared from end to end are compared by Spark, where it is installed,
     # from this many rows in both together; and a table of so many is indexed by Spark, where a session runs, and its
     # topology is built in pieces.

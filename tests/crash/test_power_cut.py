@@ -70,7 +70,7 @@ class Disk:
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     found = Disk(tmp_path / "huts.omni", os.fsync)
     monkeypatch.setattr(os, "fsync", found.fsync)
-    yield found
+    return found
 
 
 def codes(graph: og.Graph) -> set[str]:
@@ -136,7 +136,8 @@ def test_a_power_cut_at_any_step_of_a_commit_leaves_it_whole_or_not_at_all(
         after = og.open(cut, settings=og.Settings(sync=False))
         found, beds = codes(after), after.get("Hut", "h1")["beds"]
         assert found in (before, before | {"new"})
-        assert beds in (1, 7) and (beds == 1 or "new" in found)
+        assert beds in (1, 7)
+        assert beds == 1 or "new" in found
         assert after.check().findings == ()
         insert(after, "later")
         assert codes(after) == found | {"later"}

@@ -16,8 +16,10 @@ from omnigraph.engine.api.maintenance import GraphMaintenance
 from omnigraph.engine.api.runners import LoadRequest, Runners
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
 from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.values.durations import history_age
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult, OnError, parse_mode
+from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.lifecycle import StrPath, Text, open_graph, read_source
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.engine.views.targets import branch_named
@@ -60,7 +62,21 @@ def open_handle(
         external_blobs=policy_of(external_blobs),
         tasks=runners,
     )
-    return Graph(core, runners, actor=actor).branch(branch)
+    return Graph(_forgetting(core), runners, actor=actor).branch(branch)
+
+
+def _forgetting(core: Core) -> Core:
+    """The same graph; where the settings limit how long history is kept, its writers let go of what is older."""
+    age = history_age(core.store.settings)
+    if age is None or core.read_only:
+        return core
+
+    def forget() -> None:
+        from omnigraph.engine.maintenance.history import forget_older
+
+        forget_older(core, age)
+
+    return replace(core, store=replace(core.store, forget=forget))
 
 
 @checked_methods

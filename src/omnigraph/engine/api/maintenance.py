@@ -103,8 +103,9 @@ class GraphMaintenance(BranchReader):
         `progress` is called as by `optimize`.
         """
         self._core.require_admin(self.actor)
-        from omnigraph.engine.maintenance.cleanup import Policy, cleanup, parse_duration
+        from omnigraph.engine.maintenance.cleanup import Policy, cleanup
         from omnigraph.engine.maintenance.optimize import require_main
+        from omnigraph.engine.values.durations import parse_duration
 
         require_main(self._branch, "cleanup")
         policy = Policy(keep, None if older_than is None else parse_duration(older_than))

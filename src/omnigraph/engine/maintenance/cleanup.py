@@ -6,7 +6,6 @@ touches a newest version, a version above a published one, or anything a fork wa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -30,10 +29,6 @@ from omnigraph.storage.manifest.schema_archive import drop_schema
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.storage.protocol.reserve import keep_reserve, on_full_disk
 from omnigraph.storage.protocol.trim import trim_manifest
-
-_DURATION = re.compile(r"([0-9]+)([A-Za-z]*)")
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_LONGEST_SECONDS = 86_400 * 365 * 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +134,6 @@ def _cleanup(
         tuple(schemas),
         tuple(branches),
     )
-
-
-def parse_duration(text: str | int | timedelta) -> timedelta:
-    """`7d`, `12h`, `30m`, `90s`, `2w`, or seconds.
-
-    >>> parse_duration("7d").days
-    7
-    """
-    if isinstance(text, timedelta):
-        return text
-    found = _DURATION.fullmatch(str(text))
-    if found is None:
-        raise BadRequest(f"invalid duration '{text}'; write a number and one of s, m, h, d, w")
-    number, unit = found.groups()
-    if unit not in _UNITS:
-        raise BadRequest(f"unknown duration unit '{unit}' in '{text}'; use one of s, m, h, d, w")
-    seconds = int(number[:20]) * _UNITS[unit]
-    if len(number) > 20 or seconds > _LONGEST_SECONDS:
-        raise BadRequest(f"invalid duration '{text}': longer than a thousand years")
-    return timedelta(seconds=seconds)
 
 
 def _datasets(needs: Needs) -> dict[str, str]:

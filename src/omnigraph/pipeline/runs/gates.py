@@ -11,8 +11,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.maintenance.cleanup import parse_duration
 from omnigraph.engine.values.arrow import TableType, property_names, shown
+from omnigraph.engine.values.durations import parse_duration
 from omnigraph.engine.views.entity import type_named
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest

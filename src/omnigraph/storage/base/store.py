@@ -29,6 +29,8 @@ class Store:
     settings: Settings
     gates: Gates
     recent: RecentWrites
+    # What a writer does now and then when it has committed (`settings.history_versions`); handed in by those above.
+    forget: Callable[[], None] | None = None
 
     @property
     def memory(self) -> MemoryBudget:

@@ -26,6 +26,7 @@ from omnigraph.errors import (
     Retry,
     StorageError,
 )
+from omnigraph.settings import Settings
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.turns import Turn, Waiter
@@ -80,6 +81,8 @@ def commit(
         write.join()
         done = write.finish()
         if done is not None:
+            if store.forget is not None and not write.hooks.gated and _has_come_far(done, store.settings):
+                store.forget()
             return done
 
 
@@ -358,6 +361,17 @@ class Write:
             attempts=spent.attempts,
             seconds=spent.elapsed,
         )
+
+
+def _has_come_far(done: Committed, settings: Settings) -> bool:
+    """Whether a commit is the first of its branch beyond another multiple of so many versions of the manifest."""
+    commit, every = done.commit, settings.history_versions
+    if commit is None or every < 1:
+        return False
+    parent = done.state.lineage.get(commit.parent_commit_id or "")
+    if parent is None or parent.manifest_branch != commit.manifest_branch:
+        return False
+    return parent.manifest_version // every < commit.manifest_version // every
 
 
 def _head_of(branch: str | None) -> str:

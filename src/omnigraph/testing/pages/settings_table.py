@@ -40,6 +40,10 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
             "`on`",
             "whether a commit on a disk waits until the disk has it; `off` leaves the last seconds to a power cut",
         ),
+        "OMNIGRAPH_HISTORY": (
+            "everything stays",
+            "how long commits that no branch and no tag needs stay readable, such as `90d`; older ones go",
+        ),
         "OMNIGRAPH_MAINTENANCE_CONCURRENCY": ("8", "datasets that `optimize` and `cleanup` work on at once"),
         "OMNIGRAPH_FAILPOINTS": ("none", "for tests: where this process raises, stops or sleeps, `name=kill;…`"),
     },
@@ -196,6 +200,8 @@ WRITE_PROTOCOL = {
     "manifest_compact_fragments": "fragments of `__manifest` from which a writer folds them; 0 never does",
     "table_compact_fragments": "the same for the table that is written",
     "manifest_keep_versions": "versions of `__manifest` that stay when old ones go; 0 keeps all",
+    "history": "how long commits that no branch and no tag needs stay, such as `90d`; `OMNIGRAPH_HISTORY` without it",
+    "history_versions": "versions of `__manifest` after which older history goes, and versions of a table that stay",
     "distribute_rows": "rows from which tables are compared and indexed by Spark, and topologies built in pieces",
 }
 

@@ -144,7 +144,7 @@ def _age(call: Call) -> timedelta | None:
     text = call.text("--older-than")
     if text is None:
         return None
-    from omnigraph.engine.maintenance.cleanup import parse_duration
+    from omnigraph.engine.values.durations import parse_duration
 
     return parse_duration(text)
 
