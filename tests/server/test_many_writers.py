@@ -98,3 +98,12 @@ def test_a_busy_branch_says_when_to_come_back() -> None:
     received = failure(refusal.status, json.dumps(refusal.envelope()).encode())
     assert isinstance(received, BranchBusy)
     assert received.branch == "main"
+
+
+def test_a_client_bounds_how_often_its_write_is_computed(api: Api) -> None:
+    answer = api.post("/mutate", {"query": ADD, "params": {"name": "x"}}, headers={"Prefer": "attempts=1"})
+    assert answer.status_code == 200
+    for refused in ("0", "many"):
+        answer = api.post("/mutate", {"query": ADD, "params": {"name": "x"}}, headers={"Prefer": f"attempts={refused}"})
+        assert answer.status_code == 400
+        assert "attempts" in answer.json()["error"]

@@ -91,6 +91,7 @@ class AsyncBranches(AsyncPart):
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
         message: str | None = None,
     ) -> MergeResult:
         """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
@@ -102,7 +103,9 @@ class AsyncBranches(AsyncPart):
         how = history_calls.Settling(
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
-        return await self._transport.send(history_calls.merge_branches(source, into, delete, how))
+        return await self._transport.send(
+            history_calls.merge_branches(source, into, delete, how).with_attempts(attempts)
+        )
 
 
 class AsyncTags(AsyncPart):
@@ -180,6 +183,7 @@ class AsyncCommits(AsyncPart):
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
         message: str | None = None,
     ) -> ReplayResult:
         """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
@@ -187,7 +191,9 @@ class AsyncCommits(AsyncPart):
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
         wanted = calls.commit_id(commit)
-        return await self._transport.send(history_calls.replay("revert", wanted, branch or self._branch, how))
+        return await self._transport.send(
+            history_calls.replay("revert", wanted, branch or self._branch, how).with_attempts(attempts)
+        )
 
     async def cherry_pick(
         self,
@@ -198,6 +204,7 @@ class AsyncCommits(AsyncPart):
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
         message: str | None = None,
     ) -> ReplayResult:
         """Apply what a commit changed to this branch, or to another one, as a new commit."""
@@ -205,7 +212,9 @@ class AsyncCommits(AsyncPart):
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
         wanted = calls.commit_id(commit)
-        return await self._transport.send(history_calls.replay("cherry_pick", wanted, branch or self._branch, how))
+        return await self._transport.send(
+            history_calls.replay("cherry_pick", wanted, branch or self._branch, how).with_attempts(attempts)
+        )
 
     async def changes(
         self,

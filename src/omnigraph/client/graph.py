@@ -105,15 +105,16 @@ class RemoteGraph(Served):
         branch: str | None = None,
         if_commit: str | None = None,
         *,
+        attempts: int | None = None,
         message: str | None = None,
     ) -> MutationResult:
         """Run a mutation (text, or the path of a `.gq` file) as one commit, or not at all.
 
-        `name` picks one query of several. `if_commit` refuses unless the branch is still at that commit.
-        `message` is kept with the commit.
+        `name` picks one query of several. On a branch that moved the server computes it again, at most `attempts` times
+        in all; `if_commit` refuses instead, unless the branch is still there. `message` is kept with the commit.
         """
         asked = calls.mutate(calls.text_of(source), name, params, branch or self._branch, if_commit, message=message)
-        return self._transport.send(asked)
+        return self._transport.send(asked.with_attempts(attempts))
 
     def mutate_many(
         self,
@@ -122,6 +123,7 @@ class RemoteGraph(Served):
         *,
         branch: str | None = None,
         if_commit: str | None = None,
+        attempts: int | None = None,
         message: str | None = None,
     ) -> BatchResult:
         """Run a batch of mutations, in order, as one commit, or none of them; at most 32 MiB.
@@ -131,7 +133,7 @@ class RemoteGraph(Served):
         """
         text = None if source is None else calls.text_of(source)
         asked = calls.mutate_many(mutations, text, branch or self._branch, if_commit, message=message)
-        return self._transport.send(asked)
+        return self._transport.send(asked.with_attempts(attempts))
 
     def load(
         self,
@@ -140,15 +142,16 @@ class RemoteGraph(Served):
         *,
         branch: str | None = None,
         from_: str | None = None,
+        attempts: int | None = None,
         message: str | None = None,
     ) -> LoadResult:
         """Load records from a path, text, bytes or a list of dicts as one commit, or not at all; at most 32 MiB.
 
-        `mode` is append, merge, patch or overwrite. With `from_`, a missing branch is created first. `message` is
-        kept with the commit.
+        `mode` is append, merge, patch or overwrite. With `from_`, a missing branch is created first. `attempts` is that
+        of `mutate`; `message` is kept with the commit.
         """
         asked = calls.load(calls.records_of(data), mode, branch or self._branch, from_, message)
-        return self._transport.send(asked)
+        return self._transport.send(asked.with_attempts(attempts))
 
     def get(
         self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None

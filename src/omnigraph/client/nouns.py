@@ -91,6 +91,7 @@ class RemoteBranches(RemotePart):
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
         message: str | None = None,
     ) -> MergeResult:
         """Merge a branch into another as one commit with two parents; contradictions raise MergeConflicts.
@@ -102,7 +103,8 @@ class RemoteBranches(RemotePart):
         how = history_calls.Settling(
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
-        return self._transport.send(history_calls.merge_branches(source, into, delete, how))
+        asked = history_calls.merge_branches(source, into, delete, how)
+        return self._transport.send(asked.with_attempts(attempts))
 
 
 class RemoteTags(RemotePart):
@@ -180,6 +182,7 @@ class RemoteCommits(RemotePart):
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
         message: str | None = None,
     ) -> ReplayResult:
         """Undo what a commit changed, as a new commit; later changes of the same entities raise MergeConflicts."""
@@ -187,7 +190,9 @@ class RemoteCommits(RemotePart):
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
         wanted = calls.commit_id(commit)
-        return self._transport.send(history_calls.replay("revert", wanted, branch or self._branch, how))
+        return self._transport.send(
+            history_calls.replay("revert", wanted, branch or self._branch, how).with_attempts(attempts)
+        )
 
     def cherry_pick(
         self,
@@ -198,6 +203,7 @@ class RemoteCommits(RemotePart):
         resolve: Mapping[str, Resolution] | None = None,
         strategy: Strategy = "fail",
         properties: PropertyMode = "whole",
+        attempts: int | None = None,
         message: str | None = None,
     ) -> ReplayResult:
         """Apply what a commit changed to this branch, or to another one, as a new commit."""
@@ -205,7 +211,9 @@ class RemoteCommits(RemotePart):
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
         wanted = calls.commit_id(commit)
-        return self._transport.send(history_calls.replay("cherry_pick", wanted, branch or self._branch, how))
+        return self._transport.send(
+            history_calls.replay("cherry_pick", wanted, branch or self._branch, how).with_attempts(attempts)
+        )
 
     def changes(
         self,

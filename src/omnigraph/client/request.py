@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import BadRequest, OmnigraphError
 
 T = TypeVar("T")
 
@@ -52,6 +52,14 @@ class Request(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     answers: tuple[int, ...] = ()
     refusals: Mapping[int, OmnigraphError] = field(default_factory=dict)
+
+    def with_attempts(self, attempts: int | None) -> Request[T]:
+        """The same request of a write that is computed at most so often; None leaves that to the server."""
+        if attempts is None:
+            return self
+        if attempts < 1:
+            raise BadRequest("attempts: a write is computed at least once")
+        return replace(self, headers={**self.headers, "Prefer": f"attempts={attempts}"})
 
 
 def segment(text: str) -> str:

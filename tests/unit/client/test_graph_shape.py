@@ -62,12 +62,11 @@ ONLY_SERVED = {
 _HERE = "the server decides where it runs and what it may use"
 _FILE = "the server keeps no files of its clients"
 _YET = "not served yet"
-_TRIES = "the server decides how often a write is prepared again"
 # Parameters that a served verb does not have.
 NOT_SERVED = {
     "query": {"runner": _HERE, "limits": _YET, "embedder": _HERE, "cancel": _YET, "node_ids": _YET},
-    "mutate": {"embedder": _HERE, "no_embed": _YET, "attempts": _TRIES},
-    "mutate_many": {"embedder": _HERE, "no_embed": _YET, "attempts": _TRIES},
+    "mutate": {"embedder": _HERE, "no_embed": _YET},
+    "mutate_many": {"embedder": _HERE, "no_embed": _YET},
     "load": {
         "type": _YET,
         "edge": _YET,
@@ -85,13 +84,9 @@ NOT_SERVED = {
         "embedder": _HERE,
         "no_embed": _YET,
         "no_build": _HERE,
-        "attempts": _TRIES,
     },
     "export": {"format": _YET},
     "snapshot": {"at": _YET},
-    "branches.merge": {"attempts": _TRIES},
-    "commits.revert": {"attempts": _TRIES},
-    "commits.cherry_pick": {"attempts": _TRIES},
     "commits.changes": {"max_bytes": "the server bounds its own answers"},
     "changes.poll": {
         "max_bytes": "the server bounds its own answers",

@@ -176,9 +176,12 @@ class Graph(GraphMaintenance):
         """Another handle on the same graph; where its merges bring main another schema, the check may raise."""
         return Graph(self._core.with_schema_check(check), self._runners, self._branch, self.actor)
 
-    def with_patience(self, seconds: float | None) -> Graph:
-        """Another handle on the same graph, whose writes take no longer than this; None leaves it to the settings."""
-        return Graph(self._core.with_patience(seconds), self._runners, self._branch, self.actor)
+    def with_patience(self, seconds: float | None, attempts: int | None = None) -> Graph:
+        """Another handle on the same graph, whose writes take no longer and are computed no more often than this.
+
+        The settings are the bound; None leaves it to them.
+        """
+        return Graph(self._core.with_patience(seconds, attempts), self._runners, self._branch, self.actor)
 
     def refresh(self) -> str | None:
         """Resolve what interrupted writers left on the way, and return the id of the newest commit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -77,12 +78,15 @@ class Core:
         """The same graph for a caller whose merges may not give main a schema that the check refuses."""
         return replace(self, schema_check=check)
 
-    def with_patience(self, seconds: float | None) -> Core:
-        """The same graph for a caller who does not wait longer than this for a write; the setting is the bound."""
+    def with_patience(self, seconds: float | None, attempts: int | None = None) -> Core:
+        """The same graph for a caller whose writes are tried no longer and no more often; the settings bound it."""
         settings = self.store.settings
-        if seconds is None or seconds >= settings.reprepare_seconds:
-            return self
-        return replace(self, store=replace(self.store, settings=replace(settings, reprepare_seconds=seconds)))
+        tighter = replace(
+            settings,
+            reprepare_seconds=min(settings.reprepare_seconds, math.inf if seconds is None else seconds),
+            reprepare_budget=min(settings.reprepare_budget, Budget.of(settings, attempts).attempts),
+        )
+        return self if tighter == settings else replace(self, store=replace(self.store, settings=tighter))
 
     def budget(self, attempts: int | None = None) -> Budget:
         """What a write may spend on a branch that moves, with what its caller asked for."""

@@ -82,8 +82,9 @@ class Exchange:
 
     @property
     def writable(self) -> ServedGraph:
-        """The graph of the path for a write that takes no longer than the sender prefers to wait."""
-        return self.graph.with_patience(preferences(self.request).seconds)
+        """The graph of the path for a write that is tried no longer and no more often than the sender prefers."""
+        preferred = preferences(self.request)
+        return self.graph.with_patience(preferred.seconds, preferred.attempts)
 
     @cached_property
     def query(self) -> tuple[tuple[str, str], ...]:

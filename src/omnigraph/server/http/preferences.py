@@ -13,9 +13,10 @@ from omnigraph.server.http.refusal import bad_request
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """How long a read may take, how many rows it may return, and how large integers are written."""
+    """How long a request may take, how often a write is computed, how many rows are returned, and in which form."""
 
     seconds: float | None = None
+    attempts: int | None = None
     max_rows: int | None = None
     js_safe: bool = False
     arrow: bool = False
@@ -37,6 +38,7 @@ def preferences(request: Request) -> Preferences:
     accepted = {item.partition(";")[0].strip().lower() for item in request.headers.get("accept", "").split(",")}
     return Preferences(
         seconds=_number(found, "wait"),
+        attempts=_number(found, "attempts"),
         max_rows=_number(found, "max_rows"),
         js_safe=found.get("int64", "").lower() == "string",
         arrow=ARROW in accepted,

@@ -47,9 +47,9 @@ class ServedGraph:
         policy = claimed(self.policy, sender)
         return self if policy is self.policy else replace(self, handle=self.handle.with_policy(policy))
 
-    def with_patience(self, seconds: float | None) -> ServedGraph:
-        """The same graph for a sender who does not wait longer than this for a write."""
-        return replace(self, handle=self.handle.with_patience(seconds))
+    def with_patience(self, seconds: float | None, attempts: int | None = None) -> ServedGraph:
+        """The same graph for a sender whose writes are tried no longer and no more often than this."""
+        return replace(self, handle=self.handle.with_patience(seconds, attempts))
 
     def require_queries_fit(self, catalog: Catalog) -> None:
         """Refuse a schema that would break a stored query; stored queries are written for main."""
