@@ -126,7 +126,11 @@ class Checker:
 
     def tag(self, name: str, manifest_version: int) -> None:
         """A client was told that a tag keeps a version of main."""
-        version: Version = self._bucket.files[version_path(MANIFEST, manifest_version)].value
+        version = self.newest(MANIFEST)
+        while version is not None and version.number > manifest_version:  # its own file may be trimmed by now
+            version = version.before
+        assert version is not None
+        assert version.number == manifest_version
         view = view_of(version)
         places = {row["table_key"]: row["location"] for row in view.values() if row["object_type"] == "table"}
         for key, pin in pins_of(view).items():
