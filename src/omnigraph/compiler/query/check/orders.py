@@ -6,7 +6,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import SortKey
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import Place, operand
-from omnigraph.compiler.query.check.returns import aggregate_place, ungrouped
+from omnigraph.compiler.query.check.returns import aggregate_place, settled, ungrouped
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.checked import Column, EdgeVar, NodeVar
 from omnigraph.compiler.types import PropType
@@ -105,7 +105,9 @@ def _group_column(sort: ast.Sort, expr: ir.Expr, columns: tuple[Column, ...], sc
         named = isinstance(sort.expr, ast.Alias) and column.alias == sort.expr.name
         if named or (column.is_key and column.expr == expr):
             return ir.Column(column.name, column.expr.type)
-    if ungrouped(expr, {column.expr for column in columns if column.is_key}):
+    keys = {column.expr for column in columns if column.is_key}
+    expr = settled(expr, keys)
+    if ungrouped(expr, keys):
         message = "with groups, a key of order is a column name, an aggregate or one of the grouped values"
         raise scope.error("T27", message, sort.span)
     return expr

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, cast
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.walk import children, expressions, variables
+from omnigraph.compiler.ir.walk import children, expressions, rebuild, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import Place, check_condition, operand
 from omnigraph.compiler.query.check.scope import Scope
@@ -29,6 +31,8 @@ def check_return(items: tuple[ast.Item, ...], scope: Scope) -> tuple[Column, ...
         if item.alias is not None:
             aliases[item.alias] = expr
     if any(column.is_aggregate for column in columns):
+        keys = {column.expr for column in columns if column.is_key}
+        columns = [replace(each, expr=settled(each.expr, keys)) if each.is_aggregate else each for each in columns]
         _check_groupable(items, columns, scope)
     return tuple(columns)
 
@@ -127,6 +131,20 @@ def _check_groupable(items: tuple[ast.Item, ...], columns: list[Column], scope: 
         if column.is_aggregate and ungrouped(column.expr, keys):
             message = "beside an aggregate, a value must be one of the columns to group by"
             raise scope.error("T34", message, item.span, "return it as a column of its own, or aggregate it")
+
+
+def settled(expr: ir.Expr, keys: Collection[ir.Expr]) -> ir.Expr:
+    """The same with properties of nodes to group by as aggregates: they have one value in each group."""
+    nodes = {key.var for key in keys if isinstance(key, ir.Node)}
+
+    def known(node: Any) -> Any:
+        if isinstance(node, ir.AggregateCall) or (isinstance(node, ir.Expr) and node in keys):
+            return node
+        if isinstance(node, ir.Property) and node.var in nodes and node.type.is_plain_scalar:
+            return ir.AggregateCall("min", node, False, node.type.with_nullable(True))
+        return rebuild(node, known)
+
+    return cast("ir.Expr", known(expr))
 
 
 def ungrouped(expr: object, keys: Collection[ir.Expr]) -> bool:
