@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ def parameters(tables: Tables, which: int) -> Parameters:
     other = friends[int((share + 0.3) * len(friends))]
     begin = datetime(2011, 6 if which else 9, 1, tzinfo=UTC)
     late = datetime(2012, 3 if which else 10, 1, tzinfo=UTC)
-    tag, second = tags[which * 20], tags[which * 20 + 1]
+    tag = tags[which * 20]
     one, two = ("India", "China") if which == 0 else ("Germany", "France")
     of = {"person": person}
     found: Parameters = {
@@ -61,13 +61,21 @@ def parameters(tables: Tables, which: int) -> Parameters:
         "bi13": {"country": one, "end": late},
         "bi14": {"one": one, "other": two},
         "bi15": {"one": person, "other": other, "start": begin, "end": late},
-        "bi16": {"tagA": tag, "dayA": date(2011, 6, 1), "tagB": second, "dayB": date(2011, 6, 2), "most": 4},
+        "bi16": _talked_about(tables, which),
         "bi17": {"tag": tag, "hours": 8 + 4 * which},
         "bi18": {"tag": tag},
         "bi19": {"one": 100 + which * 12, "other": 101 + which * 15},
         "bi20": {"company": f"{one}_Air_0", "person": person},
     }
     return found
+
+
+def _talked_about(tables: Tables, which: int) -> dict[str, Any]:
+    """Two tags on the days when most was written about them."""
+    posted = dict(zip(_column(tables, "Post", "number"), _column(tables, "Post", "creationDate"), strict=True))
+    pairs = zip(_column(tables, "PostTag", "from"), _column(tables, "PostTag", "to"), strict=True)
+    (one, on), (other, then) = _ranked([(tag, posted[post].date()) for post, tag in pairs])[2 * which : 2 * which + 2]
+    return {"tagA": _name(tables, "Tag", one), "dayA": on, "tagB": _name(tables, "Tag", other), "dayB": then, "most": 4}
 
 
 def _ranked(values: list[Any]) -> list[Any]:

@@ -196,3 +196,54 @@ JOIN HasInterest y ON y."from" = g.b AND y."to" = t.number
 WHERE t.name = $tag AND x."from" <> y."from"
   AND NOT EXISTS (SELECT 1 FROM friend h WHERE h.a = x."from" AND h.b = y."from")
 GROUP BY ALL ORDER BY mutual DESC, x."from", y."from" LIMIT 20
+
+-- bi15
+WITH RECURSIVE talks AS MATERIALIZED (
+  SELECT c.creator AS a, m.creator AS b, CASE WHEN m.comment THEN 0.5 ELSE 1.0 END AS points
+  FROM message c JOIN message m ON m.number = c.parent JOIN Forum f ON f.number = c.forum
+  WHERE f.creationDate BETWEEN $start AND $end
+), scores AS (
+  SELECT least(a, b) AS a, greatest(a, b) AS b, sum(points) AS points FROM talks GROUP BY 1, 2
+), weights AS MATERIALIZED (
+  SELECT f.a, f.b, 1 / (1 + coalesce(s.points, 0))::DOUBLE AS weight
+  FROM friend f LEFT JOIN scores s ON s.a = least(f.a, f.b) AND s.b = greatest(f.a, f.b)
+), walks(person, cost, step) AS (
+  SELECT $one::BIGINT, 0::DOUBLE, 0
+  UNION ALL
+  SELECT w.b, min(k.cost + w.weight), k.step + 1 FROM walks k JOIN weights w ON w.a = k.person
+  WHERE k.step < 12 GROUP BY w.b, k.step
+)
+SELECT coalesce(min(cost), -1) FROM walks WHERE person = $other
+
+-- bi19
+WITH RECURSIVE talks AS MATERIALIZED (
+  SELECT least(c.creator, m.creator) AS a, greatest(c.creator, m.creator) AS b, count(*) AS times
+  FROM message c JOIN message m ON m.number = c.parent GROUP BY 1, 2
+), weights AS MATERIALIZED (
+  SELECT f.a, f.b, 1 / t.times::DOUBLE AS weight
+  FROM friend f JOIN talks t ON t.a = least(f.a, f.b) AND t.b = greatest(f.a, f.b)
+), walks(start, person, cost, step) AS (
+  SELECT person, person, 0::DOUBLE, 0 FROM lives WHERE city = $one
+  UNION ALL
+  SELECT k.start, w.b, min(k.cost + w.weight), k.step + 1 FROM walks k JOIN weights w ON w.a = k.person
+  WHERE k.step < 12 GROUP BY k.start, w.b, k.step
+), found AS (
+  SELECT k.start, k.person, min(k.cost) AS cost FROM walks k JOIN lives l ON l.person = k.person
+  WHERE l.city = $other GROUP BY ALL
+)
+SELECT start, person, cost FROM found WHERE cost - (SELECT min(cost) FROM found) < 0.00001 ORDER BY start, person
+
+-- bi20
+WITH RECURSIVE weights AS MATERIALIZED (
+  SELECT f.a, f.b, min(abs(s.classYear - t.classYear)) + 1 AS weight
+  FROM friend f JOIN StudyAt s ON s."from" = f.a JOIN StudyAt t ON t."from" = f.b AND t."to" = s."to" GROUP BY f.a, f.b
+), walks(person, cost, step) AS (
+  SELECT $person::BIGINT, 0::BIGINT, 0
+  UNION ALL
+  SELECT w.b, min(k.cost + w.weight), k.step + 1 FROM walks k JOIN weights w ON w.a = k.person
+  WHERE k.step < 16 GROUP BY w.b, k.step
+), found AS (
+  SELECT k.person, min(k.cost) AS cost FROM walks k JOIN WorkAt w ON w."from" = k.person
+  JOIN Company c ON c.number = w."to" WHERE c.name = $company AND k.person <> $person GROUP BY k.person
+)
+SELECT person, cost FROM found WHERE cost = (SELECT min(cost) FROM found) ORDER BY cost, person LIMIT 20

@@ -135,3 +135,22 @@ WITH RECURSIVE near(person, distance) AS (
   SELECT f.b, n.distance + 1 FROM near n JOIN friend f ON f.a = n.person WHERE n.distance < 8
 )
 SELECT coalesce(min(distance), -1) FROM near WHERE person = $other
+
+-- ic14
+WITH RECURSIVE talks AS MATERIALIZED (
+  SELECT least(c.creator, m.creator) AS a, greatest(c.creator, m.creator) AS b, count(*) AS times
+  FROM message c JOIN message m ON m.number = c.parent GROUP BY 1, 2
+), weights AS MATERIALIZED (
+  SELECT f.a, f.b, greatest(round(40 - sqrt(t.times)), 1)::BIGINT AS weight
+  FROM friend f JOIN talks t ON t.a = least(f.a, f.b) AND t.b = greatest(f.a, f.b)
+), walks(person, cost, people, step) AS (
+  SELECT $one::BIGINT, 0::BIGINT, $one::VARCHAR, 0
+  UNION ALL
+  SELECT b, cost, people, step FROM (
+    SELECT w.b, k.cost + w.weight AS cost, k.people || ',' || w.b AS people, k.step + 1 AS step,
+      row_number() OVER (PARTITION BY w.b ORDER BY k.cost + w.weight, k.people || ',' || w.b) AS place
+    FROM walks k JOIN weights w ON w.a = k.person
+    WHERE NOT contains(',' || k.people || ',', ',' || w.b || ',') AND k.step < 7
+  ) WHERE place = 1
+)
+SELECT string_split(people, ',')::BIGINT[], cost FROM walks WHERE person = $other ORDER BY cost, step, people LIMIT 1

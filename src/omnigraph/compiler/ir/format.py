@@ -46,7 +46,8 @@ def format_operator(op: ops.MatchOp | ops.ResultOp | ops.Stage) -> str:
     if isinstance(op, ops.LeftJoin):
         return "left join" + (f" on {_variables(op.outer)}" if op.outer else "")
     if isinstance(op, ops.Mark):
-        return f"mark ${op.var}" + (f" on {_variables(op.outer)}" if op.outer else "")
+        what = "mark" if op.call is None else f"fold {format_expr(op.call)} as"
+        return f"{what} ${op.var}" + (f" on {_variables(op.outer)}" if op.outer else "")
     if isinstance(op, ops.Either):
         return "either" + (f" on {_variables(op.outer)}" if op.outer else "")
     if isinstance(op, ops.NodeScan | ops.Expand | ops.ExpandTest | ops.Filter | ops.ShortestPath):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from omnigraph.compiler.ir.expr import Condition, require
+
+if TYPE_CHECKING:
+    from omnigraph.compiler.ir.ops import Mark
 
 # No traversal takes as many hops; it stands for the missing bound of `{m,}`.
 OPEN_HOPS = 1 << 62
@@ -31,6 +35,7 @@ class Along:
     edge: str | None = None
     source: str | None = None
     target: str | None = None
+    marks: tuple[Mark, ...] = ()  # the patterns that the conditions, or the cost of a step, ask about
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,11 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
                     ops.append(NodeScan(var, type_name, kind=kind))
                     bound.add(var)
                 ops.extend(Filter(condition) for condition in conditions)
-            case Step(link, never, path):
+            case Step(link, never, path, marks):
+                if marks and link.along is not None:
+                    along = replace(link.along, marks=tuple(_mark(mark, frozenset(mark.outer)) for mark in marks))
+                    link = replace(link, along=along)
+                    path = None if path is None else replace(path, link=replace(path.link, along=along))
                 ops.extend(_step(link, bound))
                 bound |= {link.tail, link.head, *(() if link.edge_var is None else (link.edge_var,))}
                 if never:
@@ -147,13 +151,17 @@ def _match(clauses: tuple[CheckedClause, ...], outer: frozenset[str]) -> tuple[M
             case UnwindMatch(expr, var):
                 ops.append(Unwind(expr, var))
                 bound.add(var)
-            case ExistsMatch(inner, reads, var):
-                ops.append(Mark(_match(inner, frozenset(bound)), reads, var))
+            case ExistsMatch():
+                ops.append(_mark(clause, frozenset(bound)))
             case EitherMatch(alternatives, reads, binds):
                 branches = tuple(Branch(_match(each.clauses, frozenset(bound))) for each in alternatives)
                 ops.append(Either(branches, reads, binds))
                 bound |= set(binds)
     return tuple(ops)
+
+
+def _mark(mark: ExistsMatch, bound: frozenset[str]) -> Mark:
+    return Mark(_match(mark.clauses, bound), mark.outer, mark.var, mark.call, mark.ties)
 
 
 def _steps_first(clauses: tuple[CheckedClause, ...], stepped: set[str | None]) -> list[CheckedClause]:

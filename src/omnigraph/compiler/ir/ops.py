@@ -128,11 +128,21 @@ FOUND = "found"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Bind a truth value to `var`: whether the inner pipeline, started on the row, finds anything."""
+    """Bind a value to `var`: whether the inner pipeline, started on the row, finds anything.
+
+    With a call it is what that aggregate makes of what is found, taken in the order of `ties`.
+    """
 
     ops: tuple[MatchOp, ...]
     outer: tuple[str, ...]
     var: str
+    call: AggregateCall | None = None
+    ties: tuple[str, ...] = ()
+
+    @property
+    def keeps(self) -> frozenset[str]:
+        """The variables that the call reads of what is found."""
+        return frozenset(self.ties) if self.call is None else frozenset(self.ties) | variables(self.call)
 
 
 # What an Unwind puts out is read as this property of its variable.

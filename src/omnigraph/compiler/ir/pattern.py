@@ -95,6 +95,10 @@ def map_match(plan: ReadPlan, change: Callable[[tuple[MatchOp, ...], frozenset[s
         if isinstance(op, Either):
             outer = frozenset(op.outer)
             return replace(op, branches=tuple(Branch(inside_out(each.ops, outer)) for each in op.branches))
+        if isinstance(op, Expand | ExpandTest | ShortestPath) and op.link.along is not None and op.link.along.marks:
+            inner = ((mark, inside_out(mark.ops, frozenset(mark.outer))) for mark in op.link.along.marks)
+            along = replace(op.link.along, marks=tuple(replace(mark, ops=ops) for mark, ops in inner))
+            return replace(op, link=replace(op.link, along=along))
         return op
 
     return replace(plan, match=inside_out(plan.match, plan.bound))

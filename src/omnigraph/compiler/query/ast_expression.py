@@ -78,7 +78,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Agg:
-    """`name([distinct] arg [, more] [where condition] [order key [desc]])`; `arg` is None for `count(*)`."""
+    """`name([distinct] arg [, more] [match { … }] [where condition] [order key [desc]])`; no `arg` for `count(*)`.
+
+    With a pattern of its own it is a value of each row: what it makes of the solutions that go with the row.
+    """
 
     name: str
     arg: Expr | None
@@ -88,6 +91,7 @@ class Agg:
     where: Expr | None = None
     key: Expr | None = None
     descending: bool = False
+    clauses: tuple[Clause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,11 +83,15 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A traversal; `never` when its bounds ask for hops that cannot chain, `path` is what it binds its paths by."""
+    """A traversal; `never` when its bounds ask for hops that cannot chain, `path` is what it binds its paths by.
+
+    `marks` are the patterns that the conditions and the cost of its steps ask about.
+    """
 
     link: Link
     never: bool = False
     path: ShortestPath | None = None
+    marks: tuple[ExistsMatch, ...] = ()
 
     @property
     def path_var(self) -> str | None:
@@ -121,11 +125,17 @@ class OptionalMatch:
 
 @dataclass(frozen=True, slots=True)
 class ExistsMatch:
-    """A pattern of `exists`: `var` is what conditions read its answer from."""
+    """A pattern inside an expression: `var` is what its answer is read from.
+
+    Without a call the answer is whether there is a solution; with one, what that makes of the solutions, taken in the
+    order of `ties`.
+    """
 
     clauses: tuple[CheckedClause, ...]
     outer: tuple[str, ...]
     var: str
+    call: ir.AggregateCall | None = None
+    ties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,10 +143,16 @@ def _aggregated(agg: ast.Agg) -> str:
     text = "*" if agg.arg is None else format_expr(agg.arg)
     if agg.distinct:
         text = f"distinct {text}"
-    elif text.startswith("distinct ") or (text == "distinct" and (agg.where is not None or agg.key is not None)):
+    elif text.startswith("distinct ") or (
+        text == "distinct" and (agg.clauses or agg.where is not None or agg.key is not None)
+    ):
         text = f"({text})"  # before anything but `)` and `,` the word would be read as the modifier
     for more in agg.more:
         text += f", {format_expr(more)}"
+    if agg.clauses:
+        from omnigraph.compiler.query.format import format_pattern  # a pattern has conditions, and one of them this
+
+        text += f" match {{ {format_pattern(agg.clauses)} }}"
     if agg.where is not None:
         text += f" where {format_expr(agg.where)}"
     if agg.key is not None:

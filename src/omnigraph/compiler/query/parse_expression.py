@@ -287,16 +287,23 @@ def _case(cur: QueryCursor) -> ast.Case:
 
 
 def _exists(cur: QueryCursor) -> ast.Exists:
+    start = cur.index
+    clauses = _pattern(cur, "exists { … }")
+    return ast.Exists(clauses, cur.span_from(start))
+
+
+def _pattern(cur: QueryCursor, what: str) -> tuple[ast.Clause, ...]:
+    """The clauses between braces, after the word that stands before them."""
     from omnigraph.compiler.query.parse_clause import parse_clauses  # a pattern has conditions, and one of them this
 
     if cur.in_where:
         span = cur.tokens.span(cur.index)
-        cur.fail_at(span, "exists { … } cannot stand in 'where'", help="match what to write: match { … } update $x …")
+        cur.fail_at(span, f"{what} cannot stand in 'where'", help="match what to write: match { … } update $x …")
     cur.enter()
-    start = cur.advance()
+    cur.advance()
     clauses = parse_clauses(cur)
     cur.leave()
-    return ast.Exists(clauses, cur.span_from(start))
+    return clauses
 
 
 def _temporal(cur: QueryCursor) -> Expr:
@@ -360,8 +367,9 @@ def _aggregate(cur: QueryCursor) -> Agg | ast.Window:
     more: list[Expr] = []
     while cur.take_punct(",") is not None:
         more.append(parse_expr(cur))
+    clauses = _pattern(cur, f"{name}(… match {{ … }})") if cur.text == "match" and cur.peek()[1] == "{" else ()
     where = parse_expr(cur) if cur.take_word("where") is not None else None
-    if cur.text == "per" and cur.kind == LOWER:
+    if cur.text == "per" and cur.kind == LOWER and not clauses:
         per, order = _per(cur), _window_order(cur)
         args = (*(() if arg is None else (arg,)), *more)
         return ast.Window(name, args, per, order, where, distinct, close_call(cur, start))
@@ -371,7 +379,7 @@ def _aggregate(cur: QueryCursor) -> Agg | ast.Window:
         descending = cur.take_word("desc") is not None
         if not descending:
             cur.take_word("asc")
-    return Agg(name, arg, distinct, close_call(cur, start), tuple(more), where, key, descending)
+    return Agg(name, arg, distinct, close_call(cur, start), tuple(more), where, key, descending, clauses)
 
 
 def _window(cur: QueryCursor) -> ast.Window:

@@ -36,7 +36,8 @@ def reads_of(clauses: tuple[CheckedClause, ...]) -> Iterator[Touched]:
         match clause:
             case Bind(_, type_name, _, kind):
                 yield from _all(kind, type_name)
-            case Step(link):
+            case Step(link, marks=marks):
+                yield from reads_of(marks)
                 yield from _all("edge", link.edge)
                 yield from _all("node", link.tail_type)
                 yield from _all("node", link.head_type)

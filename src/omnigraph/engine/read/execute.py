@@ -123,7 +123,7 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
         case Filter(condition):
             return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
         case Mark():
-            return mark(run, frame, op, partial(match, exists=True))
+            return mark(run, frame, op, match)
         case Either():
             return either(run, frame, op, partial(match, exists=True))
         case Unwind():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.execute import execute
+from omnigraph.engine.read.execute import execute, match
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
 from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.frames.run import Run
@@ -55,7 +55,9 @@ def run_query(view: View, call: ReadCall) -> Result:
     limits = limits_from() if call.limits is None else call.limits
     with reservation() as reserved:
         budget = Budget(limits, memory=memory, cancel=call.cancel, reserved=reserved)
-        run = Run(view, bindings, budget, frame_leaf, call.embedder, traversal_mode(), call.keep_derived, call.node_ids)
+        run = Run(
+            view, bindings, budget, frame_leaf, match, call.embedder, traversal_mode(), call.keep_derived, call.node_ids
+        )
         table = execute(run, found.plan, found.outline)
     run.profile.close()
     explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)

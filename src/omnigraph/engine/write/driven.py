@@ -87,7 +87,8 @@ def find(view: View, op: ForEach, bindings: Bindings) -> Matched:
     """Run the match on the view; only variables that the write reads tell assignments apart."""
     planned = optimize(MutationPlan((op,)), Context(SnapshotEstimates(view)))
     (op,) = cast("tuple[ForEach, ...]", cast("MutationPlan", planned).ops)
-    run = Run(view, bindings, Budget(limits_from(), memory=view.tables.memory), frame_leaf, traversal=traversal_mode())
+    budget = Budget(limits_from(), memory=view.tables.memory)
+    run = Run(view, bindings, budget, frame_leaf, match, traversal=traversal_mode())
     target = frozenset({op.var} if op.var is not None else ())
     read = target.union(*(variables(output) for output in written_outputs(op.write)))
     frame = match(run, START, op.match, read, exists=True).only(read)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import (
     FOUND,
+    Aggregate,
     AntiJoin,
     Either,
     Expand,
@@ -20,11 +21,13 @@ from omnigraph.compiler.ir.ops import (
     Mark,
     MatchOp,
     NodeScan,
+    Output,
     ShortestPath,
+    Sort,
     Unwind,
 )
 from omnigraph.compiler.ir.walk import variables
-from omnigraph.compiler.types import union_members
+from omnigraph.compiler.types import PropType, union_members
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.pipeline.gq.entities import Conditions, Entities, as_
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
@@ -38,6 +41,7 @@ class Matcher:
 
     def __init__(self, low: Lowering, run: Run, needed: Mapping[str, frozenset[str]]) -> None:
         self.low = low
+        self.run = run
         self.entities = Entities(low, run.view, needed)
         self.hops = Hops(self.entities, Walks(low, run))
 
@@ -135,9 +139,11 @@ class Matcher:
         return replace(rows, frame=frame, columns={**rows.columns, **bound}, kinds=kinds)
 
     def _mark(self, rows: Rows, op: Mark) -> Rows:
-        """Add a column that tells whether the inner pipeline finds anything."""
+        """Add a column that tells whether the inner pipeline finds anything, or what an aggregate makes of that."""
         if rows.frame is None:
             rows = self._one_row()
+        if op.call is not None:
+            return self._folded(rows, op, op.call)
         column = self.low.names.fresh()
         columns, kinds = {**rows.columns, (op.var, FOUND): column}, {**rows.kinds, column: ir.BOOL}
         if not op.outer:
@@ -151,6 +157,26 @@ class Matcher:
         return replace(
             rows, frame=frame.withColumn(column, F.coalesce(F.col(column), F.lit(False))), columns=columns, kinds=kinds
         )
+
+    def _folded(self, rows: Rows, op: Mark, call: ir.AggregateCall) -> Rows:
+        from omnigraph.pipeline.gq.shape import Shaper  # few patterns are aggregated
+
+        inner = self.match(self._distinct(rows, op.outer) if op.outer else self._one_row(), op.ops)
+        shaper = Shaper(self.low, self.run)
+        inner = shaper.shape(inner, Sort((), op.ties))
+        inner = shaper.shape(inner, Aggregate((Output(FOUND, call),), op.outer))
+        folded, column = inner.outputs[FOUND], self.low.names.fresh()
+        assert isinstance(folded, str)
+        aliases = {rows.key(var): self.low.names.fresh() for var in op.outer}
+        inside = dict(zip((inner.key(var) for var in op.outer), aliases.values(), strict=True))
+        found = inner.frame.select(*(as_(name, alias) for name, alias in inside.items()), as_(folded, column))
+        frame = rows.frame.join(found, _all_same(aliases), "left") if aliases else rows.frame.crossJoin(found)
+        if call.function in ("count", "collect"):  # of nothing they are 0 and an empty list
+            nothing = F.lit(0).cast("bigint") if call.function == "count" else F.array()
+            frame = frame.withColumn(column, F.coalesce(F.col(column), nothing.cast(found.schema[column].dataType)))
+        assert isinstance(call.type, PropType)
+        columns, kinds = {**rows.columns, (op.var, FOUND): column}, {**rows.kinds, column: call.type}
+        return replace(rows, frame=frame.drop(*aliases.values()), columns=columns, kinds=kinds)
 
     def _either(self, rows: Rows, op: Either) -> Rows:
         """Extend each row by what any of the inner pipelines finds for it."""

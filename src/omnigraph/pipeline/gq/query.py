@@ -12,6 +12,7 @@ from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.ir.ops import Distinct, Expand, ExpandTest, MatchOp, NodeScan, ReadPlan, Union, pipelines
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.read.execute import match
 from omnigraph.engine.read.frames.budget import Budget, limits_from
 from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.frames.frame import Frame as EngineFrame
@@ -42,7 +43,7 @@ def query_on_spark(view: View, call: ReadCall, session: Any = None) -> Result:
     bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
     plan = plan_for(view, compiled, bindings.params)
     budget = Budget(limits_from() if call.limits is None else call.limits, memory=memory, cancel=call.cancel)
-    run = Run(view, bindings, budget, frame_leaf, call.embedder, node_ids=call.node_ids)
+    run = Run(view, bindings, budget, frame_leaf, match, call.embedder, node_ids=call.node_ids)
     table = _execute(spark_session() if session is None else session, run, plan)
     return Result(compiled.name, view.branch, view.version, view.head, table, Explanation(plan))
 

@@ -132,4 +132,94 @@ PATTERN_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ),
         [({"id": "w1", "age": 40, "badge": "w1", "name": "Ilse"},)],
     ),
+    "aggregates-over-a-pattern": (
+        _q(
+            "match { $h: Hut } return { $h.code, count(* match { $w guards $h }) as n, "
+            "sum($e.minutes match { $h $e:path $g }) as m, collect($w.name match { $w guards $h } order $w.age) as names }"
+        ),
+        [
+            ("h1", 1, 95.0, ["Ilse"]),
+            ("h2", 2, 60.0, ["Bruno", "Ilse"]),
+            ("h3", 0, 90.0, []),
+            ("h4", 0, 10.0, []),
+        ],
+    ),
+    "an-aggregate-over-a-pattern-filters": (
+        _q("match { $h: Hut count(* match { $w guards $h }) >= 1 and $h.open } return { $h.code }"),
+        [("h1",)],
+    ),
+    "an-aggregate-over-a-pattern-inside-one-of-rows": (
+        _q(
+            "match { $w: Warden } return { avg(count(* match { $w guards $h })) as a, "
+            "max(count(* match { $w guards $h })) as m }"
+        ),
+        [(1.0, 2)],
+    ),
+    "an-aggregate-over-a-pattern-with-a-condition": (
+        _q(
+            "match { $h: Hut } return { $h.code, count(distinct $g match { $h path $g } where $g.open) as n, "
+            "min($e.minutes match { $h $e:path $g } where $e.minutes > 80) as m }"
+        ),
+        [("h1", 1, None), ("h2", 0, None), ("h3", 1, 90), ("h4", 1, None)],
+    ),
+    "an-aggregate-over-a-pattern-orders": (
+        _q("match { $w: Warden } return { $w.badge } order { count(* match { $w guards $h }), $w.badge }"),
+        [("w3",), ("w2",), ("w1",)],
+    ),
+    "an-aggregate-over-a-pattern-of-nothing-outside": (
+        _q("match { $w: Warden } return { $w.badge, count(* match { $x: Hut $x.open }) as n }"),
+        [("w1", 2), ("w2", 2), ("w3", 2)],
+    ),
+    "an-aggregate-over-a-pattern-computes-with-the-row": (
+        _q("match { $h: Hut } return { $h.code, sum($h.alt - $g.alt match { $h path $g }) as x }"),
+        [("h1", -1200.0), ("h2", None), ("h3", None), ("h4", 0.0)],
+    ),
+    "an-aggregate-over-a-pattern-inside-another": (
+        _q(
+            "match { $h: Hut } "
+            "return { $h.code, count(* match { $w guards $h count(* match { $w guards $x }) > 1 }) as n }"
+        ),
+        [("h1", 1), ("h2", 1), ("h3", 0), ("h4", 0)],
+    ),
+    "an-aggregate-over-a-pattern-after-a-stage": (
+        _q(
+            "match { $w guards $h } with { $w, count($h) as huts } "
+            "return { $w.badge, huts, first($g.code match { $w guards $h $h path $g $g.alt > huts } ) as x }"
+        ),
+        [("w1", 2, "h2"), ("w2", 1, None)],
+    ),
+    "an-aggregate-over-a-pattern-of-what-optional-left-null": (
+        _q(
+            "match { $w: Warden optional { $w guards $h $h.open } } "
+            "return { $w.badge, count(* match { $h path $g }) as n } order { $w.badge }"
+        ),
+        [("w1", 2), ("w2", 0), ("w3", 0)],
+    ),
+    "a-step-costs-what-a-pattern-counts": (
+        _q(
+            'match { $a: Hut { code: "h1" } cheapest $p: $a path $b along to $n by 1 + count(* match { $w guards $n }) } '
+            "return { $b.code, $p.cost } order { $b.code }"
+        ),
+        [("h2", 3.0), ("h3", 4.0), ("h4", 1.0)],
+    ),
+    "a-step-needs-a-pattern": (
+        _q(
+            'match { $a: Hut { code: "h1" } $a path{1,3} $b along to $n { exists { $w guards $n } } } return { $b.code }'
+        ),
+        [("h2",)],
+    ),
+    "a-step-that-costs-null-is-not-taken": (
+        _q(
+            'match { $a: Hut { code: "h3" } cheapest $p: $a path $b along from $m to $n '
+            "by sum($w.age match { $w guards $n not { $w guards $m } }) } return { $b.code, $p.cost } order { $b.code }"
+        ),
+        [("h1", 40.0), ("h2", 70.0)],
+    ),
+    "a-property-of-a-node-to-group-by": (
+        _q(
+            "match { $w guards $h } with { $w, $w.age + count($h) as x } order { count($h) desc, $w.age } "
+            "return { $w.badge, x }"
+        ),
+        [("w1", 42), ("w2", 31)],
+    ),
 }

@@ -7,7 +7,7 @@ the analyzer, which defines what a token is, is the engine's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -81,15 +81,21 @@ class _Evaluation:
         self.tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
         self.values = Values(self.tables, params, now)
         self.graph = Steps(self.tables, self.values)
-        self.values.answer = self.has_solution
+        self.values.answer = self.answered
         self.values.window = self.windowed
         self.kept_rows: list[Assignment] = []
         self.matched: list[Assignment] = []
         self.marks = {mark.var: mark for mark in expressions(read) if isinstance(mark, ExistsMatch)}
 
-    def has_solution(self, var: str, assignment: Assignment) -> bool:
-        """What `exists { … }` says about an assignment."""
-        return bool(self.solutions(self.marks[var].clauses, assignment))
+    def answered(self, var: str, assignment: Assignment) -> Any:
+        """What `exists { … }`, or an aggregate over a pattern, says about an assignment."""
+        mark = self.marks[var]
+        found = self.solutions(mark.clauses, {name: assignment[name] for name in mark.outer})
+        if mark.call is None:
+            return bool(found)
+        ties = list(mark.ties)
+        found.sort(key=cmp_to_key(partial(self.compare_ids, ties)))
+        return self.values.aggregate(mark.call, found, [])
 
     def windowed(self, call: ir.WindowCall, row: Assignment) -> Any:
         """The value of a window for one row of the match."""

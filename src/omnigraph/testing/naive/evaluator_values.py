@@ -57,7 +57,7 @@ class Values:
         self.tables = tables
         self.params = params
         self.now = now
-        self.answer: Callable[[str, Assignment], bool] = _unknown
+        self.answer: Callable[[str, Assignment], Any] = _unknown
         self.window: Callable[[ir.WindowCall, Assignment], Any] = _unknown
 
     def value(self, expr: ir.Expr, row: Assignment, rows: list[Assignment]) -> Any:
@@ -68,7 +68,7 @@ class Values:
                 return self.params[name]
             case ir.Now():
                 return self.now
-            case ir.Property(var, name) if var.startswith("exists#"):
+            case ir.Property(var, name) if var.startswith(("exists#", "fold#")):
                 return self.answer(var, row)
             case ir.Property(var, name):
                 entity = row[var]

@@ -78,8 +78,12 @@ value, `where` and a
 condition that picks the rows that count, and for `collect`, `first` and `last` an `order` with `asc` or `desc`:
 `first($h.code order $h.alt desc)`, `count(* where $h.open)`. Nulls are skipped; without values the result is null,
 and of `count` 0.
-Aggregates can be part of expressions (`sum($h.alt) / count(*)`), of `having` and of `order`; constants can stand
-beside them.
+Aggregates can be part of expressions (`sum($h.alt) / count(*)`), of `having` and of `order`; constants, and properties
+of nodes to group by, can stand beside them.
+
+With a pattern, `count(* match { $w guards $h })`, an aggregate does not group: it is a value of each row, made of the
+solutions of the pattern that go with the row. Such a value stands wherever `exists { … }` may stand.
+
 The examples are about the four huts of the tests, whose heights are 1200, 1800, null and 1800.
 
 | Aggregate | Takes | Gives | Means | Example | Answer |

@@ -418,8 +418,10 @@ def _optional(draw: DrawFn, scope: Scope, depth: int) -> str:
 
 
 def _exists(draw: DrawFn, scope: Scope, depth: int) -> str:
-    """A condition with a pattern of its own, alone or among others."""
-    found = f"exists {{ {_inside(draw, scope.block(), depth)} }}"
+    """A condition with a pattern of its own, whether it has solutions or how many, alone or among others."""
+    inside = _inside(draw, scope.block(), depth)
+    counted = draw(st.sampled_from(["= 1", ">= 2", "< 3", "= 0"]))
+    found = draw(st.sampled_from([f"exists {{ {inside} }}", f"count(* match {{ {inside} }}) {counted}"]))
     other = _condition(draw, scope, depth=0)
     return draw(st.sampled_from(["{0}", "not {0}", "({0} or {1})", "({1} and not {0})"])).format(found, other)
 

@@ -59,6 +59,9 @@ def _match_reads(ops: tuple[MatchOp, ...]) -> Iterator[tuple[str, str]]:
                     yield from properties(condition)
             case Unwind(expr):
                 yield from properties(expr)
+            case Mark(inner, call=call):
+                yield from properties(call)
+                yield from _match_reads(inner)
             case _:
                 for inner in pipelines(op):
                     yield from _match_reads(inner)
@@ -74,8 +77,10 @@ def _with_columns(op: MatchOp, needed: dict[str, set[str]]) -> MatchOp:
             return replace(op, edge_columns=_sorted(needed, link.edge_var))
         case ShortestPath(var=var):
             return replace(op, columns=_sorted(needed, var))
-        case AntiJoin(inner) | Mark(inner):
+        case AntiJoin(inner):
             return replace(op, ops=_pruned(inner, ()))
+        case Mark(inner, call=call):
+            return replace(op, ops=_pruned(inner, properties(call)))
         case Either(branches, _, binds):
             later = [(var, name) for var in binds for name in needed.get(var, ())]
             return replace(op, branches=tuple(Branch(_pruned(each.ops, later)) for each in branches))

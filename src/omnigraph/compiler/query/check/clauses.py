@@ -8,7 +8,7 @@ from dataclasses import replace
 from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
 from omnigraph.compiler.diagnostics import TypeCheckError
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import FOUND, ITEM
+from omnigraph.compiler.ir.ops import ITEM
 from omnigraph.compiler.ir.walk import children, expressions, variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import (
@@ -102,11 +102,11 @@ def check_clauses(clauses: tuple[ast.Clause, ...], scope: Scope) -> tuple[Checke
 
 
 def has_pattern(expr: ast.Expr) -> bool:
-    """Whether an `exists { … }` is part of an expression."""
+    """Whether an expression has a pattern of its own: `exists { … }`, or an aggregate over one."""
     pending: list[object] = [expr]
     while pending:
         part = pending.pop()
-        if isinstance(part, ast.Exists):
+        if isinstance(part, ast.Exists) or (isinstance(part, ast.Agg) and part.clauses):
             return True
         if not isinstance(part, ast.ListLiteral):  # a long one would be walked for nothing
             pending.extend(children(part))
@@ -283,7 +283,7 @@ def _matched_value(written: ast.PropMatch, item: PropType, scope: Scope) -> ir.E
 def _negation(block: ast.NotBlock, scope: Scope) -> NotMatch:
     inner = scope.inner()
     clauses = check_clauses(block.clauses, inner)
-    outer = _outer_variables(clauses, inner)
+    outer = outer_variables(clauses, inner)
     if not outer:
         raise scope.error("T9", "a not block must mention a variable from outside it", block.span)
     return NotMatch(clauses, tuple(sorted(outer)))
@@ -300,7 +300,7 @@ def _optional(block: ast.OptionalBlock, scope: Scope) -> OptionalMatch:
     for name, value in inner.columns.items():
         if name not in scope.columns:
             scope.columns[name] = replace(value, type=value.type.with_nullable(True))
-    return OptionalMatch(clauses, tuple(sorted(_outer_variables(clauses, inner))), tuple(sorted(inner.local)))
+    return OptionalMatch(clauses, tuple(sorted(outer_variables(clauses, inner))), tuple(sorted(inner.local)))
 
 
 def _either(block: ast.EitherBlock, scope: Scope) -> EitherMatch:
@@ -322,7 +322,7 @@ def _either(block: ast.EitherBlock, scope: Scope) -> EitherMatch:
     scope.partial |= {name: block.span for name in named if name not in shared}
     outer: set[str] = set()
     for each, inner in zip(alternatives, scopes, strict=True):
-        outer |= _outer_variables(each.clauses, inner)
+        outer |= outer_variables(each.clauses, inner)
     return EitherMatch(alternatives, tuple(sorted(outer)), tuple(sorted(shared)))
 
 
@@ -339,13 +339,6 @@ def _unwind(clause: ast.Unwind, scope: Scope) -> UnwindMatch:
     scope.bind(var, RowVar())
     scope.columns[clause.name] = ir.Property(var, ITEM, PropType(kind.scalar, enum=kind.enum))
     return UnwindMatch(found, var)
-
-
-def check_exists(exists: ast.Exists, scope: Scope) -> ir.Property:
-    """The answer of `exists { … }`: a truth value that the match finds out."""
-    inner = scope.inner()
-    clauses = check_clauses(exists.clauses, inner)
-    return ir.Property(scope.mark(clauses, tuple(sorted(_outer_variables(clauses, inner)))), FOUND, ir.BOOL)
 
 
 def _reads_a_promise(condition: ast.Expr, promised: set[str], scope: Scope) -> bool:
@@ -380,5 +373,6 @@ def _variables_in(condition: ast.Expr) -> Iterator[ast.Prop | ast.Var]:
     return (part for part in expressions(condition) if isinstance(part, ast.Prop | ast.Var))
 
 
-def _outer_variables(clauses: Iterable[CheckedClause], inner: Scope) -> set[str]:
+def outer_variables(clauses: Iterable[CheckedClause], inner: Scope) -> set[str]:
+    """The variables of enclosing lists that clauses read."""
     return {name for clause in clauses for name in used_variables(clause) if inner.is_outer(name)}

@@ -82,7 +82,9 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
             inner = replace(place, windows=False, aggregates=None, rank_allowed=False, what="a window")
             return check_window(expr, scope, lambda part: operand(part, scope, inner))
         case ast.Exists():
-            return _exists(expr, scope, place)
+            return _pattern(expr, "exists { … }", scope, place)
+        case ast.Agg() if expr.clauses:
+            return _pattern(expr, f"{expr.name}(… match {{ … }})", scope, place)
         case ast.Agg() if place.aggregates is not None:
             inside = place.aggregates
             return check_aggregate(expr, scope, lambda part: operand(part, scope, inside))
@@ -169,14 +171,15 @@ def _variable(var: ast.Var, scope: Scope, place: Place) -> ir.Expr:
     return _blob_checked(param, var, scope, place)
 
 
-def _exists(expr: ast.Exists, scope: Scope, place: Place) -> ir.Expr:
-    from omnigraph.compiler.query.check.clauses import check_exists  # clauses have conditions, and one of them this
+def _pattern(expr: ast.Exists | ast.Agg, what: str, scope: Scope, place: Place) -> ir.Expr:
+    # A pattern has conditions, and one of them this.
+    from omnigraph.compiler.query.check.patterns import check_exists, check_fold
 
     if place.columns_only:
         raise scope.error("T27", f"{place.what} speaks about columns", expr.span, _NAME_IT)
     if place.target is not None:
-        raise scope.error("T27", "exists { … } cannot stand in a mutation", expr.span, "put it into the match")
-    return check_exists(expr, scope)
+        raise scope.error("T27", f"{what} cannot stand in a mutation", expr.span, "put it into the match")
+    return check_exists(expr, scope) if isinstance(expr, ast.Exists) else check_fold(expr, scope, place)
 
 
 def _blob_checked(param: ir.Param, var: ast.Var, scope: Scope, place: Place) -> ir.Param:

@@ -10,7 +10,6 @@ from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType, TypeIn
 from omnigraph.compiler.diagnostics import Diagnostic, TypeCheckError, did_you_mean
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query.checked import (
-    CheckedClause,
     EdgeVar,
     ExistsMatch,
     NodeVar,
@@ -83,12 +82,12 @@ class Scope:
         """The internal name: each `$_` is a fresh hidden variable."""
         return f"_#{next(self._serial)}" if name == ANONYMOUS else name
 
-    def mark(self, clauses: tuple[CheckedClause, ...], outer: tuple[str, ...]) -> str:
-        """The hidden variable that tells whether a pattern has a solution; equal patterns share one."""
+    def mark(self, found: ExistsMatch) -> str:
+        """The hidden variable that has the answer of a pattern; equal patterns share one."""
         for known in self.marks:
-            if (known.clauses, known.outer) == (clauses, outer):
+            if replace(known, var="") == found:
                 return known.var
-        self.marks.append(ExistsMatch(clauses, outer, self.fresh("exists")))
+        self.marks.append(replace(found, var=self.fresh("exists" if found.call is None else "fold")))
         return self.marks[-1].var
 
     def fresh(self, what: str) -> str:

@@ -14,7 +14,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.operands import IN_FILTER, check_condition, operand
 from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
 from omnigraph.compiler.query.check.values import describe, needed_parameter
-from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar, Step, Variable
+from omnigraph.compiler.query.checked import EdgeVar, ExistsMatch, NodeVar, PathVar, Step, Variable
 from omnigraph.compiler.source import Span
 from omnigraph.compiler.types import INTEGER, UNION, PropType, union_members, union_name
 
@@ -46,16 +46,16 @@ def check_traversal(step: ast.Traversal, scope: Scope) -> Step:
         scope.bind(path_var, _path_type(step, ways))
     ends = _Ends((left[0], right[0]), (left[1], right[1]), (low, high))
     link, never = _link(step, ways, ends, edge_var)
-    along, cost = check_along(step, ways, scope)
+    along, cost, marks = check_along(step, ways, scope)
     if along is not None and not link.ways and ways[0].against:
         along = replace(along, source=along.target, target=along.source)  # from the tail on
     link = replace(link, along=along)
     if path_var is None:
-        return Step(link, never)
+        return Step(link, never, marks=marks)
     path = ShortestPath(link, path_var, kind=step.path_kind, count=_path_count(step, scope), cost=cost)
     # A path that meets no node twice may be longer than the distance of its ends.
     linked = replace(link, min_hops=min(link.min_hops, 1)) if path.adds_rows and path.kind != "all shortest" else link
-    return Step(linked, never, path)
+    return Step(linked, never, path, marks)
 
 
 def _path_type(step: ast.Traversal, ways: tuple[Way, ...]) -> PathVar:
@@ -81,19 +81,21 @@ def _path_count(step: ast.Traversal, scope: Scope) -> ir.Const | ir.Param | None
             raise scope.error("T36", "a number of paths is 1 or more", other.span)
 
 
-def check_along(step: ast.Traversal, ways: tuple[Way, ...], scope: Scope) -> tuple[Along | None, ir.Expr | None]:
+def check_along(
+    step: ast.Traversal, ways: tuple[Way, ...], scope: Scope
+) -> tuple[Along | None, ir.Expr | None, tuple[ExistsMatch, ...]]:
     """The conditions on the steps of a traversal, and what a step costs; both know the step and parameters only."""
     along = step.along
     if step.path_kind == "cheapest" and (along is None or along.cost is None):
         raise scope.error("T36", "a cheapest path needs a cost", step.span, "add one, as in: along $e by $e.minutes")
     if along is None:
-        return None, None
+        return None, None, ()
     if step.edge_var is not None and step.edge_var != ANONYMOUS:
         help_text = f"a traversal that binds its edge has one step: say it about ${step.edge_var}"
         raise scope.error("T36", "conditions along a traversal name its edges themselves", along.span, help_text)
     if along.cost is not None and step.path_kind != "cheapest":
         raise scope.error("T36", "only a cheapest path has a cost", along.cost.span, "write 'cheapest $p: …'")
-    inner = Scope(scope.catalog, scope.source, scope.params)
+    inner = scope.beside()
     nodes = [union_name(way.from_type for way in ways), union_name(way.to_type for way in ways)]
     if step.undirected:
         nodes = [union_name([*nodes[0].split(UNION), *nodes[1].split(UNION)])] * 2
@@ -110,11 +112,9 @@ def check_along(step: ast.Traversal, ways: tuple[Way, ...], scope: Scope) -> tup
     cost = None if along.cost is None else operand(along.cost, inner, IN_FILTER)
     if cost is not None and not (isinstance(cost.type, PropType) and cost.type.is_numeric and not cost.type.list):
         raise scope.error("T36", f"a cost is a number, not {describe(cost)}", along.span)
-    if inner.marks:
-        raise scope.error("T36", "a condition along a path has no pattern of its own", along.span)
-    read = frozenset().union(*map(variables, conditions), variables(cost))
-    names = (name if name in read else None for name in (along.edge, along.source, along.target))
-    return Along(conditions, *names), cost
+    read = frozenset().union(*map(variables, conditions), variables(cost), *(mark.outer for mark in inner.marks))
+    edge, source, target = (name if name in read else None for name in (along.edge, along.source, along.target))
+    return Along(conditions, edge, source, target), cost, tuple(inner.marks)
 
 
 def _edges(step: ast.Traversal, scope: Scope) -> tuple[EdgeType, ...]:

@@ -50,6 +50,7 @@ class Run:
     bindings: Bindings
     budget: Budget
     leaf: Callable[[Run, Frame], Leaf]
+    match: Callable[..., Frame]  # runs a pipeline inside an operator
     embedder: Embedder | None = None
     traversal: str = "auto"
     keep_derived: bool = False

@@ -15,6 +15,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.negation import mark
 from omnigraph.engine.read.match.reach import Neighbours
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
 from omnigraph.errors import BadRequest
@@ -91,7 +92,10 @@ class AlongSteps:
                 bound[name] = Bound(key, self._run.numbering.decoded(key, nodes) if self._coded else nodes)
         if along.edge is not None:
             bound[along.edge] = Bound(self._edges, steps.edge)
-        return Frame(len(steps.near), bound)
+        frame = Frame(len(steps.near), bound)
+        for op in along.marks:
+            frame = mark(self._run, frame, op, self._run.match)
+        return frame
 
 
 def cheapest_steps(graph: AlongSteps, rows: Rows, cost: ir.Expr | None) -> tuple[Adjacency, Costs, Rows]:

@@ -84,8 +84,8 @@ def binds(op: MatchOp) -> dict[str, str]:
         case Either(branches, _, bound):
             keys = [{var: key for each in branch.ops for var, key in binds(each).items()} for branch in branches]
             return {var: shared_key([key[var] for key in keys]) for var in bound}
-        case Mark(var=var):
-            return {var: MARKED}
+        case Mark(var=var, call=call):
+            return {var: MARKED if call is None else made_key(var)}
         case Unwind(var=var):
             return {var: made_key(var)}
         case ShortestPath(var=var):

@@ -38,7 +38,7 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     outputs: dict[str, pa.Array] = dict(output_columns(run, keyed, op.keys))
     for column in op.columns:
         if isinstance(column.expr, ir.AggregateCall):
-            outputs[column.name] = _fold(run, frame, column.expr, group, count)
+            outputs[column.name] = fold(run, frame, column.expr, group, count)
     return replace(keyed, outputs={column.name: outputs[column.name] for column in op.columns})
 
 
@@ -51,7 +51,8 @@ def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
     return group, count
 
 
-def _fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
+    """One aggregate over rows whose groups are numbered."""
     if call.where is not None:
         kept = numpy_of(run.evaluator(frame).keep(call.where))
         frame, group = frame.where(kept), group[kept]
