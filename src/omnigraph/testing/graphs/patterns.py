@@ -135,7 +135,8 @@ PATTERN_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "aggregates-over-a-pattern": (
         _q(
             "match { $h: Hut } return { $h.code, count(* match { $w guards $h }) as n, "
-            "sum($e.minutes match { $h $e:path $g }) as m, collect($w.name match { $w guards $h } order $w.age) as names }"
+            "sum($e.minutes match { $h $e:path $g }) as m, "
+            "collect($w.name match { $w guards $h } order $w.age) as names }"
         ),
         [
             ("h1", 1, 95.0, ["Ilse"]),
@@ -197,14 +198,16 @@ PATTERN_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     ),
     "a-step-costs-what-a-pattern-counts": (
         _q(
-            'match { $a: Hut { code: "h1" } cheapest $p: $a path $b along to $n by 1 + count(* match { $w guards $n }) } '
+            'match { $a: Hut { code: "h1" } '
+            "cheapest $p: $a path $b along to $n by 1 + count(* match { $w guards $n }) } "
             "return { $b.code, $p.cost } order { $b.code }"
         ),
         [("h2", 3.0), ("h3", 4.0), ("h4", 1.0)],
     ),
     "a-step-needs-a-pattern": (
         _q(
-            'match { $a: Hut { code: "h1" } $a path{1,3} $b along to $n { exists { $w guards $n } } } return { $b.code }'
+            'match { $a: Hut { code: "h1" } $a path{1,3} $b along to $n { exists { $w guards $n } } } '
+            "return { $b.code }"
         ),
         [("h2",)],
     ),
