@@ -155,7 +155,7 @@ def test_stored_queries_are_listed_and_run(served: og.RemoteGraph) -> None:
 def test_mistakes_in_a_query_come_back_as_bad_requests(served: og.RemoteGraph) -> None:
     with pytest.raises(errors.BadRequest, match="there is no node type 'Persn'"):
         served.query("query q() { match { $p: Persn } return { $p.name } }")
-    with pytest.raises(errors.BadRequest, match="not the name of a type"):
+    with pytest.raises(errors.NotFound, match="the schema has no type"):
         served.get("Person } return { 1", "x")
 
 

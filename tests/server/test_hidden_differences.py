@@ -244,6 +244,37 @@ def writes(draw: st.DrawFn) -> tuple[str, str, Any]:
     ]))  # fmt: skip
 
 
+MOMENT = st.sampled_from(["HEAD", "HEAD~1", "HEAD~9", "main", "draft", "mine", "2000-01-01", "nothing"])
+
+
+@st.composite
+def inspections(draw: st.DrawFn) -> tuple[str, str, Any]:
+    """Requests of the routes that look at a graph rather than query it."""
+    kind, branch, at = draw(st.sampled_from([*TYPES, "Nothing"])), draw(BRANCH), draw(MOMENT)
+    entity = f"{kind}/{draw(st.sampled_from(['ada', 'cyn', 'zebra', 'zebrax', 'Ulm', 'nobody']))}"
+    edge = draw(st.sampled_from(["", "&edge=Holds", "&edge=Knows&direction=in", "&edge=Nothing", "&limit=0"]))
+    text = draw(st.sampled_from([draw(reads()), f"query q() {{ match {{ $v: {kind} }} return {{ $v.", "match { $v: "]))
+    return draw(st.sampled_from([
+        ("GET", f"/describe?branch={branch}", None),
+        ("GET", f"/describe?branch={branch}&at={at}", None),
+        ("GET", f"/snapshot?branch={branch}&at={at}", None),
+        ("GET", f"/schema?branch={branch}&at={at}", None),
+        ("GET", f"/indexes?branch={branch}", None),
+        ("GET", f"/moment?branch={branch}&commit={at}", None),
+        ("GET", f"/moment?branch={branch}&version={draw(st.integers(0, 5))}", None),
+        ("GET", f"/entities/{entity}?branch={branch}", None),
+        ("GET", f"/entities/{entity}?branch={branch}&at={at}", None),
+        ("GET", f"/entities/{entity}/neighbours?branch={branch}{edge}", None),
+        ("GET", f"/entities/{entity}/blame?branch={branch}", None),
+        ("POST", "/explain", {"query": draw(reads()), "branch": branch, "analyze": draw(st.booleans())}),
+        ("POST", "/assist", {"text": text, "branch": branch, "want": ["diagnose", "complete", "explain", "format"]}),
+        ("POST", "/schema/plan", {"schema_source": SCHEMA.replace("size: I32?", "size: I64?"), "branch": branch}),
+        ("GET", f"/diff?from={at}&to={branch}&branch={branch}&type={kind}", None),
+        ("GET", f"/log?branch={branch}&every_branch={draw(st.sampled_from(['true', 'false']))}", None),
+        ("GET", f"/log?branch={branch}&type={kind}", None),
+    ]))  # fmt: skip
+
+
 @st.composite
 def others(draw: st.DrawFn) -> tuple[str, str, Any]:
     kind, branch = draw(st.sampled_from([*TYPES, "Nothing"])), draw(BRANCH)
@@ -262,6 +293,10 @@ def others(draw: st.DrawFn) -> tuple[str, str, Any]:
         ("POST", "/changes/baseline", {"branch": branch, "type": [kind]}),
         ("GET", f"/blob?entity=node&type={kind}&id=ada&property=salary&branch={branch}", None),
         ("POST", f"/queries/{draw(st.sampled_from([*STORED, 'unknown']))}", {"branch": branch}),
+        ("POST", "/query", {"query": draw(reads()), "branch": branch, "at": draw(MOMENT)}),
+        draw(inspections()),
+        draw(inspections()),
+        draw(inspections()),
     ]))  # fmt: skip
 
 
@@ -276,10 +311,11 @@ def told(client: httpx.Client, graph: str, request: tuple[str, str, Any]) -> tup
     answer = client.request(method, f"/graphs/{graph}{path}", json=body)
     text = re.sub(rf"\b{graph}(\.omni)?\b", "GRAPH", answer.text)
     text = re.sub(
-        r'"(cursor|version|graph_manifest_version|published_dataset_version|created_at|row_version)":\s*("[^"]*"|\d+)',
+        r'"(cursor|version|ms|graph_manifest_version|published_dataset_version|created_at|row_version)":\s*("[^"]*"|[\d.]+)',
         r'"\1":X',
         text,
     )
+    text = re.sub(r"\d+\.\d+ ms", "MS", text)
     return answer.status_code, _VARIES.sub("ID", text)
 
 

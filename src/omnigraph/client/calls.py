@@ -16,6 +16,7 @@ from omnigraph.compiler.query.host_values import json_params
 from omnigraph.compiler.source import Source
 from omnigraph.engine.views.lifecycle import is_text
 from omnigraph.errors import BadRequest
+from omnigraph.ids import is_ulid
 
 if TYPE_CHECKING:
     from omnigraph.engine.read.shape.result import Result
@@ -39,20 +40,16 @@ def moment(at: str | GraphCommit | None) -> str | None:
     return None if at is None else commit_id(at)
 
 
-def place_of(branch: str, snapshot: str | None) -> Place:
-    """Where to read, as query parameters: a server takes a branch or a snapshot."""
-    return (("branch", branch),) if snapshot is None else (("snapshot", snapshot),)
+def place_of(branch: str, at: str | None) -> Place:
+    """Where to read: a branch, a commit by its id, or what a name means from the point of view of the branch."""
+    if at is None:
+        return (("branch", branch),)
+    return (("snapshot", at),) if is_ulid(at) else (("branch", branch), ("at", at))
 
 
-def query(source: str, name: str | None, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
+def query(source: str, name: str | None, params: Params, branch: str, at: str | None) -> Request[Result]:
     """A read whose text is sent along."""
-    body = members(
-        query=source,
-        name=name,
-        params=json_params(params),
-        branch=branch if snapshot is None else None,
-        snapshot=snapshot,
-    )
+    body = members(query=source, name=name, params=json_params(params), **dict(place_of(branch, at)))
     return Request(
         "POST",
         "/query",
@@ -62,27 +59,9 @@ def query(source: str, name: str | None, params: Params, branch: str | None, sna
     )
 
 
-def get_source(type_name: str) -> str:
-    """The query that finds one node by its id."""
-    if not type_name.isidentifier():
-        raise BadRequest(f"'{type_name}' is not the name of a type")
-    return f"query get($id: String) {{ match {{ $x: {type_name} $x.id = $id }} return {{ $x }} }}"
-
-
-def only_node(found: Result) -> dict[str, Any] | None:
-    """The node that `get_source` has found."""
-    rows = found.rows()
-    return rows[0]["x"] if rows else None
-
-
-def stored_query(name: str, params: Params, branch: str | None, snapshot: str | None) -> Request[Result]:
+def stored_query(name: str, params: Params, branch: str, at: str | None) -> Request[Result]:
     """A read that the server has under a name."""
-    body = members(
-        params=json_params(params),
-        branch=branch if snapshot is None else None,
-        snapshot=snapshot,
-        expect_mutation=False,
-    )
+    body = members(params=json_params(params), expect_mutation=False, **dict(place_of(branch, at)))
     return Request(
         "POST",
         f"/queries/{segment(name)}",
@@ -172,14 +151,13 @@ def load(
 
 def export(branch: str, types: Sequence[str], at: str | None = None) -> Request[None]:
     """A whole branch, or one commit, as records that can be loaded again."""
-    here = branch if at is None else None
-    return Request("POST", "/export", no_answer, json=members(branch=here, snapshot=at, type_names=list(types) or None))
+    body = members(type_names=list(types) or None, **dict(place_of(branch, at)))
+    return Request("POST", "/export", no_answer, json=body)
 
 
 def schema(branch: str, at: str | None = None) -> Request[str]:
     """The schema that a branch accepts, or that of a commit, as it was written."""
-    where = pairs(branch=branch) if at is None else pairs(snapshot=at)
-    return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]), query=where)
+    return Request("GET", "/schema", lambda answer: str(answer.json()["schema_source"]), query=place_of(branch, at))
 
 
 def apply_schema(text: str, branch: str, allow_data_loss: bool, message: str | None = None) -> Request[dict[str, Any]]:
@@ -193,9 +171,9 @@ def catalog() -> Request[list[dict[str, Any]]]:
     return Request("GET", "/queries", lambda answer: list(answer.json()["queries"]))
 
 
-def snapshot(branch: str | None) -> Request[dict[str, Any]]:
-    """Which dataset versions a branch publishes."""
-    return Request("GET", "/snapshot", lambda answer: dict(answer.json()), query=pairs(branch=branch))
+def snapshot(place: Place) -> Request[dict[str, Any]]:
+    """Which dataset versions a branch or a commit publishes."""
+    return Request("GET", "/snapshot", lambda answer: dict(answer.json()), query=place)
 
 
 def graphs() -> Request[list[dict[str, str]]]:

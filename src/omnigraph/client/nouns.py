@@ -7,7 +7,8 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from omnigraph.client import calls, history_calls
+from omnigraph.client import calls, history_calls, inspection
+from omnigraph.client.inspection import RemotePlan
 from omnigraph.client.streams import WholeLines, events, write_stream
 from omnigraph.client.transport import Transport
 from omnigraph.client.unserved import Served
@@ -15,7 +16,9 @@ from omnigraph.client.unserved import Served
 if TYPE_CHECKING:
     from omnigraph.compiler.source import Source
     from omnigraph.engine.changes.baseline import Baseline
+    from omnigraph.engine.changes.blame import Blame
     from omnigraph.engine.changes.block import Block
+    from omnigraph.engine.changes.log import LogEntry
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
     from omnigraph.engine.merge.outcome import MergeResult, PropertyMode, Resolution, Strategy
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.storage.manifest.commits import GraphCommit
 
 TagListing: TypeAlias = "list[Tag]"
+Entries: TypeAlias = "list[LogEntry]"
 Listing: TypeAlias = "list[GraphCommit]"  # the method `list` hides the builtin inside the class
 
 
@@ -55,6 +59,14 @@ class RemoteSchema(RemotePart):
     def at(self, commit: str | GraphCommit) -> RemoteSchema:
         """The schema that a commit was written under."""
         return RemoteSchema(self._transport, self._branch, calls.moment(commit))
+
+    def plan(self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False) -> RemotePlan:
+        """The steps from the accepted schema to a desired one (text, or the path of a `.pg` file); changes nothing.
+
+        `print(plan)` is for people, `plan.to_json()` for programs.
+        """
+        text = calls.text_of(desired)
+        return self._transport.send(inspection.plan_schema(text, self._branch, allow_data_loss))
 
     def apply(
         self, desired: str | PathLike[str] | Source, *, allow_data_loss: bool = False, message: str | None = None
@@ -172,6 +184,46 @@ class RemoteCommits(RemotePart):
         """The id of the newest commit."""
         found = self.list(branch, limit=1, maintenance=True)
         return found[0].graph_commit_id if found else None
+
+    def log(
+        self,
+        branch: str | None = None,
+        *,
+        every_branch: bool = False,
+        limit: int | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        type: str | None = None,
+        message: str | None = None,
+        maintenance: bool = False,
+    ) -> Entries:
+        """Commits with their parents, branches and tags, children before parents.
+
+        `every_branch` asks all branches that may be read what they know, and lists all of it, or with a `branch` what
+        that one descends from. The filters are those of `list`.
+        """
+        wanted = history_calls.CommitQuery(
+            branch="",
+            limit=limit,
+            actor=actor,
+            kind=kind,
+            since=since,
+            until=until,
+            type=type,
+            message=message,
+            maintenance=maintenance,
+        )
+        start = branch if every_branch else branch or self._branch
+        return self._transport.send(inspection.log(wanted, start, every_branch=every_branch))
+
+    def blame(
+        self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None
+    ) -> Blame:
+        """Which commit, and so which actor, gave each property of an entity the value it has, now or at a commit."""
+        place = calls.place_of(branch or self._branch, calls.moment(at))
+        return self._transport.send(inspection.blame(type_name, entity_id, place))
 
     def revert(
         self,

@@ -19,6 +19,7 @@ from omnigraph.engine.read.shape.result import Result
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.entity import entity_at
 from omnigraph.engine.views.lifecycle import StrPath, Text, read_source
+from omnigraph.engine.views.neighbours import DEFAULT_NEIGHBOURS, NeighbourCall, Neighbourhood, neighbours
 from omnigraph.engine.views.table_tasks import Runner
 from omnigraph.engine.views.targets import Names, Target, branch_named, commit_named, state_of
 from omnigraph.engine.views.time_travel import commit_at_time, state_at_commit, state_at_version
@@ -100,10 +101,35 @@ class BranchReader(Reader):
         return self._export(self._current(branch, at), target, types, format)
 
     def get(
-        self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+        blobs: bool = True,
     ) -> dict[str, Any] | None:
         """One entity as flat JSON, now or at a commit, whose schema must have the type; None when it was not there."""
-        return entity_at(self._view(branch, at), type_name, entity_id)
+        return entity_at(self._view(branch, at), type_name, entity_id, blobs=blobs)
+
+    def neighbours(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        edge: str | None = None,
+        direction: str | None = None,
+        limit: int = DEFAULT_NEIGHBOURS,
+        after: str | None = None,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+    ) -> Neighbourhood:
+        """What is next to a node: its edges by type and direction, counted, at most `limit` of each with their ends.
+
+        `edge` and `direction` ("out" or "in") choose among them; `after` of a group continues it.
+        """
+        call = NeighbourCall(edge, direction, limit, after)
+        return neighbours(self._view(branch, at), type_name, entity_id, call)
 
     def blob(
         self,

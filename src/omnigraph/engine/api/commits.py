@@ -97,6 +97,7 @@ class Commits:
         branch: str | None = None,
         *,
         every_branch: bool = False,
+        among: Names = None,
         limit: int | None = None,
         actor: str | None = None,
         kind: str | None = None,
@@ -108,16 +109,17 @@ class Commits:
     ) -> Entries:
         """Commits with their parents, branches and tags, children before parents.
 
-        Follows merged branches as far as the branch knows them; `every_branch` asks all live branches what they know,
-        and lists all of it, or with a `branch` what that one descends from. The filters are those of `list`; a commit
-        of maintenance that a branch or a tag names is there in any case.
+        Follows merged branches as far as the branch knows them; `every_branch` asks all live branches, or those `among`
+        them, what they know, and lists all of it, or with a `branch` what that one descends from. The filters are
+        those of `list`; a commit of maintenance that a branch or a tag names is there in any case.
         """
         wanted = CommitFilter(
             actor=actor, kind=kind, since=since, until=until, type=type, message=message, maintenance=maintenance
         )
         most, names = _bound(limit), [branch or self._branch or "main"]
         if every_branch:
-            names = list_branches(self._core.store)
+            known = [among] if isinstance(among, str) else among
+            names = [name for name in list_branches(self._core.store) if known is None or name in known]
         entries = history(self._core, [branch_named(name, self._branch) for name in names])
         if every_branch and branch is not None:
             entries = behind(entries, self.head(branch))

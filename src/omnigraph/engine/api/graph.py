@@ -8,14 +8,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.maintenance import GraphMaintenance
 from omnigraph.engine.api.runners import LoadRequest, Runners
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
-from omnigraph.engine.values.arrow import table_types
 from omnigraph.engine.values.durations import history_age
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult, OnError, parse_mode
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.schema import Schema
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
+    from omnigraph.storage.manifest.commits import GraphCommit
 
 
 def open_handle(
@@ -369,24 +369,20 @@ class Graph(GraphMaintenance):
 
     # --- at a glance -----------------------------------------------------------------------------
 
-    def describe(self) -> Description:
-        """Types with their counts, keys and indexes, the branches, and the newest commit; it prints as a table."""
-        from omnigraph.engine.api.description import DescribedType, Description
+    def describe(self, *, branch: str | None = None, at: str | GraphCommit | None = None) -> Description:
+        """Types with counts, properties, indexes and sizes, the branches, and the newest commit, now or at a commit.
 
-        view = self.view()
-        declared = table_types(view.catalog)  # nodes before edges, by name
-        indexes: dict[str, list[bool]] = {}
-        for each in self.indexes():
-            indexes.setdefault(each.type_key, []).append(each.name is not None)
-        types = []
-        for table_key, info in sorted(declared.items(), key=lambda each: (isinstance(each[1], EdgeType), each[0])):
-            entry = view.find(info)
-            mine = indexes.get(table_key, [])
-            ends = f"{info.from_type} -> {info.to_type}" if isinstance(info, EdgeType) else ", ".join(info.declared_key)
-            kind, built = table_key.partition(":")[0], f"{sum(mine)} of {len(mine)}" if mine else "none"
-            count = 0 if entry is None else entry.row_count
-            types.append(DescribedType(kind, info.name, count, len(info.properties), ends, built))
-        return Description(self.uri, self.branch_name, self.commits.head(), tuple(types), tuple(self.branches.list()))
+        It prints as a table. `divergence` says of every branch how many commits it has that main has not, and back.
+        """
+        from omnigraph.engine.api.description import Description, described_types
+        from omnigraph.engine.changes.divergence import divergence
+        from omnigraph.engine.maintenance.indexes import report_indexes
+
+        view = self._view(branch, at)
+        names = tuple(self.branches.list())
+        types = tuple(described_types(view, report_indexes(view)))
+        compared = divergence(self._core, names)
+        return Description(self.uri, view.branch or "main", view.head, types, names, compared)
 
     # --- lifetime --------------------------------------------------------------------------------
 

@@ -84,9 +84,9 @@ class Transaction:
             node_ids=node_ids,
         )
 
-    def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None:
+    def get(self, type_name: str, entity_id: str, *, blobs: bool = True) -> dict[str, Any] | None:
         """One entity as flat JSON, or None when there is no such row."""
-        return self.graph.get(type_name, entity_id)
+        return self.graph.get(type_name, entity_id, blobs=blobs)
 
     def mutate(
         self,

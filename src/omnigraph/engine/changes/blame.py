@@ -51,6 +51,17 @@ class Blame:
     def __getitem__(self, name: str) -> BlamedProperty:
         return next(item for item in self.properties if item.name == name)
 
+    def document(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {
+            "type": self.type_name,
+            "id": self.id,
+            "created": self.created.document(),
+            "properties": [
+                {"name": each.name, "value": each.value, "commit": each.commit.document()} for each in self.properties
+            ],
+        }
+
     def __str__(self) -> str:
         """A line per property: its value, and the commit and actor behind it."""
         width = max((len(item.name) for item in self.properties), default=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.migrate import schema_changes
-from omnigraph.compiler.catalog.steps import Step
+from omnigraph.compiler.catalog.steps import Step, fact_json, fact_text
 from omnigraph.engine.changes.scope import OPS, ChangeScope
 from omnigraph.engine.values.json_values import json_rows
 from omnigraph.engine.views.core import Core
@@ -46,6 +46,18 @@ class EntityChange:
     published_dataset_version: int
     endpoints: dict[str, str] | None = None
 
+    def document(self) -> dict[str, Any]:
+        """The same as JSON."""
+        ends = {} if self.endpoints is None else {"endpoints": self.endpoints}
+        return {
+            "kind": self.kind,
+            "type_name": self.type_name,
+            "id": self.id,
+            "op": self.op,
+            "published_dataset_version": self.published_dataset_version,
+            **ends,
+        }
+
 
 class PropertyChange(NamedTuple):
     """A property, or an end of an edge, with its value before and after."""
@@ -77,6 +89,11 @@ class ValueChange:
     def changed(self) -> list[PropertyChange]:
         """What differs, paired by identity: renamed properties under the new name, dropped and new ones apart."""
         return [PropertyChange(name, old, new) for name, old, new in self.pairs() if old != new]
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON, with the values that differ apart."""
+        changed = [each._asdict() for each in self.changed]
+        return {**self.change.document(), "before": self.before, "after": self.after, "changed": changed}
 
     def pairs(self) -> Iterator[tuple[str, Any, Any]]:
         """Each property with its value before and after; None where a side does not have it."""
@@ -137,6 +154,30 @@ class Difference:
         """
         for changes, delta in self._deltas():
             yield from _with_values(changes, delta)
+
+    def page(self, start: int, count: int) -> Iterator[ValueChange]:
+        """So many of the same changes, from a position on."""
+        for changes, delta in self._deltas():
+            wanted = changes.slice(start, count) if start < changes.num_rows else changes.slice(0, 0)
+            yield from _with_values(wanted, delta)
+            start, count = max(0, start - changes.num_rows), count - wanted.num_rows
+            if count <= 0:
+                return
+
+    def summary(self) -> dict[str, Any]:
+        """The same as JSON, without its changes."""
+        return {
+            "from_graph_manifest_version": self.from_graph_manifest_version,
+            "to_graph_manifest_version": self.to_graph_manifest_version,
+            "graph_branch": self.graph_branch,
+            "stats": asdict(self.stats),
+            "schema_changes": [{"step": step, "text": text} for step, text in self.schema_facts],
+        }
+
+    @property
+    def schema_facts(self) -> list[tuple[dict[str, Any], str]]:
+        """The changes of the schema as JSON values and as one line each."""
+        return [(fact_json(step), fact_text(step)) for step in self.schema_changes]
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

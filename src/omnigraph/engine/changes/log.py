@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.merge_base import CommitGraph
@@ -29,6 +30,16 @@ class LogEntry:
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     unknown_parent: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {
+            **self.commit.document(),
+            "parents": list(self.parents),
+            "branches": list(self.branches),
+            "tags": list(self.tags),
+            "unknown_parent": self.unknown_parent,
+        }
 
 
 def history(core: Core, branches: Iterable[str | None], limit: int | None = None) -> list[LogEntry]:

@@ -183,8 +183,14 @@ def _has_direction(table: TableHandle, spec: IndexSpec) -> bool:
 
 
 def report_indexes(view: View) -> list[IndexReport]:
-    """Every declared index of every table, with its coverage."""
-    return [report for info in table_types(view.catalog).values() for report in _reports(info, view.table(info))]
+    """Every declared index of every table that the view shows, with its coverage; not those of masked properties.
+
+    Whether a vector index can be trained would tell whether there are values.
+    """
+    shown = (info for info in table_types(view.catalog).values() if view.find(info) is not None)
+    return [
+        report for info in shown for report in _reports(info, view.table(info)) if report.column not in view.masks(info)
+    ]
 
 
 def _reports(info: TableType, table: TableHandle) -> Iterator[IndexReport]:

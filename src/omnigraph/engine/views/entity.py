@@ -14,18 +14,18 @@ from omnigraph.errors import NotFound
 from omnigraph.storage.lance.tables import in_list
 
 
-def entity_at(view: View, type_name: str, entity_id: str) -> dict[str, Any] | None:
-    """The entity's id, endpoints and properties; None when it is absent at this view."""
+def entity_at(view: View, type_name: str, entity_id: str, *, blobs: bool = True) -> dict[str, Any] | None:
+    """The entity's id, endpoints and properties, with or without blobs; None when it is absent at this view."""
     info = type_named(view, type_name)
     if view.find(info) is None:
         return None
-    rows = rows_with_ids(view, info, [entity_id])
+    rows = rows_with_ids(view, info, [entity_id], blobs=blobs)
     return json_rows(rows)[0] if rows.num_rows else None
 
 
-def rows_with_ids(view: View, info: TableType, ids: list[str]) -> pa.Table:
-    """The rows with these ids in the row schema."""
-    return _rows(view, info, in_list("id", ids))
+def rows_with_ids(view: View, info: TableType, ids: list[str], *, blobs: bool = True) -> pa.Table:
+    """The rows with these ids in the row schema, or in what is left of it without blobs."""
+    return _rows(view, info, in_list("id", ids), blobs=blobs)
 
 
 def all_rows(view: View, info: TableType) -> pa.Table:
@@ -33,12 +33,13 @@ def all_rows(view: View, info: TableType) -> pa.Table:
     return _rows(view, info, None)
 
 
-def _rows(view: View, info: TableType, filter: str | None) -> pa.Table:
+def _rows(view: View, info: TableType, filter: str | None, *, blobs: bool = True) -> pa.Table:
     """Stored rows under their current names; properties that did not exist yet are null."""
-    physical = view.columns(info)
+    left_out = frozenset() if blobs else info.blobs
+    physical = {name: column for name, column in view.columns(info).items() if name not in left_out}
     present = [column for column in physical.values() if column is not None]
-    rows = view.table(info).scan(present, filter, blobs="cells" if info.blobs else None)
-    schema = row_schema(info)
+    rows = view.table(info).scan(present, filter, blobs="cells" if info.blobs and blobs else None)
+    schema = pa.schema([field for field in row_schema(info) if field.name not in left_out])
     arrays = [
         rows[column].cast(field.type) if (column := physical[field.name]) is not None else _absent(rows, field)
         for field in schema

@@ -23,6 +23,11 @@ class QueryRequest(Body):
     params: dict[str, Any] | None = None
     branch: str | None = None
     snapshot: str | None = None
+    at: str | None = None
+
+
+class ExplainRequest(QueryRequest):
+    analyze: bool = False
 
 
 class ChangeRequest(Body):
@@ -38,6 +43,7 @@ class InvokeStoredQueryRequest(Body):
     params: dict[str, Any] | None = None
     branch: str | None = None
     snapshot: str | None = None
+    at: str | None = None
     expect_mutation: bool | None = None
     if_commit: str | None = None
     message: str | None = None
@@ -48,6 +54,23 @@ class SchemaApplyRequest(Body):
     allow_data_loss: bool = False
     branch: str | None = None
     message: str | None = None
+
+
+class SchemaPlanRequest(Body):
+    schema_source: str
+    allow_data_loss: bool = False
+    branch: str | None = None
+
+
+class AssistRequest(Body):
+    """What an editor asks about a text; `offset` is where its cursor is, by default at the end."""
+
+    text: str
+    language: Literal["gq", "pg"] = "gq"
+    want: list[Literal["diagnose", "complete", "explain", "format"]] = ["diagnose"]
+    offset: int | None = Field(default=None, ge=0, le=1 << 30)
+    units: Literal["codepoints", "utf16"] = "codepoints"
+    branch: str | None = None
 
 
 class LoadRequest(Body):
@@ -105,4 +128,5 @@ class ChangeBaselineRequest(Body):
 class ExportRequest(Body):
     branch: str | None = None
     snapshot: str | None = None
+    at: str | None = None
     type_names: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from omnigraph.server.openapi.answers import ANSWERS
+from omnigraph.server.openapi.inspection import INSPECTION, INSPECTION_REQUESTS
 from omnigraph.server.openapi.shapes import (
     ANY_OBJECT,
     COUNT,
@@ -185,9 +186,10 @@ REQUESTS: dict[str, Shape] = {
     ),
     "ExportRequest": record(
         "What to export.",
-        ("branch", "snapshot", "type_names"),
+        ("branch", "snapshot", "at", "type_names"),
         branch=_NULL_TEXT,
         snapshot=_NULL_TEXT,
+        at=_NULL_TEXT,
         type_names=listed(TEXT),
     ),
     "IngestRequest": record(
@@ -202,22 +204,24 @@ REQUESTS: dict[str, Shape] = {
     ),
     "InvokeStoredQueryRequest": record(
         "Parameters of a stored query.",
-        ("params", "branch", "snapshot", "expect_mutation", "if_commit", "message"),
+        ("params", "branch", "snapshot", "at", "expect_mutation", "if_commit", "message"),
         params=_NULL_OBJECT,
         branch=_NULL_TEXT,
         snapshot=_NULL_TEXT,
+        at=_NULL_TEXT,
         expect_mutation=or_null(FLAG),
         if_commit=_NULL_TEXT,
         message=_NULL_TEXT,
     ),
     "QueryRequest": record(
-        "A read.",
-        ("name", "params", "branch", "snapshot"),
+        "A read, of a branch, of a commit (`snapshot`), or of a commit as the branch sees it (`at`).",
+        ("name", "params", "branch", "snapshot", "at"),
         query=TEXT,
         name=_NULL_TEXT,
         params=_NULL_OBJECT,
         branch=_NULL_TEXT,
         snapshot=_NULL_TEXT,
+        at=_NULL_TEXT,
     ),
     "ReplayRequest": record(
         "Where to undo or repeat a commit.", ("branch", *_SETTLING), branch=_NULL_TEXT, **_SETTLING
@@ -243,5 +247,7 @@ REQUESTS: dict[str, Shape] = {
 
 def schemas() -> dict[str, Any]:
     """Every component, by name."""
-    closed = {name: {**shape, "additionalProperties": False} for name, shape in REQUESTS.items()}
-    return dict(sorted({**WORDS, **DETAILS, **ERRORS, **closed, **ANSWERS}.items()))
+    closed = {
+        name: {**shape, "additionalProperties": False} for name, shape in {**REQUESTS, **INSPECTION_REQUESTS}.items()
+    }
+    return dict(sorted({**WORDS, **DETAILS, **ERRORS, **closed, **ANSWERS, **INSPECTION}.items()))

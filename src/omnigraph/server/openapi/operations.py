@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.server.openapi.shapes import TEXT, Shape, listed, one_of, ref
+from omnigraph.server.openapi.shapes import TEXT, U64, Shape, listed, one_of, ref
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -136,7 +136,9 @@ _BLOB = (
     _query("property", required=True),
     _BRANCH,
     _query("snapshot"),
+    _query("at"),
 )
+_AT = (_BRANCH, _query("snapshot"), _query("at"))
 _CONDITIONS = tuple(_header(name) for name in ("If-Match", "If-None-Match"))
 _RANGE = tuple(_header(name) for name in ("If-Range", "Range"))
 _MODE = _query("mode", one_of("overwrite", "append", "merge", "patch"))
@@ -160,7 +162,22 @@ OPERATIONS = (
     Operation("get", f"{_G}/permissions", "cluster_getPermissions", "management", "What the sender may do on a branch",
               (400, 401), "PermissionsOutput", query=(_BRANCH,)),
     Operation("get", f"{_G}/snapshot", "cluster_getSnapshot", "snapshots", "Show published datasets", _READS,
-              "SnapshotOutput", query=(_BRANCH,)),
+              "SnapshotOutput", query=_AT),
+    Operation("get", f"{_G}/describe", "cluster_describe", "snapshots", "Describe a graph", (*_READS, 404, 410),
+              "DescriptionOutput", query=_AT),
+    Operation("get", f"{_G}/indexes", "cluster_listIndexes", "snapshots", "List indexes", (*_READS, 404),
+              "IndexListOutput", query=(_BRANCH,)),
+    Operation("get", f"{_G}/moment", "cluster_getMoment", "commits", "The commit of a version or an instant",
+              (400, 401, 403, 404, 410), "CommitOutput",
+              query=(_BRANCH, _query("commit"), _query("version", U64), _query("time"))),
+    Operation("get", f"{_G}/entities/{{type}}/{{id}}", "cluster_getEntity", "entities", "Show an entity",
+              (400, 401, 403, 404, 410), "EntityOutput", query=_AT),
+    Operation("get", f"{_G}/entities/{{type}}/{{id}}/neighbours", "cluster_getNeighbours", "entities",
+              "The edges of a node, counted, and a page of each", (400, 401, 403, 404, 410), "NeighbourhoodOutput",
+              query=(*_AT, _query("edge"), _query("direction", one_of("out", "in")), _query("after"),
+                     _query("limit", {"type": "integer", "format": "int32", "minimum": 0, "maximum": 1000}))),
+    Operation("get", f"{_G}/entities/{{type}}/{{id}}/blame", "cluster_blame", "entities",
+              "The commit behind each value of an entity", (400, 401, 403, 404, 410), "BlameOutput", query=_AT),
     Operation("get", f"{_G}/blob", "cluster_getBlob", "blobs", "Read a blob",
               (206, 302, 304, 400, 401, 403, 404, 412, 416, 500), "blob", query=_BLOB, headers=(*_CONDITIONS, *_RANGE),
               media=("application/octet-stream",)),
@@ -169,6 +186,10 @@ OPERATIONS = (
     Operation("post", f"{_G}/query", "cluster_query", "queries", "Run a read",
               (400, 401, 403, 413, 429, 503), "ReadOutput", "QueryRequest",
               headers=(_header("Prefer"),), media=(JSON, NDJSON, ARROW)),
+    Operation("post", f"{_G}/explain", "cluster_explain", "queries", "The plan of a read, and what it costs",
+              (400, 401, 403, 404, 413, 429, 503), "ExplainOutput", "ExplainRequest", headers=(_header("Prefer"),)),
+    Operation("post", f"{_G}/assist", "cluster_assist", "queries", "Findings, completion, meanings and layout",
+              (400, 401, 403, 404), "AssistOutput", "AssistRequest"),
     Operation("post", f"{_G}/export", "cluster_export", "queries", "Export entities as lines",
               (400, 401, 403, 404, 409, 413, 415, 503), "lines", "ExportRequest", media=(NDJSON,)),
     Operation("post", f"{_G}/mutate", "cluster_mutate", "mutations", "Run a mutation", (*_WRITES, 412),
@@ -188,7 +209,9 @@ OPERATIONS = (
               "Invoke a stored mutation if the branch is at a commit", (*_WRITES, 404, 412, 500),
               "InvokeStoredQueryResponse", "InvokeStoredQueryRequest", headers=_CONDITION),
     Operation("get", f"{_G}/schema", "cluster_getSchema", "schema", "Show the schema", (*_READS, 404, 410),
-              "SchemaOutput", query=(_BRANCH, _query("snapshot"))),
+              "SchemaOutput", query=_AT),
+    Operation("post", f"{_G}/schema/plan", "cluster_planSchema", "schema", "What a schema change would do",
+              (400, 401, 403, 404), "SchemaPlanOutput", "SchemaPlanRequest"),
     Operation("post", f"{_G}/schema/apply", "cluster_applySchema", "mutations", "Change the schema of a branch",
               (400, 401, 403, 404, 409, 429), "SchemaApplyOutput", "SchemaApplyRequest"),
     Operation("post", f"{_G}/load", "cluster_load", "mutations", "Load records", (*_WRITES, 412), "IngestOutput",
@@ -205,6 +228,11 @@ OPERATIONS = (
               (401, 403, 404, 429, 503), "BranchDeleteOutput"),
     Operation("post", f"{_G}/branches/merge", "cluster_mergeBranches", "branches", "Merge branches, or preview it",
               (*_WRITES, 404), "BranchMergeOutput", "BranchMergeRequest", headers=(_WAIT,)),
+    Operation("get", f"{_G}/diff", "cluster_diff", "commits", "What differs between two points",
+              (400, 401, 403, 404, 409, 410, 413), "DiffOutput",
+              query=(_query("from", required=True), _query("to"), _BRANCH, _query("page_token"), *_FILTERS)),
+    Operation("get", f"{_G}/log", "cluster_log", "commits", "The history as a graph", (400, *_READS, 404), "LogOutput",
+              query=(_BRANCH, _query("every_branch", {"type": "boolean"}), *_HISTORY)),
     Operation("get", f"{_G}/commits", "cluster_listCommits", "commits", "List commits", _READS, "CommitListOutput",
               query=(_BRANCH, *_HISTORY)),
     Operation("get", f"{_G}/commits/{{commit_id}}", "cluster_getCommit", "commits", "Show a commit", (*_READS, 404),

@@ -38,7 +38,7 @@ async def blob(exchange: Exchange) -> Response:
 async def _deliver(exchange: Exchange) -> Response:
     selector = _selector(exchange)
     snapshot = exchange.value("snapshot")
-    target = await read_target(exchange, exchange.value("branch"), snapshot)
+    target = await read_target(exchange, exchange.value("branch"), snapshot, exchange.value("at"))
     await exchange.allow(Action.READ, branch=target.branch)
     graph = exchange.graph.handle
 

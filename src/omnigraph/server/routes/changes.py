@@ -83,7 +83,7 @@ def redacted(endpoint: Endpoint) -> Endpoint:
 async def commit_changes(exchange: Exchange) -> Response:
     """One page of what a commit changed; a commit that may not be read is a commit that does not exist."""
     exchange.only(("page_token", "limit", *_FILTERS))
-    scope, limit, token = change_filter(exchange), _limit(exchange), exchange.value("page_token")
+    scope, limit, token = change_filter(exchange), change_limit(exchange), exchange.value("page_token")
     graph, name = exchange.graph.handle, exchange.params["commit_id"]
     missing = refuse(404, f"commit '{name}' not found")
     try:
@@ -107,7 +107,7 @@ async def poll(exchange: Exchange) -> Response:
     branch = named_branch(exchange.value("branch"))
     await exchange.allow(Action.READ, branch=branch)
     position = feed_place(exchange)
-    scope, limit = change_filter(exchange), _limit(exchange)
+    scope, limit = change_filter(exchange), change_limit(exchange)
     graph = exchange.graph.handle
     page = await exchange.read(lambda _: position.poll(graph, branch, scope, limit))
     return answer(feed_output(page))
@@ -168,7 +168,8 @@ def change_filter(exchange: Exchange) -> ChangeScope:
     return change_scope(exchange.values("kind"), exchange.values("type"), exchange.values("op"))
 
 
-def _limit(exchange: Exchange) -> int:
+def change_limit(exchange: Exchange) -> int:
+    """How many changes a page may have."""
     text = exchange.value("limit")
     if text is None:
         return DEFAULT_CHANGES

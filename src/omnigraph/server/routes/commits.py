@@ -19,12 +19,17 @@ _FILTERS = ("actor", "kind", "since", "until", "type", "message")
 async def list_commits(exchange: Exchange) -> Response:
     """The commits of a branch, newest first, or those among them that are asked for."""
     branch = named_branch(exchange.value("branch"))
-    limit, maintenance = _limit(exchange.value("limit")), _flag(exchange.value("maintenance"))
-    wanted: dict[str, Any] = {name: exchange.value(name) for name in _FILTERS}
+    wanted = commit_filters(exchange)
     await exchange.allow(Action.READ, branch=branch)
     graph = exchange.graph.handle
-    found = await exchange.read(lambda _: graph.commits.list(branch, limit=limit, maintenance=maintenance, **wanted))
+    found = await exchange.read(lambda _: graph.commits.list(branch, **wanted))
     return answer({"commits": [commit_output(commit) for commit in found]})
+
+
+def commit_filters(exchange: Exchange) -> dict[str, Any]:
+    """Which commits are asked for, as arguments of the engine."""
+    limit, maintenance = _limit(exchange.value("limit")), _flag(exchange.value("maintenance"))
+    return {**{name: exchange.value(name) for name in _FILTERS}, "limit": limit, "maintenance": maintenance}
 
 
 def _limit(text: str | None) -> int | None:

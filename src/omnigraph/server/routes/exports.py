@@ -18,7 +18,7 @@ from omnigraph.server.routes.reads import read_target
 async def export(exchange: Exchange) -> Response:
     """Every entity of a branch, or of some types, as records that can be loaded again."""
     body = await exchange.json(ExportRequest)
-    target = await read_target(exchange, body.branch, body.snapshot)
+    target = await read_target(exchange, body.branch, body.snapshot, body.at)
     await exchange.allow(Action.EXPORT, branch=target.branch)
     graph = exchange.graph.handle
 

@@ -58,7 +58,7 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     if body.expect_mutation is not None and body.expect_mutation != stored.is_mutation:
         command = "mutate" if stored.is_mutation else "query"
         raise bad_request(f"stored query '{stored.name}' is a {kind}; run it with `omnigraph {command} {stored.name}`")
-    if stored.is_mutation and body.snapshot is not None:
+    if stored.is_mutation and (body.snapshot or body.at) is not None:
         raise bad_request(f"stored query '{stored.name}' is a mutation; it cannot run on a snapshot")
     if not stored.is_mutation and expected is not None:
         raise bad_request(f"stored query '{stored.name}' is a read; only mutations are conditional")
@@ -66,7 +66,7 @@ async def _run(exchange: Exchange, body: InvokeStoredQueryRequest, expected: str
     request = QueryCall(stored.source, stored.name, body.params)
     if stored.is_mutation:
         return await run_write(exchange, request, body.branch, expected, body.message)
-    target = await read_target(exchange, body.branch, body.snapshot)
+    target = await read_target(exchange, body.branch, body.snapshot, body.at)
     await exchange.allow(Action.READ, branch=target.branch)
     try:
         return await run_read(exchange, request, target, body.snapshot)

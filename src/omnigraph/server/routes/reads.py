@@ -15,13 +15,15 @@ from starlette.responses import Response
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.parse import parse_runnable
 from omnigraph.compiler.source import Source
+from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.read.frames.budget import Budget, Limits
+from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.shape.result import Result
 from omnigraph.errors import InputError
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
-from omnigraph.server.http.models import QueryRequest
+from omnigraph.server.http.models import ExplainRequest, QueryRequest
 from omnigraph.server.http.outputs import snapshot_output
 from omnigraph.server.http.preferences import preferences
 from omnigraph.server.http.refusal import bad_request, refusal_of
@@ -56,18 +58,18 @@ class ReadTarget:
 
 async def snapshot(exchange: Exchange) -> Response:
     """Which dataset versions a branch publishes."""
-    branch = named_branch(exchange.value("branch"))
-    await exchange.allow(Action.READ, branch=branch)
+    target = await chosen_target(exchange)
+    await exchange.allow(Action.READ, branch=target.branch)
     graph = exchange.graph.handle
-    seen = await exchange.read(lambda _: graph.snapshot(branch=branch))
-    return answer(snapshot_output(branch, seen))
+    seen = await exchange.read(lambda _: graph.snapshot(branch=target.live, at=target.commit))
+    return answer(snapshot_output(target.branch, seen))
 
 
 async def schema(exchange: Exchange) -> Response:
     """The schema that a branch accepts, or that of a commit, as it was written."""
-    named = exchange.value("branch"), exchange.value("snapshot")
+    named = exchange.value("branch"), exchange.value("snapshot"), exchange.value("at")
     target = await read_target(exchange, *named)
-    await exchange.allow(Action.READ, branch=None if named == (None, None) else target.branch)
+    await exchange.allow(Action.READ, branch=None if not any(named) else target.branch)
     graph, commit = exchange.graph.handle, target.commit
 
     def read(_: object) -> str:
@@ -76,23 +78,67 @@ async def schema(exchange: Exchange) -> Response:
     return answer({"schema_source": await exchange.read(read)})
 
 
+async def chosen_target(exchange: Exchange) -> ReadTarget:
+    """What a request reads from, as its query parameters say."""
+    return await read_target(exchange, exchange.value("branch"), exchange.value("snapshot"), exchange.value("at"))
+
+
 async def query(exchange: Exchange) -> Response:
     """Run a read that the request brings along."""
     body = await exchange.json(QueryRequest)
-    target = await read_target(exchange, body.branch, body.snapshot)
+    target = await read_target(exchange, body.branch, body.snapshot, body.at)
     await exchange.allow(Action.READ, branch=target.branch)
     request = QueryCall(Source(body.query), body.name, body.params)
     return await run_read(exchange, request, target, body.snapshot, check=_refuse_mutation)
 
 
-async def read_target(exchange: Exchange, branch: str | None, snapshot: str | None) -> ReadTarget:
-    """What a request reads from; a snapshot decides by itself which branch has to be readable."""
-    if snapshot is None:
-        return ReadTarget(named_branch(branch))
-    if branch is not None:
-        raise bad_request("give a branch or a snapshot, not both")
+async def explain(exchange: Exchange) -> Response:
+    """The plan of a read, or with `analyze` what running it has cost; the rows are not answered."""
+    body = await exchange.json(ExplainRequest)
+    target = await read_target(exchange, body.branch, body.snapshot, body.at)
+    await exchange.allow(Action.READ, branch=target.branch)
+    request = QueryCall(Source(body.query), body.name, body.params)
+    graph, embedder = exchange.graph.handle, exchange.graph.embedder
+    limits = preferences(exchange.request).limits(exchange.server.settings.limits)
+
+    def run(cancel: threading.Event) -> Explanation:
+        _refuse_mutation(request)
+        where: Any = {"branch": target.live, "at": target.commit}
+        if not body.analyze:
+            return graph.explain(request.source, request.name, request.params, **where)
+        more: Any = {**where, "limits": limits, "embedder": embedder, "cancel": cancel, "runner": "inline"}
+        found = graph.query(request.source, request.name, request.params, **more).explanation
+        assert found is not None, "an inline read has a profile"
+        return found
+
+    found = await exchange.read(run, limits.seconds)
+    return answer({**found.to_dict(), "text": str(found), "analyzed": body.analyze})
+
+
+async def read_target(
+    exchange: Exchange, branch: str | None, snapshot: str | None, at: str | None = None
+) -> ReadTarget:
+    """What a request reads from; a commit decides by itself which branch has to be readable.
+
+    `snapshot` names a commit from main's point of view, `at` from that of the branch, which must be readable too.
+    """
+    if snapshot is not None:
+        if branch is not None:
+            raise bad_request("give a branch or a snapshot, not both")
+        if at is not None:
+            raise bad_request("give a snapshot or 'at', not both")
+        return await _target_at(exchange, exchange.graph.handle, snapshot)
+    named = named_branch(branch)
+    if at is None:
+        return ReadTarget(named)
+    await exchange.allow(Action.READ, branch=named)
     graph = exchange.graph.handle
-    commit = await exchange.read(lambda _: graph.commits.show(snapshot))
+    bound = await exchange.read(lambda _: graph.branch(named))
+    return await _target_at(exchange, bound, at)
+
+
+async def _target_at(exchange: Exchange, graph: Graph, reference: str) -> ReadTarget:
+    commit = await exchange.read(lambda _: graph.commits.show(reference))
     return ReadTarget(commit.manifest_branch or MAIN, commit)
 
 

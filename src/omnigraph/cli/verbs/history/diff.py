@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.address.target import read_target
@@ -11,11 +12,10 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.commits import moment
 from omnigraph.cli.terminal.rows import cell_text
-from omnigraph.compiler.catalog.steps import fact_json, fact_text
 from omnigraph.errors import NotFound
 
 if TYPE_CHECKING:
-    from omnigraph.engine.changes.diff import Difference, EntityChange, ValueChange
+    from omnigraph.engine.changes.diff import Difference, ValueChange
 
 _LONGEST_VALUE = 48
 _LONGEST_LINE = 120
@@ -32,9 +32,9 @@ def diff(call: Call) -> None:
             types=call.many("--type") or None,
             ops=call.many("--op") or None,
         )
-        steps = found.schema_changes
+        steps = found.schema_facts
         if not call.json:
-            output.write("".join(f"schema: {fact_text(step)}\n" for step in steps))
+            output.write("".join(f"schema: {text}\n" for _, text in steps))
         if not call.json and not call.given("--stat"):
             for each in found.with_values():
                 output.write("".join(f"{text}\n" for text in _change_lines(each)))
@@ -50,8 +50,8 @@ def diff(call: Call) -> None:
                 "from_graph_manifest_version": found.from_graph_manifest_version,
                 "to_graph_manifest_version": found.to_graph_manifest_version,
                 "graph_branch": found.graph_branch,
-                **({"schema_changes": list(map(fact_json, steps))} if steps else {}),
-                **({} if call.given("--stat") else {"changes": [_change_json(change) for change in found]}),
+                **({"schema_changes": [step for step, _ in steps]} if steps else {}),
+                **({} if call.given("--stat") else {"changes": [change.document() for change in found]}),
                 "stats": stats,
             }
         )
@@ -72,16 +72,7 @@ def blame(call: Call) -> None:
     if not items:
         raise NotFound(f"{found.type_name} has no property '{name}'")
     if call.json:
-        output.document(
-            {
-                "type": found.type_name,
-                "id": found.id,
-                "created": found.created.document(),
-                "properties": [
-                    {"name": item.name, "value": item.value, "commit": item.commit.document()} for item in items
-                ],
-            }
-        )
+        output.document(replace(found, properties=tuple(items)).document())
         return
     width = max(len(item.name) for item in items)
     for item in items:
@@ -89,19 +80,6 @@ def blame(call: Call) -> None:
         output.line(
             f"{item.commit.graph_commit_id}  {moment(item.commit)}  {who}  {item.name:<{width}}  {_cell(item.value)}"
         )
-
-
-def _change_json(change: EntityChange) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "kind": change.kind,
-        "type_name": change.type_name,
-        "id": change.id,
-        "op": change.op,
-        "published_dataset_version": change.published_dataset_version,
-    }
-    if change.endpoints is not None:
-        found["endpoints"] = change.endpoints
-    return found
 
 
 def _change_lines(found: ValueChange) -> Iterator[str]:
