@@ -41,7 +41,7 @@ def test_a_misspelt_member_is_refused_and_nothing_is_written(
     [
         ("/commits?brnch=x", "brnch"),
         ("/branches?all=1", "all"),
-        ("/snapshot?snapshot=x", "snapshot"),
+        ("/snapshot?version=1", "version"),
         ("/queries?q=1", "q"),
     ],
 )
