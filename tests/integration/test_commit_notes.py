@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.values.message import MOST_CHARACTERS, shown
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, NotFound
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.storage.manifest.row_codec import parse_commit
@@ -344,3 +344,20 @@ def test_the_command_line_writes_and_finds_messages(desk: Desk) -> None:
     assert "unknown kind of commit 'lod'" in cli("commit", "list", "g", "--filter", "kind=lod", fails=True)
     assert "possible values: actor=…" in cli("commit", "list", "g", "--filter", "author=ann", fails=True)
     assert "given twice" in cli("commit", "list", "g", "--filter", "kind=load", "kind=init", fails=True)
+
+
+def test_a_manifest_version_is_a_name_wherever_a_commit_is(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", "node P { k: String @key }")
+    for name in "abc":
+        graph.mutate(f'insert P {{ k: "{name}" }}')
+    count = "match { $p: P } return { count($p) as n }"
+    now = graph.view().version
+    assert [graph.query(count, at=f"version:{now - back}").scalar() for back in range(3)] == [3, 2, 1]
+    assert graph.query(count, at=f"version:{now}~1").scalar() == 2
+    assert len(list(graph.diff(f"version:{now - 1}", "HEAD"))) == 1
+    assert graph.at("version:1").commit_id == graph.commits.list()[-1].graph_commit_id
+    for wrong in ("version:", "version:x", "version:-1", "version:²"):
+        with pytest.raises(BadRequest, match="is not a version; write it as version:3"):
+            graph.at(wrong)
+    with pytest.raises(NotFound, match="version 99"):
+        graph.at("version:99")

@@ -302,9 +302,9 @@ def test_a_server_corrects_a_body_alone_as_an_embedded_graph_does(
 def test_the_shell_and_pictures_work_on_a_served_graph(desk: Desk, at: list[str]) -> None:
     script = """\
 :schema
-insert Person { name: "Eve" }
-match { $p: Person } return { count($p) as n }
-match { $p: Persn } return { $p }
+insert Person { name: "Eve" };
+match { $p: Person } return { count($p) as n };
+match { $p: Persn } return { $p };
 :branch nope
 """
     done = desk.run("shell", *at, "--format", "csv", stdin=script)

@@ -17,8 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.cli.input.prompt import fragments
-from omnigraph.cli.verbs.data.shell import is_open
+from omnigraph.cli.input.entries import entries, is_complete, statements
+from omnigraph.cli.input.prompt import fragments, offers
+from omnigraph.cli.verbs.data.shell_help import CARD, CARD_SCHEMA, help_text
+from omnigraph.compiler.catalog import compile_schema
+from omnigraph.compiler.compile import compile_query
 from tests.cli_runner import COMMAND, Desk
 
 _PATIENCE = 60
@@ -107,18 +110,135 @@ def test_progress_is_drawn_for_people_only(desk: Desk, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("query q() {", True),
+        ("query q() {\n", False),
+        ("query q() {\n\n", True),
+        ("query q() {;", True),
         ('match { $p: P { a: "}" } } return { $p.a }', False),
-        ('match { $p: P { a: "\\"{" } } return { $p.a }', False),
-        ("match { $p: P }", True),
-        ("match { $p: P } // return { }", True),
-        ('insert P { a: "x" }', False),
-        ("match { $p: P } delete $p", False),
-        ("match { $p: P } update $p set", True),
+        ('match { $p: P { a: "}" } } return { $p.a }\n', True),
+        ('match { $p: P { a: "\\"{" } } return { $p.a }\n', True),
+        ('match { $p: P { a: ";', False),
+        ("match { $p: P } return { $p } // and;", False),
+        ("match { $p: P } return { $p };  ", True),
+        ("match { $p: P }\nreturn { $p }", False),
+        ("", True),
+        ("  :help", True),
+        ("quit", True),
     ],
 )
-def test_an_entry_is_complete_when_its_braces_are(text: str, expected: bool) -> None:
-    assert is_open(text) is expected
+def test_an_entry_is_complete_with_a_semicolon_or_an_empty_line(text: str, expected: bool) -> None:
+    assert is_complete(text) is expected
+
+
+@given(st.lists(st.sampled_from(["match {", "}", ";", "", '"', "// x", ":help", "a", "\\"]), max_size=12))
+def test_nothing_that_is_typed_is_lost(lines: list[str]) -> None:
+    left = list(lines)
+
+    def read(_: str) -> str:
+        if not left:
+            raise EOFError
+        return left.pop(0)
+
+    typed = list(entries(read, lambda: "> ", lambda: None))
+    assert "".join("".join(typed).split()) == "".join("".join(lines).split())
+    for each in typed:
+        assert "".join("".join(statements(each)).split()).replace(";", "") == "".join(each.split()).replace(";", "")
+
+
+def test_the_card_of_the_help_compiles() -> None:
+    catalog = compile_schema(CARD_SCHEMA)
+    for _, text in CARD:
+        mutation = text.startswith(("insert", "update", "delete"))
+        assert compile_query(text, catalog, None, mutation=mutation) is not None
+        assert max(len(line) for line in help_text().splitlines()) <= 110
+
+
+PLACES = [
+    ("match { $p: Pe", "Pe", ["Person"]),
+    ("match { $p: Person $p kn", "kn", ["knows"]),
+    ("match { $p: Person $p knows $q } return { $q.a", "a", ["age"]),
+    ("match { $p: Person } return { $p.name }\nord", "ord", ["order"]),
+    ("query q() { match { $p: Person { na", "na", ["name"]),
+    (":ti", ":ti", [":timing"]),
+    (":load fi", "fi", []),
+    ('match { $p: Person { name: "Per', "", []),
+]
+
+
+@pytest.mark.parametrize(("text", "begun", "words"), PLACES)
+def test_completion_offers_what_fits_the_place(text: str, begun: str, words: list[str]) -> None:
+    found, offered = offers(text, ["help", "load", "timing"], compile_schema(CARD_SCHEMA))
+    assert (found, [each.text for each in offered]) == (begun, words)
+
+
+def test_the_shell_reads_the_past_loads_files_and_times_queries(desk: Desk) -> None:
+    desk.graph()
+    desk.write("more people.jsonl", '{"type":"Person","data":{"name":"Zoe","age":7}}\n')
+    script = """\
+:format csv
+:load "more people.jsonl"
+match { $p: Person } return { count($p) as n };
+:at HEAD~1
+match { $p: Person } return { count($p) as n };
+insert Person { name: "Yan" };
+:load "more people.jsonl" merge
+:at version:2
+match { $p: Person } return { count($p) as n };
+:at nowhere
+:at version:x
+:at now
+:load "more people.jsonl" sideways
+:load
+:load nothing.jsonl
+:timing
+match { $p: Person { name: "Zoe" } } return { $p.age };
+:timing
+:brnch
+match { $p: Person } return { $p.age } match { $p: Person } return { $p.age }
+:describe
+:help
+"""
+    done = desk.run("shell", "g", stdin=script)
+    assert done.code == 0
+    assert done.stdout.splitlines()[:16] == [
+        "format csv",
+        "loaded more people.jsonl into main with merge: 1 node, 0 edges",
+        "n",
+        "5",
+        "at HEAD~1",
+        "n",
+        "4",
+        "at version:2",
+        "n",
+        "4",
+        "at now",
+        "timing on",
+        "p.age",
+        "7",
+        "timing off",
+        done.stdout.splitlines()[15],
+    ]
+    assert "Person" in done.stdout.splitlines()[15] or "g" in done.stdout.splitlines()[15]
+    assert "several hops" in done.stdout
+    said = done.stderr
+    for part in (
+        "reading at HEAD~1, where nothing can be changed; `:at now` returns",
+        "reading at HEAD~1, where nothing can be loaded",
+        "'nowhere' not found",
+        "'version:x' is not a version; write it as version:3",
+        "unknown load mode 'sideways'",
+        "say what to load",
+        "nothing.jsonl",
+        "unknown command ':brnch'; did you mean 'branch'?",
+    ):
+        assert part in said, (part, said)
+    assert re.search(r"^\d+ ms$", said, re.MULTILINE)
+
+
+PLAN = [
+    "scan $p: Person keeping $p.name  [~5 rows]",
+    "sort ids of $p  [~5 rows]",
+    'project $p.name as "p.name"  [~5 rows]',
+]
 
 
 def test_the_shell_takes_a_script(desk: Desk) -> None:
@@ -128,13 +248,20 @@ def test_the_shell_takes_a_script(desk: Desk) -> None:
 :format csv
 query q($n: String) {
   match { $p: Person { name: $n } }
+
   return { $p.age }
 }
-insert Person { name: "Eve" }
-match { $p: Person } return { count($p) as n }
-match { $p: Nobody } return { $p.x }
+
+insert Person { name: "Eve" };
+match { $p: Person } return { count($p) as n };
+match { $p: Nobody } return { $p.x };
+match { $p: Person } return { $p.name }
+order { $p.name desc }
+limit 1
 :explain
 match { $p: Person } return { $p.name }
+:explain
+:explain match { $p: Person } return { $p.name }
 :branch nope
 :frob
 :quit
@@ -150,10 +277,12 @@ match { $p: Person } return { $p.name }
         "changed main: 1 node, 0 edges",
         "n",
         "5",
+        "p.name",
+        "Eve",
         "explain on",
-        "scan $p: Person keeping $p.name  [~5 rows]",
-        "sort ids of $p  [~5 rows]",
-        'project $p.name as "p.name"  [~5 rows]',
+        *PLAN,
+        "explain off",
+        *PLAN,
     ]
     assert "there is no node type 'Nobody'" in done.stderr
     assert "nope" in done.stderr
@@ -180,7 +309,7 @@ def test_the_prompt_completes_from_the_schema_in_colour_and_runs_what_was_typed(
     typed = [
         ("main>", "match { $p: Per"),
         ("Per", "\t"),  # only now, or both may be drawn at once and nothing tells that it was completed
-        ("mson", " } return { count($p) as people }\r"),
+        ("mson", " }\rreturn { count($p) as people }\r\r"),
         ("1 row", ":quit\r"),
     ]
     code, screen = at_terminal(desk, "", "shell", "--store", "g", then=typed)

@@ -1,4 +1,4 @@
-"""Reading lines at a terminal: with history, completion and colours where prompt-toolkit is installed."""
+"""Reading entries at a terminal: with history, completion and colours where prompt-toolkit is installed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,37 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from omnigraph.cli.input.entries import ReadLine, is_complete
 from omnigraph.cli.terminal import output
+from omnigraph.compiler.assist.complete import complete
+from omnigraph.compiler.assist.words import CALLS, CONSTANTS, QUERY_KEYWORDS, QUERY_OPERATORS
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion
     from prompt_toolkit.document import Document
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.lexers import Lexer
 
-ReadLine: TypeAlias = Callable[[str], str]
-_CLAUSES = ("query", "match", "return", "order", "limit", "offset", "distinct", "not", "optional", "having", "as")
-_WRITES = ("insert", "update", "delete", "set", "where", "from", "to")
-_VALUES = ("asc", "desc", "in", "is", "null", "or", "and", "true", "false", "now")
-_FUNCTIONS = ("nearest", "bm25", "rrf", "search", "fuzzy", "match_text", "count", "sum", "avg", "min", "max", "collect")
-KEYWORDS = (*_CLAUSES, *_WRITES, *_VALUES, *_FUNCTIONS)
+    from omnigraph.compiler.catalog.model import Catalog
+
+_KEYWORDS = (*QUERY_KEYWORDS, *QUERY_OPERATORS, *CONSTANTS, *CALLS)
+# A body alone is a query at the prompt; completion knows names inside a query only.
+_HEAD = "query entry() { "
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One word that could stand there, and what it is."""
+
+    text: str
+    detail: str = ""
+
+
+Offers: TypeAlias = Callable[[str], tuple[str, list[Offer]]]
 
 _COLOURS = {
     "comment": "#7f8c8d italic",
@@ -34,12 +49,15 @@ _COLOURS = {
 }
 _TOKENS = re.compile(
     r"(?P<comment>//.*)|(?P<text>\"(?:\\.|[^\"\\])*\"?)|(?P<variable>\$\w*)|(?P<number>-?\b\d[\d.]*\b)"
-    r"|(?P<command>^\s*:\w*)|(?P<keyword>\b(?:" + "|".join(KEYWORDS) + r")\b)|(?P<type>\b[A-Z]\w*)"
+    r"|(?P<command>^\s*:\w*)|(?P<keyword>\b(?:" + "|".join(_KEYWORDS) + r")\b)|(?P<type>\b[A-Z]\w*)"
 )
 
 
-def line_reader(directory: Path, words: Callable[[], Sequence[str]]) -> ReadLine:
-    """A function that shows a prompt and returns a line; EOFError and KeyboardInterrupt pass through."""
+def line_reader(directory: Path, words: Offers) -> ReadLine:
+    """A function that shows a prompt and returns an entry, or without prompt-toolkit a line of one.
+
+    EOFError and KeyboardInterrupt pass through.
+    """
     if not sys.stdout.isatty():
         return input
     try:
@@ -65,25 +83,25 @@ def fragments(line: str) -> list[tuple[str, str]]:
     return [*pieces, ("", line[at:])] if at < len(line) else pieces
 
 
-def offers(before: str, words: Sequence[str]) -> tuple[str, list[str]]:
-    """What was begun, and what may complete it: commands at the start of an entry, names of the schema elsewhere.
+def offers(before: str, commands: Sequence[str], catalog: Catalog) -> tuple[str, list[Offer]]:
+    """What was begun, and what may complete it: commands of the shell, or what fits the place in a query.
 
-    >>> offers("match { $p.na", [":name", "name", "Name", "match"])
-    ('na', ['name'])
+    >>> from omnigraph.compiler.catalog import compile_schema
+    >>> offers(":he", ["help", "load"], compile_schema("node A { b: String @key }"))
+    (':he', [Offer(text=':help', detail='')])
     """
-    found = re.search(r":?\w*$", before)
-    begun = found.group() if found else ""
-    head = before[: len(before) - len(begun)]
-    if begun.startswith(":") or (not head.strip() and not begun):
-        fitting = [word for word in words if word.startswith(":")]
-    elif head.endswith("."):
-        fitting = [word for word in words if word[0].islower() and word not in KEYWORDS]
-    else:
-        fitting = [word for word in words if not word.startswith(":")]
-    return begun, [word for word in fitting if word.startswith(begun) and word != begun]
+    if re.fullmatch(r"\s*(:\w*)?", before):
+        begun = before.strip()
+        return begun, [Offer(f":{name}") for name in commands if f":{name}".startswith(begun)]
+    if before.lstrip().startswith(":"):
+        begun = before[len(before) - len(before.rpartition(" ")[2]) :]
+        return begun, []
+    head = "" if before.lstrip().startswith("query") else _HEAD
+    word, found = complete(head + before, len(head + before), "gq", catalog)
+    return (head + before)[word.start :], [Offer(each.text, each.detail) for each in found]
 
 
-def _toolkit_reader(directory: Path, words: Callable[[], Sequence[str]]) -> ReadLine:
+def _toolkit_reader(directory: Path, words: Offers) -> ReadLine:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, History, InMemoryHistory
     from prompt_toolkit.styles import Style
@@ -99,8 +117,29 @@ def _toolkit_reader(directory: Path, words: Callable[[], Sequence[str]]) -> Read
         completer=_completer(words),
         style=Style.from_dict(_COLOURS),
         complete_while_typing=False,
+        enable_history_search=True,
+        multiline=True,
+        prompt_continuation="... ",
+        key_bindings=_keys(),
     )
     return lambda prompt: str(session.prompt(prompt))
+
+
+def _keys() -> KeyBindings:
+    """Enter runs an entry that is complete, and otherwise begins another line of it."""
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if not buffer.document.text_after_cursor.strip() and is_complete(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    return keys
 
 
 def _lexer() -> Lexer:
@@ -113,13 +152,13 @@ def _lexer() -> Lexer:
     return QueryLexer()
 
 
-def _completer(words: Callable[[], Sequence[str]]) -> Completer:
+def _completer(words: Offers) -> Completer:
     from prompt_toolkit.completion import Completer, Completion
 
-    class WordCompleter(Completer):
+    class PlaceCompleter(Completer):
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-            begun, offered = offers(document.text_before_cursor, words())
-            for word in offered:
-                yield Completion(word, start_position=-len(begun))
+            begun, offered = words(document.text_before_cursor)
+            for each in offered:
+                yield Completion(each.text, start_position=-len(begun), display_meta=each.detail)
 
-    return WordCompleter()
+    return PlaceCompleter()

@@ -10,7 +10,7 @@ from omnigraph.compiler.assist.docs import call_text, edge_text, node_text, prop
 from omnigraph.compiler.assist.names import Names, names_at, owner_of
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, TypeInfo
 from omnigraph.compiler.formatter import Language
-from omnigraph.compiler.lexer import LOWER, PUNCT, UPPER, VAR, Tokens, tokenize
+from omnigraph.compiler.lexer import BAD, LOWER, PUNCT, UPPER, VAR, Tokens, tokenize
 from omnigraph.compiler.query.check.scope import PATH
 from omnigraph.compiler.query.checked import NodeVar
 from omnigraph.compiler.schema.ast import Interface, Node
@@ -64,7 +64,7 @@ def _place(text: str, offset: int) -> Place | None:
     start, end = tokens.starts[at], tokens.ends[at]
     if start < offset <= end and tokens.kinds[at] in (LOWER, UPPER, VAR):
         return Place(tokens, at, Span(start, end))
-    if start < offset < end or _in_comment(text, tokens, at, offset):
+    if start < offset < end or _in_comment(text, tokens, at, offset) or _in_string(tokens, at):
         return None
     if text[offset - 1 : offset] == "$":
         return Place(_until(text, offset - 1), len(_until(text, offset - 1).kinds) - 1, Span(offset - 1, offset))
@@ -74,6 +74,11 @@ def _place(text: str, offset: int) -> Place | None:
 
 def _until(text: str, offset: int) -> Tokens:
     return tokenize(Source(text[:offset]))
+
+
+def _in_string(tokens: Tokens, at: int) -> bool:
+    """Whether a string begins before and does not end: its quote is the last token that was read."""
+    return at > 0 and tokens.kinds[at - 1] == BAD and tokens.texts[at - 1] == '"'
 
 
 def _in_comment(text: str, tokens: Tokens, at: int, offset: int) -> bool:

@@ -30,6 +30,7 @@ from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 
 _BACK = "~"
+_VERSION = "version:"  # names have no colons
 _MAX_DIGITS = 18  # more steps than any history has
 
 Target = str | int | datetime | GraphCommit | View
@@ -61,7 +62,8 @@ def state_of(core: Core, target: Target, bound: str | None) -> ManifestState:
 
 def commit_named(core: Core, reference: str | GraphCommit, bound: str | None) -> GraphCommit:
     """A commit by its id or the beginning of it, by a tag, as the head of a branch (`HEAD`: of the bound one), as what
-    an instant saw of the bound branch, or as so many first parents before any of these (`HEAD~2`)."""
+    an instant or a manifest version (`version:3`) saw of the bound branch, or as so many first parents before any of
+    these (`HEAD~2`)."""
     if isinstance(reference, GraphCommit):
         return reference
     text = reference.strip()
@@ -115,6 +117,8 @@ def _meaning(core: Core, text: str, bound: str | None) -> Branch | GraphCommit |
         return _ancestor(core, text, commit, int(steps[:_MAX_DIGITS] or 1), bound)
     if text == HEAD:
         return Branch(bound)
+    if text.startswith(_VERSION):
+        return _at_version(core, text, bound)
     if _is_branch(core, text):
         return Branch(normalize_branch(text))
     tag = find_tag(core.store, text)
@@ -143,6 +147,14 @@ def _ancestor(core: Core, text: str, origin: GraphCommit, steps: int, bound: str
             raise CommitNotFound(text, f"history begins with {commit.graph_commit_id}")
         commit = find_commit(core, commit.parent_commit_id, bound)
     return commit
+
+
+def _at_version(core: Core, text: str, bound: str | None) -> GraphCommit:
+    """The newest commit that a manifest version of the bound branch shows."""
+    number = text.removeprefix(_VERSION)
+    if not (number.isascii() and number.isdecimal() and len(number) <= _MAX_DIGITS):
+        raise BadRequest(f"'{text}' is not a version; write it as {_VERSION}3")
+    return find_commit(core, str(state_at_version(core, bound, int(number)).effective_head), bound)
 
 
 def _at_instant(core: Core, text: str, bound: str | None) -> GraphCommit | None:

@@ -123,3 +123,8 @@ def test_the_words_are_those_that_the_parsers_ask_for() -> None:
                         asked |= {word} if word.isidentifier() else set()
         assert asked
         assert asked <= {*found, *words.TYPE_KEYWORDS, *words.CALLS, *words.TYPES}, package
+
+
+def test_nothing_is_offered_inside_a_string_that_is_not_finished() -> None:
+    text = 'query q() { match { $p: Person { name: "Per'
+    assert complete(text, len(text), "gq", compile_schema("node Person { name: String @key  age: I32? }"))[1] == ()

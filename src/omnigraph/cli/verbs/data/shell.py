@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any
 
 from omnigraph.cli.address.target import AnyGraph, in_storage, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.commands.shared import FORMATS
+from omnigraph.cli.input.entries import WORDS, ReadLine, entries, statements
 from omnigraph.cli.input.params import parse_json
-from omnigraph.cli.input.prompt import KEYWORDS, ReadLine, line_reader
-from omnigraph.cli.terminal import output
+from omnigraph.cli.input.prompt import Offer, line_reader, offers
+from omnigraph.cli.terminal import output, pages
 from omnigraph.cli.terminal.failure import report
 from omnigraph.cli.terminal.rows import Envelope, metadata, render
+from omnigraph.cli.verbs.data.shell_help import help_text
 from omnigraph.compiler.catalog import compile_schema
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.query.parse import parse_runnable
+from omnigraph.engine.values.result import parse_mode
 from omnigraph.engine.values.text_table import TextLayout
 from omnigraph.errors import BadRequest, BranchNotFound, OmnigraphError
 
-_DELETES = re.compile(r"}\s*delete\s+\$\w+\s*$")
-_HELP = """\
-Type a query; it runs when its braces are closed. A body alone will do: match { … } return { … }
-  :branch [NAME]    show or change the branch
-  :params [JSON]    show or set the parameters
-  :format [FORMAT]  show or set how rows are printed
-  :explain          show plans instead of rows, or rows again
-  :schema           print the schema
-  :help             this text
-  :quit             leave (also Ctrl-D)
-"""
+_NOW = ("now", "off")
 
 
 def shell(call: Call) -> None:
@@ -40,9 +35,9 @@ def shell(call: Call) -> None:
         session = Session(graph.branch(call.value("--branch")), call)
         read: ReadLine = _piped_line
         if sys.stdin.isatty():
-            output.note(f"{target.uri}, branch {session.graph.branch_name}; :help for help")
-            read = line_reader(call.config.directory, session.words)
-        for text in _entries(session, read):
+            output.note(f"{target.uri}, branch {session.graph.branch_name}; end a query with ; — :help for help")
+            read = line_reader(call.config.directory, session.offers)
+        for text in entries(read, lambda: session.prompt, lambda: output.note("")):
             session.run(text)
             output.finish()
             if session.left:
@@ -55,90 +50,142 @@ class Session:
     def __init__(self, graph: AnyGraph, call: Call) -> None:
         self.graph = graph
         self.left = False
+        self._call = call
         self._source: str | None = None
+        self._at: str | None = None
         self._params: dict[str, Any] = {}
         self._format = call.text("--format") or call.config.defaults.output or "table"
         self._explains = False
+        self._times = pages.watched()
         defaults = call.config.defaults
         self._layout = TextLayout(defaults.table_max_column_width, defaults.table_cell_layout == "wrap")
         self._commands: Mapping[str, Callable[[str], None]] = {
             "branch": self._branch,
+            "at": self._set_moment,
             "params": self._set_params,
             "format": self._set_format,
-            "explain": self._toggle_explain,
+            "explain": self._explain,
+            "timing": self._toggle_timing,
+            "load": self._load,
             "schema": lambda _: self._show_schema(),
-            "help": lambda _: output.write(_HELP),
+            "describe": lambda _: self._describe(),
+            "help": lambda _: output.write(help_text()),
             "quit": lambda _: setattr(self, "left", True),
         }
+
+    @property
+    def prompt(self) -> str:
+        """The branch, and the moment if it is not now."""
+        return f"{self.graph.branch_name}{'' if self._at is None else f'@{self._at}'}> "
 
     def run(self, text: str) -> None:
         """One entry; what is wrong with it is said, and the prompt goes on."""
         try:
-            if text.startswith(":"):
-                self._command(text[1:])
-            elif text in ("help", "quit", "exit"):
-                self._command("help" if text == "help" else "quit")
-            else:
-                self._query(text)
+            if text.startswith(":") or text in WORDS:
+                self._command(text.lstrip(":").removesuffix(";"))
+                return
+            for query in statements(text):
+                self._answer(query)
         except OmnigraphError as error:
             output.finish()
             report(error, json=False)
 
-    def words(self) -> list[str]:
-        """What completion may offer: keywords, names of the schema, commands."""
+    def offers(self, before: str) -> tuple[str, list[Offer]]:
+        """What completion may offer at the end of a text: commands, or what fits the place in a query."""
         if self._source is None:  # a server is not asked at every Tab
             self._source = self.graph.schema.source
-        catalog = compile_schema(self._source)
-        types = [*catalog.nodes.values(), *catalog.edges.values()]
-        names = {name for info in types for name in (info.name, *info.properties)}
-        return sorted({*KEYWORDS, *names, *(f":{name}" for name in self._commands)})
+        return offers(before, list(self._commands), compile_schema(self._source))
 
     def _command(self, text: str) -> None:
         name, _, value = text.strip().partition(" ")
-        found = self._commands.get(name)
+        found = self._commands.get("quit" if name == "exit" else name)
         if found is None:
-            raise BadRequest(f"unknown command ':{name}'; :help lists them")
+            near = did_you_mean(name, list(self._commands))
+            raise BadRequest(f"unknown command ':{name}'; {f'{near} ' if near else ''}:help lists them")
         found(value.strip())
 
-    def _query(self, text: str) -> None:
-        self._answer(text)
-
-    def _answer(self, source: str) -> None:
+    def _answer(self, source: str, *, explains: bool = False) -> None:
         queries = parse_runnable(source).queries
         if len(queries) != 1:
-            raise BadRequest("one query at a time")
-        if queries[0].is_mutation:
-            done = self.graph.mutate(source, params=self._params)
-            counts = output.counted(done.affected_nodes, "node"), output.counted(done.affected_edges, "edge")
-            output.line(f"changed {done.branch}: {', '.join(counts)}")
-        elif self._explains:
-            output.line(self._explained(source))
+            raise BadRequest("one query at a time: end each with ; or an empty line")
+        started = perf_counter()
+        if explains or (self._explains and not queries[0].is_mutation):
+            output.line(self._plan(source))
+        elif queries[0].is_mutation:
+            self._mutate(source)
         else:
-            found = self.graph.query(source, params=self._params)
-            rows = Envelope(
-                found.query_name, self.graph.branch_name, None, found.columns, found.rows(), found.commit_id
-            )
-            output.write(render(rows, self._format, self._layout))
-            beside = metadata(rows, self._format)
-            if beside is not None:
-                output.note(beside)
+            self._read(source)
+        if self._times:
+            output.finish()
+            output.note(pages.elapsed(perf_counter() - started))
 
-    def _explained(self, source: str) -> str:
+    def _mutate(self, source: str) -> None:
+        if self._at is not None:
+            raise BadRequest(f"reading at {self._at}, where nothing can be changed; `:at now` returns to the branch")
+        done = self.graph.mutate(source, params=self._params)
+        counts = output.counted(done.affected_nodes, "node"), output.counted(done.affected_edges, "edge")
+        output.line(f"changed {done.branch}: {', '.join(counts)}")
+
+    def _read(self, source: str) -> None:
+        found = self.graph.query(source, params=self._params, at=self._at)
+        branch = self.graph.branch_name if self._at is None else None
+        rows = Envelope(found.query_name, branch, self._at, found.columns, found.rows(), found.commit_id)
+        pages.show(render(rows, self._format, self._layout), self._call.env)
+        beside = metadata(rows, self._format)
+        if beside is not None:
+            output.note(beside)
+
+    def _plan(self, source: str) -> str:
         stored = in_storage(self.graph)
         if stored is None:
             raise BadRequest("plans are shown for a graph in storage only; a server does not tell them")
-        return str(stored.explain(source, params=self._params or None))
+        return str(stored.explain(source, params=self._params or None, at=self._at))
 
     def _branch(self, name: str) -> None:
         if name:
-            if name not in self.graph.branches.list():
+            known = self.graph.branches.list()
+            if name not in known:
                 raise BranchNotFound(name)
-            self.graph = self.graph.branch(name)
+            self.graph, self._at, self._source = self.graph.branch(name), None, None
         output.line(f"branch {self.graph.branch_name}")
+
+    def _set_moment(self, when: str) -> None:
+        if when in _NOW:
+            self._at = None
+        elif when:
+            self.graph.commits.show(when)  # says what is wrong with a name before it is used
+            self._at = when
+        output.line(f"at {self._at or 'now'}")
 
     def _show_schema(self) -> None:
         self._source = self.graph.schema.source
         output.line(self._source)
+
+    def _describe(self) -> None:
+        stored = in_storage(self.graph)
+        if stored is None:
+            raise BadRequest("a server does not describe its graph; :schema shows the types")
+        output.line(str(stored.describe()))
+
+    def _load(self, text: str) -> None:
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise BadRequest(f":load FILE [MODE]: {error}") from None
+        if not 1 <= len(words) <= 2:
+            raise BadRequest("say what to load: :load FILE [MODE]")
+        if self._at is not None:
+            raise BadRequest(f"reading at {self._at}, where nothing can be loaded; `:at now` returns to the branch")
+        file, mode = words[0], parse_mode(words[1] if len(words) == 2 else "merge")
+        if file.endswith((".yaml", ".yml")):
+            stored = in_storage(self.graph)
+            if stored is None:
+                raise BadRequest("a mapping is loaded into a graph in storage only")
+            done = stored.load(mapping=file, mode=mode)
+        else:
+            done = self.graph.load(file, mode=mode)
+        counts = output.counted(sum(done.nodes.values()), "node"), output.counted(sum(done.edges.values()), "edge")
+        output.line(f"loaded {file} into {done.branch} with {done.mode}: {', '.join(counts)}")
 
     def _set_params(self, text: str) -> None:
         if text:
@@ -157,32 +204,17 @@ class Session:
         self._format = name or self._format
         output.line(f"format {self._format}")
 
-    def _toggle_explain(self, _: str) -> None:
+    def _explain(self, query: str) -> None:
+        if query:
+            for each in statements(query):
+                self._answer(each, explains=True)
+            return
         self._explains = not self._explains
         output.line(f"explain {'on' if self._explains else 'off'}")
 
-
-def _entries(session: Session, read: ReadLine) -> Iterator[str]:
-    """Commands of one line, and queries of as many lines as their braces span; Ctrl-C forgets an unfinished one."""
-    pending = ""
-    while True:
-        prompt = f"{session.graph.branch_name}> " if not pending else "... "
-        try:
-            line = read(prompt)
-        except EOFError:
-            break
-        except KeyboardInterrupt:
-            output.note("")
-            pending = ""
-            continue
-        pending = f"{pending}\n{line}" if pending else line
-        text = pending.strip()
-        if not text or (not text.startswith(":") and is_open(text)):
-            continue
-        pending = ""
-        yield text
-    if pending.strip():
-        yield pending.strip()
+    def _toggle_timing(self, _: str) -> None:
+        self._times = not self._times
+        output.line(f"timing {'on' if self._times else 'off'}")
 
 
 def _piped_line(_: str) -> str:
@@ -190,33 +222,3 @@ def _piped_line(_: str) -> str:
     if not line:
         raise EOFError
     return line.rstrip("\n")
-
-
-def is_open(text: str) -> bool:
-    """Whether a text still waits for closing braces; braces in strings and comments do not count.
-
-    >>> is_open("query q() {"), is_open('match { $p: P { a: "}" } } return { $p.a }'), is_open("match { $p: P }")
-    (True, False, True)
-    """
-    depth = 0
-    blocks = 0
-    quoted = escaped = False
-    comment = False
-    for place, letter in enumerate(text):
-        if comment:
-            comment = letter != "\n"
-        elif quoted:
-            quoted = escaped or letter != '"'
-            escaped = letter == "\\" and not escaped
-        elif letter == '"':
-            quoted = True
-        elif text.startswith("//", place):
-            comment = True
-        elif letter == "{":
-            depth += 1
-        elif letter == "}":
-            depth -= 1
-            blocks += depth == 0
-    # What a match is for is written in a second block, unless what it found is deleted.
-    unfinished = text.startswith("match") and blocks < 2 and _DELETES.search(text) is None
-    return depth > 0 or unfinished
