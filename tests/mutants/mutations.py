@@ -31,6 +31,10 @@ FILES = {
     "scope": "src/omnigraph/compiler/query/check/scope.py",
     "mutations": "src/omnigraph/compiler/query/check/mutations.py",
     "history": "src/omnigraph/engine/views/time_travel.py",
+    "transactions": "src/omnigraph/storage/lance/transactions.py",
+    "tables": "src/omnigraph/storage/lance/tables.py",
+    "durable": "src/omnigraph/storage/lance/durable.py",
+    "versions": "src/omnigraph/storage/lance/version_files.py",
 }
 TESTS = {
     "publish": "tests/unit/storage/protocol/test_publish.py",
@@ -51,6 +55,7 @@ TESTS = {
     "typecheck": "tests/unit/compiler/query/test_typecheck_extensions.py",
     "codes": "tests/unit/compiler/query/test_typecheck_codes.py",
     "history": "tests/conformance/test_history_cases.py",
+    "power": "tests/crash/test_power_cut.py",
 }
 
 
@@ -451,6 +456,49 @@ MUTATIONS = (
         "            _refuse_reading_writes(statement, driven, written, scope)\n",
         "",
         "codes",
+    ),
+    # --- power cuts ----------------------------------------------------------------------------------
+    _mutation(
+        "power cut: data files are not on the disk when a version shows them",
+        "transactions",
+        "    sync_data(address_of(target), written)\n",
+        "",
+        "power::test_what_was_acknowledged_survives_a_power_cut",
+    ),
+    _mutation(
+        "power cut: the manifest names versions of tables that are not on the disk",
+        "publish",
+        "        _sync_tables(store, loaded.state, publications)\n",
+        "",
+        "power::test_what_was_acknowledged_survives_a_power_cut",
+    ),
+    _mutation(
+        "power cut: deletions are not on the disk when a version refers to them",
+        "tables",
+        "    _sync_ahead(staged)\n",
+        "",
+        "power::test_what_was_acknowledged_survives_a_power_cut",
+    ),
+    _mutation(
+        "power cut: a commit is acknowledged before the manifest is on the disk",
+        "tables",
+        "        sync_successor(base.address, base.dataset, dataset)\n",
+        "",
+        "power::test_what_was_acknowledged_survives_a_power_cut",
+    ),
+    _mutation(
+        "power cut: a version of the manifest is on the disk before its data",
+        "durable",
+        "    _sync(address, names | _index_files(address, indexes))\n",
+        "    _sync(address, {version_name(after.version)})\n    _sync(address, names | _index_files(address, indexes))\n",
+        "power::test_a_power_cut_at_any_step_of_a_commit_leaves_it_whole_or_not_at_all",
+    ),
+    _mutation(
+        "power cut: an empty version file of later than the start is taken away",
+        "versions",
+        " or found.st_mtime > machine_started_at():\n",
+        ":\n",
+        "power::test_an_empty_version_file_of_later_than_the_start_of_the_machine_is_damage",
     ),
     _mutation(
         "history: of several commits that begin alike the first is meant",
