@@ -1,5 +1,5 @@
 // The pages of the studio, in the order of the navigation; each is a chunk of its own, loaded when it is first opened.
-import { Compass, DatabaseZap, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
+import { Compass, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 import type { Action } from '../lib/graph';
 
@@ -15,6 +15,5 @@ export interface PageEntry {
 export const PAGES: PageEntry[] = [
   { name: 'overview', title: 'Overview', key: 'o', icon: LayoutDashboard, Component: lazy(() => import('./overview')) },
   { name: 'query', title: 'Query', key: 'q', icon: SquareTerminal, Component: lazy(() => import('./query')) },
+  { name: 'explore', title: 'Explore', key: 'e', icon: Compass, Component: lazy(() => import('./explore')) },
 ];
-void Compass;
-void DatabaseZap;

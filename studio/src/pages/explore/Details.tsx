@@ -1,0 +1,123 @@
+// One node: its values, previews of its blobs, and where each value comes from.
+import { useEffect, useState } from 'react';
+import { Failure, Loaded, Tabs } from '../../components/basics';
+import { api, ask, rawFetch } from '../../lib/api/client';
+import { titleOf } from '../../lib/entities';
+import { ago, bytes, cell, when } from '../../lib/format';
+import { useGraph } from '../../lib/graph';
+import { type Point, target } from '../../lib/point';
+import { href } from '../../lib/router';
+import { type GraphSchema, typeColor } from '../../lib/schema';
+import { useStore } from '../../lib/store';
+import { isDark } from '../../lib/theme';
+import { useAsync } from '../../lib/useAsync';
+import type { DrawnEntity } from './neighbourhood';
+
+export function Details({ node, point, schema }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined }) {
+  const [tab, setTab] = useState<'values' | 'history'>('values');
+  const dark = useStore(isDark);
+  return (
+    <section className="details">
+      <div className="row">
+        <span className="dot" style={{ background: typeColor(schema, node.type, dark) }} />
+        <h2 className="clip">{titleOf(node.entity, schema, node.type)}</h2>
+        <span className="badge">{node.type}</span>
+      </div>
+      <Tabs label="About the node" value={tab} onChange={setTab} options={[{ value: 'values', label: 'Values' }, { value: 'history', label: 'History' }]} />
+      {tab === 'values' ? <Values node={node} point={point} schema={schema} /> : <EntityHistory node={node} point={point} />}
+    </section>
+  );
+}
+
+function Values({ node, point, schema }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined }) {
+  const declared = schema?.nodes.find((each) => each.name === node.type)?.properties ?? [];
+  const blobs = declared.filter((each) => /^Blob\b/.test(each.type));
+  const names = Object.keys(node.entity).filter((name) => !name.startsWith('@') && !blobs.some((each) => each.name === name));
+  return (
+    <dl className="values">
+      {names.map((name) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{node.entity[name] === null ? <span className="muted">null</span> : cell(node.entity[name])}</dd>
+        </div>
+      ))}
+      {blobs.map((each) => (
+        <div key={each.name}>
+          <dt>{each.name}</dt>
+          <dd>
+            <Blob node={node} property={each.name} point={point} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const SHOWN = 2_000_000;
+
+/** A blob, as a picture or as text where it is one; fetched with the token, shown from memory. */
+function Blob({ node, property, point }: { node: DrawnEntity; property: string; point: Point }) {
+  const { id: graph } = useGraph();
+  const [url, setUrl] = useState<string | null>(null);
+  const found = useAsync(
+    async (signal) => {
+      const query = new URLSearchParams({ entity: 'node', type: node.type, id: node.id, property, ...target(point) });
+      const response = await rawFetch(`/graphs/${encodeURIComponent(graph)}/blob?${query}`, { signal, headers: { Range: `bytes=0-${SHOWN - 1}` } });
+      const content = new Uint8Array(await response.arrayBuffer());
+      return { content, kind: kindOf(content) };
+    },
+    [graph, node.type, node.id, property, point],
+  );
+  const picture = found.data?.kind.startsWith('image/') ? found.data : undefined;
+  useEffect(() => {
+    if (!picture) return;
+    const made = URL.createObjectURL(new window.Blob([picture.content], { type: picture.kind }));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [picture]);
+  if (found.error) return <Failure error={found.error} title="No preview" />;
+  if (!found.data) return <span className="muted">…</span>;
+  if (picture) return url ? <img className="blob" src={url} alt={`${property} of ${node.id}`} /> : null;
+  if (found.data.kind === 'text/plain') return <pre className="blob">{new TextDecoder().decode(found.data.content.slice(0, 4000))}</pre>;
+  return <span className="muted">{bytes(found.data.content.length)}</span>;
+}
+
+/** By its first bytes; nothing that could run is ever shown as more than text. */
+function kindOf(content: Uint8Array): string {
+  const starts = (...wanted: number[]) => wanted.every((byte, at) => content[at] === byte);
+  if (starts(0x89, 0x50, 0x4e, 0x47)) return 'image/png';
+  if (starts(0xff, 0xd8, 0xff)) return 'image/jpeg';
+  if (starts(0x47, 0x49, 0x46)) return 'image/gif';
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(content.slice(0, 4000), { stream: true });
+    return content.slice(0, 4000).includes(0) ? 'application/octet-stream' : 'text/plain';
+  } catch {
+    return 'application/octet-stream';
+  }
+}
+
+function EntityHistory({ node, point }: { node: DrawnEntity; point: Point }) {
+  const { id: graph } = useGraph();
+  const found = useAsync((signal) => ask(api.GET('/graphs/{graph_id}/entities/{type}/{id}/blame', { params: { path: { graph_id: graph, type: node.type, id: node.id }, query: target(point) }, signal })), [graph, node.type, node.id, point]);
+  return (
+    <Loaded from={found}>
+      {(data) => (
+        <ul className="blame">
+          {data.properties.map((each) => (
+            <li key={each.name}>
+              <div>
+                <strong>{each.name}</strong> <span className="clip">{cell(each.value)}</span>
+              </div>
+              <div className="muted small">
+                <a href={href(graph, 'history', { commit: each.commit.graph_commit_id })}>{each.commit.message ?? each.commit.kind ?? 'commit'}</a> · {each.commit.actor_id ?? 'no actor'} · <span title={when(each.commit.created_at)}>{ago(each.commit.created_at)}</span>
+              </div>
+            </li>
+          ))}
+          <li className="muted small">
+            Created {ago(data.created.created_at)} by {data.created.actor_id ?? 'no actor'}: {data.created.message ?? data.created.kind}
+          </li>
+        </ul>
+      )}
+    </Loaded>
+  );
+}
