@@ -94,7 +94,7 @@ export function GraphCanvas({ nodes, edges, label, selected = null, onSelect, on
     return place(graph.current, (done) => done && setLaidOut((before) => before + 1));
   }, [nodes, edges, dark]);
 
-  useEffect(() => renderer.current?.refresh({ skipIndexation: true }), [selected]);
+  useEffect(() => void renderer.current?.refresh({ skipIndexation: true }), [selected]);
 
   const camera = () => renderer.current?.getCamera();
   if (broken) return <Empty title="This browser cannot draw the graph">It has no WebGL. Switch on hardware acceleration, or use the list beside the drawing.</Empty>;

@@ -2,7 +2,13 @@
 import { rawFetch } from '../../lib/api/client';
 import { cell } from '../../lib/format';
 import { type Point, target } from '../../lib/point';
+import type { Row } from '../../components/DataTable';
 import type { Outcome } from './run';
+
+export interface Rows {
+  columns: string[];
+  rows: Row[];
+}
 
 const ARROW = 'application/vnd.apache.arrow.stream';
 
@@ -16,7 +22,7 @@ export function save(name: string, kind: string, content: BlobPart): void {
 }
 
 /** RFC 4180. A cell that a spreadsheet would run as a formula gets an apostrophe in front. */
-export function asCsv({ columns, rows }: Outcome): string {
+export function asCsv({ columns, rows }: Rows): string {
   const quoted = (value: unknown): string => {
     let text = cell(value);
     if (typeof value === 'string' && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
@@ -27,16 +33,29 @@ export function asCsv({ columns, rows }: Outcome): string {
   return `${lines.join('\r\n')}\r\n`;
 }
 
-export function copyable({ columns, rows }: Outcome): string {
+export function copyable({ columns, rows }: Rows): string {
   const plain = (value: unknown): string => cell(value).replace(/[\t\n\r]/g, ' ');
   return [columns.join('\t'), ...rows.map((row) => columns.map((name) => plain(row[name])).join('\t'))].join('\n');
 }
 
-export async function downloadArrow(graph: string, query: string, point: Point): Promise<void> {
+export async function downloadArrow(graph: string, outcome: Outcome, point: Point): Promise<void> {
   const response = await rawFetch(`/graphs/${encodeURIComponent(graph)}/query`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Accept: ARROW },
-    body: JSON.stringify({ query, ...target(point) }),
+    body: JSON.stringify({ query: outcome.text, params: outcome.params, ...target(point) }),
   });
   save('answer.arrows', ARROW, await response.arrayBuffer());
+}
+
+/** Each column with the type that all of its values share; text otherwise. */
+export async function downloadParquet({ columns, rows }: Rows): Promise<void> {
+  const { parquetWriteBuffer } = await import('hyparquet-writer');
+  const columnData = columns.map((name) => {
+    const values = rows.map((row) => row[name] ?? null);
+    const present = values.filter((value) => value !== null);
+    if (present.length > 0 && present.every((value) => typeof value === 'number')) return { name, data: values as (number | null)[], type: 'DOUBLE' as const, nullable: true };
+    if (present.length > 0 && present.every((value) => typeof value === 'boolean')) return { name, data: values as (boolean | null)[], type: 'BOOLEAN' as const, nullable: true };
+    return { name, data: values.map((value) => (value === null ? null : cell(value))), type: 'STRING' as const, nullable: true };
+  });
+  save('answer.parquet', 'application/vnd.apache.parquet', parquetWriteBuffer({ columnData }));
 }

@@ -8,7 +8,8 @@ export interface Outcome {
   rows: Row[];
   commit: string | null;
   ms: number;
-  text: string;
+  text: string; // empty for a stored query
+  params?: Record<string, unknown>;
   written?: { nodes: number; edges: number };
 }
 
@@ -19,7 +20,7 @@ export async function runQuery(graph: string, query: string, params: Record<stri
   const request = api.POST('/graphs/{graph_id}/query', { params: { path: { graph_id: graph }, header: { Prefer: PREFER } }, body: { query, params, ...target(point) }, signal });
   const found = await ask(request);
   const rows = found.rows as Row[];
-  return { columns: found.columns ?? Object.keys(rows[0] ?? {}), rows, commit: found.graph_commit_id ?? null, ms: 0, text: query };
+  return { columns: found.columns ?? Object.keys(rows[0] ?? {}), rows, commit: found.graph_commit_id ?? null, ms: 0, text: query, params };
 }
 
 export async function runMutation(graph: string, query: string, params: Record<string, unknown>, point: Point, signal: AbortSignal): Promise<Outcome> {
