@@ -43,7 +43,7 @@ def built(request: pytest.FixtureRequest) -> Iterator[None]:
 def launched(tmp_path_factory: pytest.TempPathFactory, built: None) -> Iterator[tuple[ServerProcess, str]]:
     """`omnigraph studio`, and the code of the address that it prints."""
     graph = create_people(tmp_path_factory.mktemp("studio") / "people.omni")
-    with running(["-m", "omnigraph.cli.main", "studio", str(graph), "--no-open"]) as server:
+    with running(["-m", "omnigraph.cli", "studio", str(graph), "--no-open"]) as server:
         code = next(value for value in server.extra.values() if re.fullmatch(r"[\w-]{32}", value))
         yield server, code
 
@@ -133,7 +133,7 @@ def test_the_studio_of_this_machine_answers_to_its_own_names_only(
 
 def test_the_studio_is_served_only_where_it_is_wanted(tmp_path: Path) -> None:
     graph = create_people(tmp_path / "people.omni")
-    command = ["-m", "omnigraph.cli.main", "serve", str(graph), "--bind", "127.0.0.1:0"]
+    command = ["-m", "omnigraph.cli", "serve", str(graph), "--bind", "127.0.0.1:0"]
     with running(command, {"OMNIGRAPH_STUDIO": "off"}) as server:
         assert server.get("/studio/").status_code == 404
         assert server.get("/healthz").status_code == 200
@@ -160,7 +160,7 @@ raise SystemExit(main(["studio", "graph.omni", "--no-open"]))
 
 
 def test_the_studio_listens_on_this_machine_only(tmp_path: Path, built: None) -> None:
-    command = [sys.executable, "-m", "omnigraph.cli.main", "studio", "graph.omni", "--no-open", "--bind", "0.0.0.0:0"]
+    command = [sys.executable, "-m", "omnigraph.cli", "studio", "graph.omni", "--no-open", "--bind", "0.0.0.0:0"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1
     assert "loopback" in done.stderr
