@@ -26,7 +26,8 @@ def main() -> None:
     environment = with_node(dict(os.environ))
     write_words()
     if not (STUDIO / "node_modules" / ".package-lock.json").exists() or _is_newer(STUDIO / "package-lock.json"):
-        _run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], environment)
+        # Not `npm ci`: it refuses a lock file without the bundler's binaries for other systems, which npm leaves out.
+        _run(["npm", "install", "--no-save", "--no-audit", "--no-fund", "--silent"], environment)
     _run(["npm", "run", "--silent", "build"], environment)
     first = first_load(BUILT)
     print(f"{BUILT.relative_to(ROOT)}: first load {sum(first.values()) / 1000:.0f} kB compressed in {len(first)} files")

@@ -28,6 +28,14 @@ export function SchemaDrawing({ schema, counts, onType, properties = 6 }: Props)
             <path d="M0 0 8 4 0 8z" className="arrow" />
           </marker>
         </defs>
+        {drawn.loops.map((loop) => (
+          <g key={loop.name} className="edge">
+            <path d={loop.path} markerEnd={`url(#${marker})`} />
+            <text x={loop.x} y={loop.y} textAnchor="middle">
+              {edgeWord(loop.name)}
+            </text>
+          </g>
+        ))}
         {drawn.edges.map((edge) => (
           <g key={edge.name} className="edge">
             <path d={edge.path} markerEnd={`url(#${marker})`} />
@@ -52,7 +60,7 @@ export function SchemaDrawing({ schema, counts, onType, properties = 6 }: Props)
               <text key={line.name} x="14" y={HEAD + 12 + at * LINE} className={line.key ? 'property key' : 'property'}>
                 {line.name}
                 <tspan className="kind" dx="6">
-                  {line.type}
+                  {line.type.length > 22 ? `${line.type.slice(0, 21)}…` : line.type}
                 </tspan>
               </text>
             ))}
@@ -65,15 +73,15 @@ export function SchemaDrawing({ schema, counts, onType, properties = 6 }: Props)
 
 function place(schema: GraphSchema, most: number) {
   const graph = new Graph({ multigraph: true });
-  graph.setGraph({ rankdir: 'LR', nodesep: 26, ranksep: 88, edgesep: 18, marginx: 14, marginy: 14 });
+  graph.setGraph({ rankdir: 'LR', nodesep: 46, ranksep: 88, edgesep: 18, marginx: 14, marginy: 34 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const type of schema.nodes) {
     const lines = shown(type.properties, most);
-    const longest = Math.max(type.name.length + 8, ...lines.map((each) => each.name.length + each.type.length + 2));
+    const longest = Math.max(type.name.length + 8, ...lines.map((each) => each.name.length + Math.min(22, each.type.length) + 2));
     graph.setNode(type.name, { width: Math.min(260, Math.max(130, longest * 7 + 24)), height: HEAD + lines.length * LINE + 8 });
   }
   for (const edge of schema.edges) {
-    if (!graph.hasNode(edge.from) || !graph.hasNode(edge.to)) continue;
+    if (!graph.hasNode(edge.from) || !graph.hasNode(edge.to) || edge.from === edge.to) continue;
     graph.setEdge(edge.from, edge.to, { width: edge.name.length * 6.5 + 10, height: 16, labelpos: 'c' }, edge.name);
   }
   arrange(graph);
@@ -85,11 +93,25 @@ function place(schema: GraphSchema, most: number) {
       const at = graph.node(type.name) as { x: number; y: number; width: number; height: number };
       return { type, x: at.x - at.width / 2, y: at.y - at.height / 2, width: at.width, height: at.height, lines: shown(type.properties, most) };
     }),
+    loops: loopsOf(schema, graph),
     edges: graph.edges().map((key) => {
       const found = graph.edge(key) as { points: { x: number; y: number }[]; x: number; y: number };
       return { name: key.name ?? '', path: curve(found.points), x: found.x, y: found.y + 4 };
     }),
   };
+}
+
+/** Edges from a type to itself: arcs above its box, one beside the other. */
+function loopsOf(schema: GraphSchema, graph: Graph) {
+  const seen = new Map<string, number>();
+  return schema.edges.filter((edge) => edge.from === edge.to && graph.hasNode(edge.from)).map((edge) => {
+    const at = graph.node(edge.from) as { x: number; y: number; width: number; height: number };
+    const turn = seen.get(edge.from) ?? 0;
+    seen.set(edge.from, turn + 1);
+    const x = at.x - at.width / 2 + 22 + turn * 66;
+    const top = at.y - at.height / 2;
+    return { name: edge.name, path: `M${x} ${top}C${x} ${top - 26} ${x + 34} ${top - 26} ${x + 34} ${top - 1}`, x: x + 17, y: top - 22 };
+  });
 }
 
 function shown(properties: GraphSchema['nodes'][number]['properties'], most: number) {

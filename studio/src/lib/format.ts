@@ -1,7 +1,7 @@
 // Numbers, times and ids as people read them.
 const NUMBER = new Intl.NumberFormat('en');
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const AGO = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' });
+const AGO = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 const WHEN = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
 export const count = (value: number): string => NUMBER.format(value);

@@ -58,6 +58,7 @@ export function GraphCanvas({ nodes, edges, label, selected = null, onSelect, on
         labelRenderedSizeThreshold: 5,
         labelDensity: 0.6,
         zIndex: true,
+        stagePadding: 70,
         minCameraRatio: 0.02,
         maxCameraRatio: 8,
         nodeReducer: (key, data) => (key === latest.current.selected ? { ...data, highlighted: true, zIndex: 2, size: (data.size as number) * 1.25 } : data),
@@ -151,7 +152,7 @@ function merge(graph: MultiDirectedGraph, nodes: DrawnNode[], edges: DrawnEdge[]
   for (const each of wantedEdges.values()) {
     if (graph.hasEdge(each.key)) continue;
     changed = true;
-    graph.addDirectedEdgeWithKey(each.key, each.from, each.to, { size: 1.2, ...(each.color ? { color: each.color } : {}) });
+    graph.addDirectedEdgeWithKey(each.key, each.from, each.to, { size: 1.8, ...(each.color ? { color: each.color } : {}) });
   }
   const many = graph.order > 1500 ? 0.55 : graph.order > 300 ? 0.75 : 1;
   for (const each of nodes) graph.setNodeAttribute(each.key, 'size', ((each.root ? 9 : 5) + Math.min(7, Math.sqrt(graph.degree(each.key)))) * many);

@@ -4,15 +4,15 @@ import { useMemo } from 'react';
 import { Empty, Loaded, Page, Panel } from '../../components/basics';
 import { SchemaDrawing } from '../../components/SchemaDrawing';
 import { api, ask, type Schemas } from '../../lib/api/client';
-import { ago, compact, count, plural, shortId, when } from '../../lib/format';
+import { ago, bytes, compact, count, plural, shortId, when } from '../../lib/format';
 import { useGraph, useSchema } from '../../lib/graph';
-import { formatPoint, pointLabel, usePoint } from '../../lib/point';
+import { formatPoint, pointLabel, target, usePoint } from '../../lib/point';
 import { go, href } from '../../lib/router';
 import { type GraphSchema, typeColor } from '../../lib/schema';
 import { useStore } from '../../lib/store';
 import { isDark } from '../../lib/theme';
 import { useAsync } from '../../lib/useAsync';
-import { type BranchState, branchStates } from './branches';
+import { headsOf } from './branches';
 import './overview.css';
 
 export default function Overview() {
@@ -20,15 +20,17 @@ export default function Overview() {
   const [point] = usePoint();
   const branch = point.kind === 'branch' ? point.name : 'main';
   const schema = useSchema();
-  const snapshot = useAsync((signal) => ask(api.GET('/graphs/{graph_id}/snapshot', { params: { path: { graph_id: id }, query: { branch } }, signal })), [id, branch]);
+  const shown = target(point);
+  const described = useAsync((signal) => ask(api.GET('/graphs/{graph_id}/describe', { params: { path: { graph_id: id }, query: shown }, signal })), [id, shown.branch, shown.snapshot]);
+  const indexes = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/indexes', { params: { path: { graph_id: id }, query: { branch } }, signal }))).indexes, [id, branch]);
   const commits = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/commits', { params: { path: { graph_id: id }, query: { branch, limit: 8 } }, signal }))).commits, [id, branch]);
-  const states = useAsync((signal) => branchStates(id, branches.data ?? [], signal), [id, branches.data]);
-  const counts = useMemo(() => new Map(snapshot.data?.datasets.map((each) => [each.type_name, each.entity_count])), [snapshot.data]);
+  const heads = useAsync((signal) => headsOf(id, branches.data ?? [], signal), [id, branches.data]);
+  const counts = useMemo(() => new Map(described.data?.types.map((each) => [each.type, each.entities])), [described.data]);
   return (
-    <Page title="Overview" note={<Summary datasets={snapshot.data?.datasets} />}>
+    <Page title="Overview" note={<Summary types={described.data?.types} />}>
       <div className="overview">
         <Panel title="Types" flush>
-          <Loaded from={snapshot}>{(data) => <Types datasets={data.datasets} schema={schema.data} open={(q) => go(href(id, 'query', { at: formatPoint(point), q, run: '1' }))} />}</Loaded>
+          <Loaded from={described}>{(data) => <Types types={data.types} schema={schema.data} open={(q) => go(href(id, 'query', { at: formatPoint(point), q, run: '1' }))} />}</Loaded>
         </Panel>
         <Panel title="Schema" actions={<span className="badge">{pointLabel(point)}</span>}>
           <Loaded from={schema}>
@@ -42,10 +44,13 @@ export default function Overview() {
           </Loaded>
         </Panel>
         <Panel title="Branches" flush>
-          <Loaded from={states}>{(data) => <Branches states={data} graph={id} />}</Loaded>
+          <Loaded from={described}>{(data) => <Branches divergence={data.divergence} heads={heads.data} graph={id} />}</Loaded>
         </Panel>
         <Panel title="Newest commits" flush actions={<a href={href(id, 'history', { at: formatPoint(point) })}>All</a>}>
           <Loaded from={commits}>{(data) => <Commits commits={data} graph={id} />}</Loaded>
+        </Panel>
+        <Panel title="Indexes" flush className="indexes">
+          <Loaded from={indexes}>{(data) => <Indexes indexes={data} />}</Loaded>
         </Panel>
       </div>
     </Page>
@@ -54,33 +59,38 @@ export default function Overview() {
 
 const everything = (type: string) => `match { $n: ${type} }\nreturn { $n }\nlimit 100`;
 
-function Summary({ datasets }: { datasets: Schemas['SnapshotDatasetOutput'][] | undefined }) {
-  if (!datasets) return null;
-  const sum = (kind: string) => datasets.filter((each) => each.entity_kind === kind).reduce((total, each) => total + each.entity_count, 0);
+type Described = Schemas['DescribedTypeOutput'];
+
+function Summary({ types }: { types: Described[] | undefined }) {
+  if (!types) return null;
+  const sum = (kind: string) => types.filter((each) => each.kind === kind).reduce((total, each) => total + each.entities, 0);
+  const size = types.reduce((total, each) => total + (each.bytes ?? 0), 0);
   return (
     <>
       {plural(sum('node'), 'node')}, {plural(sum('edge'), 'edge')}
+      {size > 0 && `, ${bytes(size)}`}
     </>
   );
 }
 
-function Types({ datasets, schema, open }: { datasets: Schemas['SnapshotDatasetOutput'][]; schema: GraphSchema | undefined; open: (query: string) => void }) {
+function Types({ types, schema, open }: { types: Described[]; schema: GraphSchema | undefined; open: (query: string) => void }) {
   const dark = useStore(isDark);
-  const most = Math.max(1, ...datasets.map((each) => each.entity_count));
-  if (datasets.length === 0) return <Empty title="Nothing to see">There are no types, or you may not see any.</Empty>;
-  const sorted = [...datasets].sort((a, b) => b.entity_kind.localeCompare(a.entity_kind) || b.entity_count - a.entity_count);
+  const most = Math.max(1, ...types.map((each) => each.entities));
+  if (types.length === 0) return <Empty title="Nothing to see">There are no types, or you may not see any.</Empty>;
+  const sorted = [...types].sort((a, b) => b.kind.localeCompare(a.kind) || b.entities - a.entities);
   return (
     <ul className="types">
       {sorted.map((each) => (
-        <li key={`${each.entity_kind}/${each.type_name}`}>
-          <button disabled={each.entity_kind === 'edge'} onClick={() => open(everything(each.type_name))} title={each.entity_kind === 'node' ? `Show nodes of ${each.type_name}` : undefined}>
-            <span className="dot" style={{ background: typeColor(schema, each.type_name, dark), borderRadius: each.entity_kind === 'edge' ? 2 : undefined }} />
-            <span className="clip">{each.type_name}</span>
-            <span className="muted small">{each.entity_kind}</span>
-            <span className="amount" title={count(each.entity_count)}>
-              {compact(each.entity_count)}
+        <li key={`${each.kind}/${each.type}`}>
+          <button disabled={each.kind === 'edge'} onClick={() => open(everything(each.type))} title={each.kind === 'node' ? `Show nodes of ${each.type}` : undefined}>
+            <span className="dot" style={{ background: typeColor(schema, each.type, dark), borderRadius: each.kind === 'edge' ? 2 : undefined }} />
+            <span className="clip">{each.type}</span>
+            <span className="muted small">{each.kind}</span>
+            <span className="muted small size">{each.bytes === null ? '' : bytes(each.bytes)}</span>
+            <span className="amount" title={count(each.entities)}>
+              {compact(each.entities)}
             </span>
-            <span className="share" style={{ width: `${(each.entity_count / most) * 100}%`, background: typeColor(schema, each.type_name, dark) }} />
+            <span className="share" style={{ width: `${(each.entities / most) * 100}%`, background: typeColor(schema, each.type, dark) }} />
           </button>
         </li>
       ))}
@@ -88,7 +98,7 @@ function Types({ datasets, schema, open }: { datasets: Schemas['SnapshotDatasetO
   );
 }
 
-function Branches({ states, graph }: { states: BranchState[]; graph: string }) {
+function Branches({ divergence, heads, graph }: { divergence: Schemas['DivergenceOutput'][]; heads: Map<string, Schemas['CommitOutput']> | undefined; graph: string }) {
   return (
     <table className="plain">
       <thead>
@@ -100,17 +110,48 @@ function Branches({ states, graph }: { states: BranchState[]; graph: string }) {
         </tr>
       </thead>
       <tbody>
-        {states.map((each) => (
-          <tr key={each.name}>
-            <td>
-              <a href={href(graph, 'overview', { at: `branch:${each.name}` })} className="row branch-name">
-                <GitBranch size={14} /> <span className="clip">{each.name}</span>
-              </a>
+        {divergence.map((each) => {
+          const head = heads?.get(each.branch);
+          return (
+            <tr key={each.branch}>
+              <td>
+                <a href={href(graph, 'overview', { at: `branch:${each.branch}` })} className="row branch-name">
+                  <GitBranch size={14} /> <span className="clip">{each.branch}</span>
+                </a>
+              </td>
+              <td className="num">{each.branch === 'main' ? '' : count(each.ahead)}</td>
+              <td className="num">{each.branch === 'main' ? '' : count(each.behind)}</td>
+              <td className="muted" title={head ? when(head.created_at) : undefined}>
+                {head ? ago(head.created_at) : ''}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Indexes({ indexes }: { indexes: Schemas['IndexOutput'][] }) {
+  if (indexes.length === 0) return <Empty title="No indexes">Mark a property with @index in the schema, and searches will use one.</Empty>;
+  return (
+    <table className="plain">
+      <thead>
+        <tr>
+          <th>Property</th>
+          <th>Kind</th>
+          <th className="num">Covered</th>
+        </tr>
+      </thead>
+      <tbody>
+        {indexes.map((each) => (
+          <tr key={`${each.type_key}/${each.column}/${each.kind}`}>
+            <td className="clip">
+              {each.type_key.replace(/^(node|edge):/, '')}.{each.column}
             </td>
-            <td className="num">{each.name === 'main' ? '' : each.ahead === null ? '?' : count(each.ahead)}</td>
-            <td className="num">{each.name === 'main' ? '' : each.behind === null ? '?' : count(each.behind)}</td>
-            <td className="muted" title={each.head ? when(each.head.created_at) : undefined}>
-              {each.head ? ago(each.head.created_at) : 'not visible'}
+            <td className="muted">{each.kind}</td>
+            <td className="num" title={`${count(each.covered_rows)} of ${count(each.rows)} rows`}>
+              {each.name === null ? <span className="badge">{each.pending ? 'not built' : 'not needed yet'}</span> : `${Math.floor(each.coverage * 100)} %`}
             </td>
           </tr>
         ))}

@@ -6,6 +6,7 @@ import { type Diagnostic, Editor } from '../../components/Editor';
 import { ApiError } from '../../lib/api/client';
 import { elapsed } from '../../lib/format';
 import { useGraph, usePermissions, useSchema } from '../../lib/graph';
+import { assistedCompletion, findings } from '../../lib/language/assist';
 import { queryCompletion } from '../../lib/language/complete';
 import { diagnosticOf, summaryOf } from '../../lib/language/diagnostics';
 import { formatPoint, usePoint } from '../../lib/point';
@@ -51,7 +52,6 @@ export default function Query() {
     const begun = performance.now();
     setStarted(begun);
     setProblem(null);
-    setDiagnostics([]);
     try {
       const typed = typedParams(params, values);
       setParams({ q: text, p: Object.keys(values).length ? JSON.stringify(values) : undefined, run: undefined });
@@ -63,7 +63,7 @@ export default function Query() {
       setOutcome(null);
       setProblem(error);
       const found = error instanceof ApiError ? diagnosticOf(error.message, text) : null;
-      setDiagnostics(found ? [found] : []);
+      if (found) setDiagnostics([found]);
     } finally {
       if (control.current === mine) setStarted(null);
     }
@@ -82,7 +82,7 @@ export default function Query() {
   }, [address.get('q')]);
   const wanted = address.get('run') === '1';
   useEffect(() => {
-    if (wanted && text) void run();
+    if (wanted && text && text === address.get('q')) void run();
   }, [wanted, text]);
 
   useShortcuts([
@@ -96,7 +96,18 @@ export default function Query() {
     toast('The link was copied. Whoever opens it needs a token of their own.');
   };
 
-  const complete = useMemo(() => queryCompletion(schema.data), [schema.data]);
+  const branch = point.kind === 'branch' ? point.name : 'main';
+  const complete = useMemo(() => assistedCompletion(id, branch, 'gq', queryCompletion(schema.data)), [id, branch, schema.data]);
+  // What is being typed is looked at by the compiler once the keys rest.
+  useEffect(() => {
+    if (!text.trim()) return;
+    const stop = new AbortController();
+    const timer = setTimeout(() => findings(id, branch, 'gq', text, stop.signal).then(setDiagnostics, () => undefined), 350);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text, id, branch]);
   const refused = writes && !may('change');
   return (
     <Page
