@@ -1,4 +1,5 @@
 # The server in a container: `docker build -t omnigraph .`, then see deploy/compose.yaml.
+# A Spark cluster and what runs on it: `docker build --target spark -t omnigraph-spark .`, see deploy/kubernetes.
 FROM python:3.11-slim AS build
 ENV UV_PROJECT_ENVIRONMENT=/opt/omnigraph UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy
 WORKDIR /src
@@ -7,6 +8,18 @@ COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN uv sync --frozen --no-default-groups --no-install-project --extra server --extra client --extra mcp --extra otel --extra local
 COPY src src
 RUN uv sync --frozen --no-default-groups --no-editable --extra server --extra client --extra mcp --extra otel --extra local
+
+FROM build AS build-spark
+RUN uv sync --frozen --no-default-groups --no-editable --extra spark --extra frames --extra otel
+
+FROM python:3.11-slim AS spark
+RUN useradd --create-home --uid 10001 omnigraph
+COPY --from=build-spark /opt/omnigraph /opt/omnigraph
+COPY deploy/spark /opt/omnigraph-spark
+ENV PATH=/opt/omnigraph/bin:$PATH PYSPARK_PYTHON=/opt/omnigraph/bin/python
+USER 10001
+WORKDIR /home/omnigraph
+ENTRYPOINT ["/opt/omnigraph-spark/entrypoint.sh"]
 
 FROM python:3.11-slim
 RUN useradd --create-home --uid 10001 omnigraph

@@ -53,6 +53,7 @@ check: $(VENV)/.ready ## lint, format, types, import contracts, dependencies, co
 	@$(BIN)/deptry src
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/compose.yaml
+	@$(BIN)/kubernetes-validate --quiet --strict deploy/kubernetes/*.yaml
 
 format: $(VENV)/.ready ## apply ruff's fixes and formatting
 	@$(BIN)/ruff check --fix .

@@ -60,6 +60,13 @@ def test_the_airline_goes_from_files_to_answers_without_a_hand_edit(tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_a_stream_that_is_stopped_half_way_loses_nothing(tmp_path: Path) -> None:
+    said = run("streams/run.py", str(tmp_path / "streams"), "--seconds", "12")
+    assert "started again from its checkpoint" in said
+    assert "nothing lost, nothing twice" in said
+
+
+@pytest.mark.slow
 def test_the_demo_tells_its_story_to_the_end(tmp_path: Path) -> None:
     said = run("demo/run.py", str(tmp_path / "demo"), "--people", "2000")
     for chapter in ("Load through Spark", "Traverse", "Aggregate", "Conflict", "Resolve and merge", "Time travel"):

@@ -16,9 +16,10 @@ from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.pipeline.spark.datasource import OmnigraphSource
-from omnigraph.pipeline.tasks.epochs import EpochSeen
+from omnigraph.pipeline.spark.sink import Sink
 from omnigraph.pipeline.tasks.load import load_here
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.manifest.epochs import EpochSeen
 from omnigraph.storage.manifest.note import Epoch
 
 
@@ -137,6 +138,103 @@ def test_a_sink_loads_each_batch_of_a_stream_once(graph: og.Graph, spark: Any, t
         drained(rows, tmp_path / "another", sink)
 
 
+def test_a_batch_writes_and_removes_rows_in_one_commit(graph: og.Graph, spark: Any) -> None:
+    sink = graph.spark.sink("changes", type="Person", mode="patch", op="op", order_by="at")
+    shape = "op string, name string, age int, at int"
+    before = len(graph.commits.list())
+    rows = [("update", "p1", 41, 1), ("update", "p1", 42, 2), ("delete", "p2", None, 3), ("insert", "p2", 7, 2)]
+    rows += [("d", "p4", 0, 1), ("c", "p4", 44, 9), ("delete", "nowhere", None, 1)]
+    sink(spark.createDataFrame(rows, shape), 0)
+    graph.refresh()
+    assert [None if row is None else row["age"] for row in map(graph.get, ["Person"] * 3, ["p1", "p2", "p4"])] == [
+        42, None, 44,
+    ]  # fmt: skip
+    assert graph.get("Person", "p1") == {"id": "p1", "name": "p1", "age": 42, **_others(graph, "p1")}
+    newest = graph.commits.list()[0]
+    assert (len(graph.commits.list()), newest.epoch) == (before + 1, Epoch("changes", "by-hand", 0))
+    assert newest.message == "batch 0 of stream changes"
+    sink(spark.createDataFrame([("delete", "p1", 0, 1)], shape), 0)  # it comes again, and late
+    sink(spark.createDataFrame([("delete", "nowhere", 0, 1)], shape), 1)  # nothing changes, but it was applied
+    sink(spark.createDataFrame([("delete", "p1", 0, 1)], shape), 1)
+    graph.refresh()
+    assert graph.get("Person", "p1") is not None
+    assert (len(graph.commits.list()), graph.branches.list()) == (before + 2, ["main"])
+
+
+def _others(graph: og.Graph, name: str) -> dict[str, Any]:
+    """What a partial row does not say."""
+    first = graph.at(graph.commits.list()[-2].graph_commit_id).get("Person", name)
+    assert first is not None
+    return {key: value for key, value in first.items() if key not in ("id", "name", "age")}
+
+
+def test_edges_are_removed_by_their_ends_and_a_feed_keeps_a_copy_in_step(
+    graph: og.Graph, spark: Any, tmp_path: Path
+) -> None:
+    from pyspark.sql import functions as f
+
+    copy = og.init(tmp_path / "copy", SCHEMA)
+    edges = graph.spark.sink("edges", edge="Knows", op="op")
+    edges(
+        spark.createDataFrame([("insert", "p1", "p9"), ("delete", "p3", "p4")], "op string, src string, dst string"), 0
+    )
+    sinks = [
+        copy.spark.sink("nodes", type="Person", op="op", order_by="place"),
+        copy.spark.sink("edges", edge="Knows", op="op", order_by="place", columns={"from": "src", "to": "dst"}),
+    ]
+
+    def hand_over(frame: Any, number: int) -> None:
+        place = f.row_number().over(_in_order()).alias("place")
+        changes = frame.select("type", "op", "id", "before", "after", place).persist()
+        node = "properties struct<name string, age int, email string>"
+        parsed = f.from_json(f.coalesce("after", "before"), f"{node}, endpoints struct<from string, to string>")
+        told = changes.withColumn("row", parsed)
+        people = told.where("type = 'Person'").select("op", "place", "row.properties.name", "row.properties.age")
+        sinks[0](people, number)
+        knows = told.where("type = 'Knows'")
+        sinks[1](
+            knows.select(
+                "op", "place", "id", f.col("row.endpoints.from").alias("src"), f.col("row.endpoints.to").alias("dst")
+            ),
+            number,
+        )
+
+    feed = graph.spark.changes("beginning", max_commits=1)
+    drained(feed, tmp_path / "point", hand_over)
+    graph.mutate('query q() { delete Person where name = "p5" }')
+    graph.mutate('query q() { update Person set { age: 3 } where name = "p6" }')
+    drained(feed, tmp_path / "point", hand_over)
+    copy.refresh()
+    text = "query q() { match { $a: Person  $a knows $b } return { $a.name, $b.name } order { $a.name, $b.name } }"
+    assert copy.query(text).rows() == graph.query(text).rows()
+    ages = "query q() { match { $a: Person } return { $a.name, $a.age } order { $a.name } }"
+    assert copy.query(ages).rows() == graph.query(ages).rows()
+
+
+def _in_order() -> Any:
+    from pyspark.sql import Window
+
+    return Window.orderBy("authored_at", "position")
+
+
+def test_columns_that_do_not_fit_are_all_told_before_anything_is_written(graph: og.Graph, spark: Any) -> None:
+    people = graph.spark.sink("people", type="Person")
+    before = len(graph.commits.list())
+    told = r"batch 4 of stream 'people' does not fit 'Person': column 'shoe' is not a property; required property 'name' has no column"
+    with pytest.raises(BadRequest, match=told):
+        people(spark.createDataFrame([(1, 2)], "age int, shoe int"), 4)
+    with pytest.raises(BadRequest, match="there is no column 'kind'"):
+        graph.spark.sink("b", type="Person", op="kind")(spark.createDataFrame([("a",)], "name string"), 0)
+    changes = graph.spark.sink("c", type="Person", op="op")
+    with pytest.raises(BadRequest, match=r"column 'op' says 'truncate'; it may say insert, .* or delete"):
+        changes(spark.createDataFrame([("truncate", "p1")], "op string, name string"), 0)
+    with pytest.raises(BadRequest, match=r"writes and removes \('p1',\): also pass order_by="):
+        changes(spark.createDataFrame([("delete", "p1"), ("insert", "p1")], "op string, name string"), 0)
+    with pytest.raises(BadRequest, match="can only be removed by name"):
+        changes(spark.createDataFrame([("delete", 3)], "op string, age int"), 0)
+    assert len(graph.commits.list()) == before
+
+
 def test_a_stream_can_be_written_by_format_too(graph: og.Graph, spark: Any, tmp_path: Path) -> None:
     spark.dataSource.register(OmnigraphSource)
     inbox = tmp_path / "inbox"
@@ -150,6 +248,10 @@ def test_a_stream_can_be_written_by_format_too(graph: og.Graph, spark: Any, tmp_
 
 
 def test_options_of_streams_and_writers_that_make_no_sense_are_told() -> None:
+    with pytest.raises(BadRequest, match="also needs op="):
+        Sink("graph", "s", type="Person", order_by="at")
+    with pytest.raises(BadRequest, match="mode 'append' does neither"):
+        Sink("graph", "s", type="Person", op="op", mode="append")
     with pytest.raises(BadRequest, match="needs the option 'graph'"):
         OmnigraphSource({}).streamReader(None)  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="a feed starts at"):

@@ -86,10 +86,14 @@ class SparkView(Protocol):
         mode: LoadMode = "merge",
         actor: str | None = None,
         external_blobs: Sequence[str] = (),
+        op: str | None = None,
+        order_by: str | None = None,
     ) -> BatchSink:
         """What `foreachBatch` takes to load the batches of a stream into this branch, each batch once.
 
         `name` stands for the stream: batches are numbered by its checkpoint, so a new checkpoint needs a new name.
+        `mode="patch"` takes partial rows. `op` is the column that says whether a row is written or removed, `order_by`
+        the one by which the last of several rows of an id is known.
         """
         ...
 

@@ -22,6 +22,7 @@ from omnigraph.errors import BadRequest, BranchNotFound, Conflict, OmnigraphErro
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.branches.private_branches import PrivateBranch, open_private
 from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.note import Epoch
 from omnigraph.storage.protocol.budget import Budget
 
 if TYPE_CHECKING:
@@ -36,16 +37,22 @@ class Transaction:
 
     Writes and reads inside see each other; others do not see them. What others commit meanwhile is merged with, and
     a contradiction raises MergeConflicts with nothing written. `graph` is the handle on the private branch, for every
-    other verb, and `result` is the merge.
+    other verb, and `result` is the merge. `epoch` is the batch of a stream that the whole of it is.
     """
 
     def __init__(
-        self, target: Graph, options: MergeOptions, budget: Budget | None = None, message: str | None = None
+        self,
+        target: Graph,
+        options: MergeOptions,
+        budget: Budget | None = None,
+        message: str | None = None,
+        epoch: Epoch | None = None,
     ) -> None:
         self.target = target
         self.options = options
         self.budget = budget
         self.message = message
+        self.epoch = epoch
         self._messages: list[str] = []
         self.result: MergeResult | None = None
         self._core = target._core
@@ -204,6 +211,7 @@ class Transaction:
             target.actor,
             budget=self.budget,
             message=self._message(),
+            epoch=self.epoch,
         )
         try:
             return merge_branches(self._core, call)

@@ -30,7 +30,9 @@ from omnigraph.storage.intent.control import await_cleanup, refuse_beside_cleanu
 from omnigraph.storage.intent.sidecar import Token
 from omnigraph.storage.intent.writeset import ManifestDelta, TableWrite, WriteSet
 from omnigraph.storage.manifest.commits import GraphCommit
+from omnigraph.storage.manifest.epochs import require_next
 from omnigraph.storage.manifest.manifest import ManifestState
+from omnigraph.storage.manifest.note import Epoch
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
 from omnigraph.storage.protocol import recovery
@@ -50,6 +52,7 @@ class MergeCall:
     delete: bool = False
     budget: Budget | None = None
     message: str | None = None
+    epoch: Epoch | None = None
 
     @property
     def proposed(self) -> str:
@@ -157,12 +160,14 @@ class _Work:
         """The write set of the merge, None when the target has everything already; raises MergeConflicts."""
         # The head of the source becomes what both have in common, so a cleanup has to know of it, or to be over.
         await_cleanup(self.core.store)
+        if self.call.epoch is not None:
+            require_next(txn.state.lineage, self.call.epoch)
         plan = self._plan = self.plan(txn)
         if plan.conflicts:
             raise MergeConflicts(plan.conflicts)
         hit("branch_merge.post_validation")
         if plan.outcome is MergeOutcome.ALREADY_UP_TO_DATE:
-            return None
+            return self._nothing_new()
         if plan.schema is not None and plan.schema.changes:
             self._require_right(plan.schema)
             if not self.controlled:
@@ -179,6 +184,20 @@ class _Work:
             lineage_only=True,  # a merge without net changes is still part of the history
             message=self.call.proposed,
             counts={plan.merges[key].info.name: plan.merges[key].counts for key in pointed},
+            epoch=self.call.epoch,
+        )
+
+    def _nothing_new(self) -> WriteSet | None:
+        """No commit, except that a batch of a stream which changes nothing is on record as applied."""
+        call = self.call
+        if call.epoch is None:
+            return None
+        return WriteSet(
+            writer_kind="BranchMerge",
+            actor_id=call.actor,
+            lineage_only=True,
+            message=call.proposed,
+            epoch=call.epoch,
         )
 
     def _with_schema(self, txn: Txn, plan: _Plan, schema: MergedSchema) -> WriteSet:

@@ -126,9 +126,11 @@ class SparkReader(SparkView):
         mode: LoadMode = "merge",
         actor: str | None = None,
         external_blobs: Sequence[str] = (),
+        op: str | None = None,
+        order_by: str | None = None,
     ) -> Sink:
         place = self.view.tables.root.uri, name, self.view.branch or "main"
-        return Sink(*place, type, edge, columns, mode, actor, external_blobs)
+        return Sink(*place, type, edge, columns, mode, actor, external_blobs, op, order_by)
 
     def create_views(self, prefix: str = "") -> list[str]:
         made = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +17,17 @@ import pyarrow as pa
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.api.transaction import Transaction
+from omnigraph.engine.intake.frames import named_type
+from omnigraph.engine.merge.outcome import MergeOptions
 from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.views.targets import branch_named
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.runners import open_graph
+from omnigraph.pipeline.spark.batches import Fields, Operations, removals
 from omnigraph.pipeline.spark.session import is_connect
-from omnigraph.pipeline.tasks.epochs import EpochSeen
 from omnigraph.pipeline.tasks.load import load_on_spark
+from omnigraph.storage.manifest.epochs import EpochSeen
 from omnigraph.storage.manifest.note import Epoch
 
 _log = logging.getLogger(__name__)
@@ -41,7 +45,8 @@ LoadBatch = Callable[[Graph, Epoch], Any]
 class Sink:
     """What `foreachBatch` calls: rows of one type go into a graph, each batch once.
 
-    `name` stands for the stream: batches are numbered by its checkpoint, so a new checkpoint needs a new name.
+    `name` stands for the stream: batches are numbered by its checkpoint, so a new checkpoint needs a new name. The
+    column `op`, where there is one, says which rows are removed instead, and `order_by` which row of an id is the last.
     """
 
     uri: str
@@ -53,12 +58,18 @@ class Sink:
     mode: LoadMode = "merge"
     actor: str | None = None
     external_blobs: Sequence[str] = ()
+    op: str | None = None
+    order_by: str | None = None
 
     def __post_init__(self) -> None:
         if _NAME.fullmatch(self.name) is None:
             raise BadRequest(f"'{self.name}' cannot name a stream: use letters, digits, '_' and '-'")
         if (self.type is None) == (self.edge is None):
             raise BadRequest("a sink needs exactly one of type= (nodes) or edge= (edges)")
+        if self.order_by is not None and self.op is None:
+            raise BadRequest("order_by= says which of several changes came last, so it also needs op=")
+        if self.op is not None and self.mode not in ("merge", "patch"):
+            raise BadRequest(f"a sink with op= merges or patches rows; mode '{self.mode}' does neither")
 
     def __call__(self, frame: Any, batch_id: int) -> None:
         """Apply one micro-batch."""
@@ -75,10 +86,36 @@ class Sink:
             return True
 
     def _load(self, graph: Graph, epoch: Epoch, frame: Any) -> None:
-        found = access(graph)
         branch = branch_named(self.branch, None)
-        found.require_change(branch)
-        request = LoadRequest(
+        access(graph).require_change(branch)
+        fields = Fields(named_type(graph.view().catalog, self.type, self.edge), self.columns or {})
+        changes = None if self.op is None else Operations(fields, self.op, self.order_by)
+        used = () if changes is None else changes.used()
+        fields.require_fit(frame.columns, epoch, used=used, partial=self.mode == "patch" or changes is not None)
+        if changes is None:
+            load_on_spark(access(graph), replace(self._request(graph, frame, branch, epoch), epoch=epoch))
+        else:
+            self._apply_changes(graph, epoch, changes, frame)
+
+    def _apply_changes(self, graph: Graph, epoch: Epoch, changes: Operations, frame: Any) -> None:
+        """Rows and removals of a batch, in one commit: both go to a private branch, whose merge is the batch."""
+        frame = frame.persist()
+        try:
+            brought, removed = changes.parted(frame)
+            if not removed.num_rows:
+                request = self._request(graph, brought, branch_named(self.branch, None), epoch)
+                load_on_spark(access(graph), replace(request, epoch=epoch))
+                return
+            # What others have changed meanwhile was there before this batch.
+            with Transaction(graph, MergeOptions("theirs"), message=batch_message(epoch), epoch=epoch) as batch:
+                batch.mutate_many(removals(changes.fields, removed))
+                private = access(batch.graph)
+                load_on_spark(private, self._request(graph, brought, private.branch, epoch))
+        finally:
+            frame.unpersist()
+
+    def _request(self, graph: Graph, frame: Any, branch: str | None, epoch: Epoch) -> LoadRequest:
+        return LoadRequest(
             data=frame,
             mode=self.mode,
             type=self.type,
@@ -88,9 +125,7 @@ class Sink:
             actor=graph.actor,
             spark=frame.sparkSession,
             message=batch_message(epoch),
-            epoch=epoch,
         )
-        load_on_spark(found, request)
 
 
 def batch_message(epoch: Epoch) -> str:

@@ -19,7 +19,6 @@ from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import may_start_here, spark_session
 from omnigraph.pipeline.tasks.checks import Found, Phase, plan_checks, run_check
-from omnigraph.pipeline.tasks.epochs import require_next
 from omnigraph.pipeline.tasks.jobs import ClockedTasks, LocalTasks, SparkTasks, Tasks
 from omnigraph.pipeline.tasks.key_rows import CheckJob
 from omnigraph.pipeline.tasks.key_stage import KeyStage, check_rows
@@ -32,6 +31,7 @@ from omnigraph.storage.base import failpoints
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
 from omnigraph.storage.maintenance.load_claims import claimed, discard_abandoned, require_part
+from omnigraph.storage.manifest.epochs import require_next
 from omnigraph.storage.manifest.snapshot import Snapshot
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.commit import commit
