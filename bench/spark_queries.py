@@ -1,8 +1,8 @@
 """Ten queries over one graph: this engine in process, the same text on Spark, and SQL of DuckDB, answers compared.
 
-`OMNIGRAPH_BENCH_SPARK_QUERIES=1000000,10000000` sets the numbers of nodes and edges. Every query runs twice in each engine
-and the second run counts: topologies, plans and caches are there, and so is Spark's session. DuckDB has two threads and
-the tables in its own format, with the ids of nodes as integers, which is what it is fastest with.
+`OMNIGRAPH_BENCH_SPARK_QUERIES=1000000,10000000` sets the numbers of nodes and edges. Every query runs twice in each
+engine and the second run counts: topologies, plans and caches are there, and so is Spark's session. DuckDB has two
+threads and the tables in its own format, with the ids of nodes as integers, which is what it is fastest with.
 """
 
 from __future__ import annotations
@@ -82,20 +82,20 @@ def run() -> Iterator[Measurement]:
     place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-gq-"))
     try:
         mapping = write_parquet(place, nodes, edges)
-        spark = spark_session("local[2,4]")
+        spark_session("local[2,4]")
         graph = og.init(place / "g.omni", SCHEMA)
         graph.load(mapping=mapping, runner="spark")
         database = _database(place)
         for name, (text, sql) in QUERIES.items():
-            yield from _compared(graph, spark, database, f"{name}, {edges:,} edges", text, sql)
+            yield from _compared(graph, database, f"{name}, {edges:,} edges", (text, sql))
         graph.close()
         database.close()
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _compared(graph: Any, spark: Any, database: Any, case: str, text: str, sql: str) -> Iterator[Measurement]:
-    query = f"query q() {{ {text} }}"
+def _compared(graph: Any, database: Any, case: str, texts: tuple[str, str]) -> Iterator[Measurement]:
+    query, sql = f"query q() {{ {texts[0]} }}", texts[1]
     here, found = _second(lambda: graph.query(query, runner="inline").rows())
     theirs, expected = _second(lambda: database.execute(sql).fetchall())
     assert [tuple(row.values()) for row in found] == expected, (case, found[:3], expected[:3])
