@@ -12,7 +12,7 @@ import pyspark
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.intake.files import open_output
+from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.pipeline.spark.java import java_home
 from omnigraph.testing.services.s3server import running_s3
 from omnigraph.testing.services.spark_cluster import running_cluster

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
-from omnigraph.engine.intake.identity import key_texts
-from omnigraph.engine.intake.property_columns import column_from_arrow
+from omnigraph.engine.intake.columns.identity import key_texts
+from omnigraph.engine.intake.columns.property_columns import column_from_arrow
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.rowset import one_array
 from omnigraph.errors import BadRequest
