@@ -292,6 +292,15 @@ def test_objects_with_attributes_are_imported(tmp_path: Path) -> None:
         importers.from_networkx(Network([(1, {}), ("1", {})], []), tmp_path / "x.omni")
 
 
+def test_a_query_of_duckdb_is_a_source_as_it_is(tmp_path: Path) -> None:
+    import duckdb
+
+    rows = duckdb.sql("select 'o' || range as order_id, range * 1.10 as total from range(3)")
+    with og.init(tmp_path / "g.omni", "node Order { number: String @key  total: F64? }") as graph:
+        done = graph.load(rows.to_arrow_table(), type="Order", columns={"number": "order_id"})
+        assert (done.nodes, graph.get("Order", "o2")) == ({"Order": 3}, {"id": "o2", "number": "o2", "total": 2.2})
+
+
 def test_a_missing_kuzu_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "kuzu", None)
     with pytest.raises(BadRequest, match="pip install kuzu"):

@@ -265,6 +265,8 @@ def _plain(kind: PropType, values: pa.Array) -> pa.Array:
     source = values.type
     if _is_whole_decimal(source):
         return _integers(values)
+    if pa.types.is_decimal(source) and kind.scalar in FLOATING:
+        return values.cast(pa.utf8()).cast(pa.float64())  # the nearest, as for a number that is written in JSON
     if pa.types.is_dictionary(source):
         return _plain(kind, values.dictionary_decode())
     if pa.types.is_large_string(source) or pa.types.is_string_view(source):
