@@ -123,7 +123,7 @@ class _Spent:
 def _spent(action: Callable[[], Any]) -> _Spent:
     before = _cpu_seconds()
     wall, answer = _timed(action)
-    return _Spent(wall, _cpu_seconds() - before, answer)
+    return _Spent(wall, max(_cpu_seconds() - before, 0.01), answer)
 
 
 class _GraphX:
