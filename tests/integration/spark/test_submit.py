@@ -69,9 +69,9 @@ def test_a_packed_environment_is_all_that_workers_get(tmp_path: Path, monkeypatc
         ]
         told = ran([str(SCRIPTS / "submit.sh"), cluster.master, str(tmp_path / "environment.tar"), *load], given)
         done = json.loads(told[told.index("{") :])
-        assert (done["runner"], done["nodes"], done["edges"]) == ("spark", {"P": 3_000}, {"K": 3_000})
+        assert (done["runner"], done["total_entities"]) == ("spark", 6_000)
         with og.open(f"{root}/graph") as graph:
-            assert [commit.kind for commit in graph.commits.list()] == ["load", "init"]
+            assert len(graph.commits.list()) == 2
             assert graph.query("query q() { match { $a: P  $a k $b } return { count(*) as n } }").rows() == [
                 {"n": 3_000}
             ]
