@@ -82,9 +82,17 @@ def query_text(name: str) -> str:
 
 def sql_text(name: str) -> str:
     """The same question in SQL."""
-    text = (HERE / "sql" / f"{QUERIES[name]}.sql").read_text(encoding="utf-8")
-    parts = dict(part.split("\n", 1) for part in f"\n{text}".split("\n-- ")[1:])
-    return parts[name]
+    return _parts("sql", name)[name]
+
+
+def cypher_text(name: str) -> str | None:
+    """The same in Cypher, where it is asked there as well."""
+    return _parts("cypher", name).get(name)
+
+
+def _parts(language: str, name: str) -> dict[str, str]:
+    text = (HERE / language / f"{QUERIES[name]}.{language}").read_text(encoding="utf-8")
+    return dict(part.split("\n", 1) for part in f"\n{text}".split("\n-- ")[1:])
 
 
 def plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
