@@ -18,6 +18,7 @@ import omnigraph as og
 from omnigraph.errors import Corrupt
 from omnigraph.storage.base.layout import MANIFEST
 from omnigraph.storage.base.syncing import machine_started_at
+from omnigraph.storage.lance import version_files
 
 SCHEMA = "node Hut { code: String @key  beds: I32? @index }\nedge Path: Hut -> Hut"
 BEFORE_THE_START = 5.0
@@ -144,6 +145,16 @@ def test_a_power_cut_at_any_step_of_a_commit_leaves_it_whole_or_not_at_all(
         states.add((len(found), beds))
         after.close()
     assert states >= {(3, 1), (4, 1)}
+
+
+def test_a_commit_that_is_not_believed_at_first_is_on_the_disk_as_well(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = og.init(disk.graph, SCHEMA, settings=og.Settings(sync=True))
+    monkeypatch.setattr(version_files, "LONG_COMMIT_SECONDS", -1.0)  # every commit takes too long
+    insert(graph, "slow")
+    after = og.open(disk.after_power_cut(tmp_path / "after.omni", names_stay=True))
+    assert codes(after) == {"slow"}
 
 
 def test_without_syncing_nothing_is_brought_to_the_disk_by_a_commit(disk: Disk) -> None:

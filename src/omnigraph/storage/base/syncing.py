@@ -47,9 +47,13 @@ def sync_paths(paths: Iterable[str]) -> None:
         if len(wanted) == 1:
             _sync(wanted[0])
             return
-        with ThreadPoolExecutor(min(len(wanted), _THREADS), thread_name_prefix="omnigraph-sync") as pool:
-            for done in [pool.submit(_sync, path) for path in wanted]:
-                done.result()
+        try:
+            with ThreadPoolExecutor(min(len(wanted), _THREADS), thread_name_prefix="omnigraph-sync") as pool:
+                for done in [pool.submit(_sync, path) for path in wanted]:
+                    done.result()
+        except RuntimeError:  # no thread can be started while the interpreter ends
+            for path in wanted:
+                _sync(path)
 
 
 def with_directories(directory: str, names: Iterable[str]) -> set[str]:

@@ -54,6 +54,13 @@ def sync_successor(address: Address, before: Any, after: Any, indexes: Iterable[
     _sync(address, {version_name(version) for version in range(before.version + 1, after.version + 1)})
 
 
+def sync_whole(address: Address, version: Any) -> None:
+    """Wait for all files of a version: another process, or an attempt that failed, may not have waited for them."""
+    if address.root.syncs:
+        _sync(address, {name for each in version.get_fragments() for name in written_files(address, each.metadata)})
+        _sync(address, {version_name(version.version)})
+
+
 def sync_ref(trunk: Address, name: str) -> None:
     """Wait for a new ref of a dataset: its file, and the version that its own lineage begins with."""
     if not trunk.root.syncs:

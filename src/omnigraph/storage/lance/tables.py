@@ -335,6 +335,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         if update:
             builder = builder.when_matched_update_all()
         builder.conflict_retries(0).use_index(False).execute(rows)
+        long = slept(base.address, started)
         sync_successor(base.address, base.dataset, dataset)
     except BaseException as error:
         if not (is_failure(error) or isinstance(error, Exception)):
@@ -342,7 +343,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         if is_conflict(error):
             return Refused(brief(error))
         return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
-    if slept(base.address, started):
+    if long:
         return Unknown(StorageError(f"{base.address.uri}: a commit took too long to be believed", kind="Unknown"))
     return Landed(dataset.version, dataset.version == base.version + 1, _landed(base.address, dataset))
 

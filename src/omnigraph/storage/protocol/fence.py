@@ -14,6 +14,7 @@ from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.waiting import pause
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.durable import sync_whole
 from omnigraph.storage.lance.tables import (
     BRANCH,
     EFFECT,
@@ -55,6 +56,8 @@ def settle(store: Store, branch: str | None, operation_id: str, abort: Abort) ->
             return "aborted"  # a sealed or deleted branch accepts no publication
         decision = loaded.state.decision(operation_id)
         if decision is not None:
+            # Whoever decided it may have died before it was on the disk.
+            sync_whole(loaded.handle.address, loaded.handle.dataset)
             return decision
         failpoints.hit("fence.settle_pre_commit")
         row = AbortRow(

@@ -23,7 +23,7 @@ from omnigraph.storage.base.waiting import pause
 from omnigraph.storage.intent.capture import branch_row_of, require_token
 from omnigraph.storage.intent.publication import Publication, Published
 from omnigraph.storage.intent.writeset import Rename
-from omnigraph.storage.lance.durable import sync_versions
+from omnigraph.storage.lance.durable import sync_versions, sync_whole
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Unknown
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
@@ -62,7 +62,7 @@ def publish_together(
     for _ in range(store.settings.publisher_retry_budget + 1):
         if loaded is None and (loaded := _load(store, branch)) is None:
             continue
-        done = _already_decided(loaded.state, publications)
+        done = _already_decided(loaded, publications)
         if done is not None:
             return done
         rows, expected = rows_together(store, loaded.state, publications)
@@ -76,7 +76,7 @@ def publish_together(
         if isinstance(outcome, Refused):
             pause(_JITTER_SECONDS)
     # The last attempt may have been the unknown one that landed.
-    done = _already_decided(manifest.load(store.root, branch).state, publications)
+    done = _already_decided(manifest.load(store.root, branch), publications)
     if done is not None:
         return done
     if isinstance(outcome, Unknown):
@@ -114,13 +114,15 @@ def _attempt(loaded: Loaded, rows: list[ManifestRow]) -> CommitOutcome:
     return outcome
 
 
-def _already_decided(state: ManifestState, publications: Sequence[Publication]) -> tuple[Published, ...] | None:
+def _already_decided(loaded: Loaded, publications: Sequence[Publication]) -> tuple[Published, ...] | None:
+    state = loaded.state
     decisions = {each.operation_id: state.decision(each.operation_id) for each in publications}
     for operation_id, decision in decisions.items():
         if decision == "aborted":
             raise OperationAborted(operation_id)
     undecided = [operation_id for operation_id, decision in decisions.items() if decision is None]
     if not undecided:
+        sync_whole(loaded.handle.address, loaded.handle.dataset)  # whoever published them may not have come so far
         return tuple(_published(state, each) for each in publications)
     if len(undecided) < len(publications):
         # A recovery that took this process for dead publishes them one by one; whether it goes on is to be settled.

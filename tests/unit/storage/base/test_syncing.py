@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,16 @@ def test_every_path_is_synced_once_and_missing_ones_are_left_out(
 def test_a_file_of_now_is_younger_than_the_machine(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     assert (tmp_path / "a").stat().st_mtime > machine_started_at()
+
+
+def test_paths_are_synced_while_the_interpreter_ends(tmp_path: Path) -> None:
+    """No thread can be started then; a commit of an exit handler waits for the disk all the same."""
+    program = (
+        "import atexit, os, sys; from omnigraph.storage.base.syncing import sync_paths; import concurrent.futures.thread;"
+        "here = sys.argv[1]; atexit.register(lambda: (sync_paths([here, os.path.dirname(here)]), print('synced')))"
+    )
+    (tmp_path / "a").write_text("a")
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "a")], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "synced\n"
