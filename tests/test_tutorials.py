@@ -123,7 +123,12 @@ def alike(text: str) -> str:
     return text.strip()
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in TUTORIALS])
+def _tutorial(path: Path) -> object:
+    """The one that starts Java takes its time."""
+    return pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "data-engineer" else [])
+
+
+@pytest.mark.parametrize("path", [_tutorial(path) for path in TUTORIALS])
 def test_a_tutorial_prints_what_it_shows(path: Path, workplace: Page, request: pytest.FixtureRequest) -> None:
     page = path.read_text()
     printed = ""
