@@ -25,6 +25,7 @@ VARYING = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?: UTC|Z)?"), "INSTANT"),
     (re.compile(r"\b\d{16}\b"), "MICROS"),
     (re.compile(r"\b[\d.]+ ?(?:ms|s|kB|MB)\b"), "SIZE"),
+    (re.compile(r"\b\d+ (?:files|versions|checksums)\b"), "NUMBER"),
     (re.compile(r"(?<=OMNIGRAPH_BEARER_TOKEN=)\S+"), "TOKEN"),
     (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
     (re.compile(r" +(?=\n|$)"), ""),
