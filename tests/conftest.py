@@ -26,6 +26,7 @@ os.environ.setdefault(SYNC, "off")
 settings.register_profile("omnigraph", deadline=None, max_examples=examples(100), derandomize=not EXPLORE)
 settings.load_profile("omnigraph")
 
+EVERY_TEST = pytest.StashKey[list[str]]()
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -35,9 +36,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note every test there is, before marks leave some of them out."""
+    if config.args == config.getini("testpaths"):
+        config.stash[EVERY_TEST] = [item.nodeid for item in items]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return scheduler(config, log)
+
+
+@pytest.fixture(scope="session")
+def every_test(pytestconfig: pytest.Config) -> list[str] | None:
+    """The ids of all tests, where this run has collected them; None in a run of some files."""
+    return pytestconfig.stash.get(EVERY_TEST, None)
 
 
 @pytest.fixture
