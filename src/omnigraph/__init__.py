@@ -169,6 +169,10 @@ def __getattr__(name: str) -> Any:
             from importlib.metadata import version
 
             return version("omnigraph")
+        case "load_ipython_extension":  # %load_ext omnigraph
+            from omnigraph.integrations.jupyter import load_ipython_extension
+
+            return load_ipython_extension
         case "importers":
             from omnigraph.pipeline.formats import importers
 
