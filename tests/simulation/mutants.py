@@ -86,7 +86,8 @@ def main() -> int:
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     for mutation in MUTATIONS:
-        if "/storage/" in mutation.file and options.only in mutation.name:
+        # A simulated disk loses nothing that was written to it, so those of power cuts have a test of their own.
+        if "/storage/" in mutation.file and options.only in mutation.name and "power cut" not in mutation.name:
             print(_tried(mutation, options.seconds), flush=True)
     return 0
 

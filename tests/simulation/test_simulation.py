@@ -66,6 +66,9 @@ _BROKEN = {
     "fence: a published operation is reported as aborted": (1, "reported as failed"),
     "classify: another transaction in the planned slot is ours": (3, "has no audit row"),
     "publish: an aborted operation is published after all": (7, "decided twice"),
+    "publish: of commits that are published together each shows what the last one leaves": (1, "should be"),
+    "together: a write is published behind another that changes the rows it has read": (3, "should be"),
+    "commit: an attempt that nobody could decide is tried once more": (2, "reported as failed"),
 }
 
 
