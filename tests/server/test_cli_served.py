@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from served_people import STORED, copies
+from served_people import SCHEMA, STORED, copies
 
 from server_process import ServerProcess, serving
 from tests.cli_runner import Desk
@@ -120,12 +120,39 @@ def test_a_condition_that_no_longer_holds_is_exit_code_4(desk: Desk, at: list[st
     assert head in late.stderr
 
 
+def test_what_is_looked_at_is_the_same_here_and_on_a_server(desk: Desk, at: list[str]) -> None:
+    desk.run("branch", "create", *at, "draft")
+    age = 'query q() { update Person set { age: 26 } where name = "Bob" }'
+    assert desk.run("mutate", *at, "--branch", "draft", "-e", age, "-m", "birthday").code == 0
+    assert desk.run("tag", "create", *at, "start", "--json").json["name"] == "start"
+    assert [each["name"] for each in desk.run("tag", "list", *at, "--json").json["tags"]] == ["start"]
+    described = desk.run("describe", *at, "--json").json
+    assert {"branch": "draft", "ahead": 1, "behind": 0}.items() <= described["divergence"][1].items()
+    assert "Person" in desk.run("describe", *at, "--branch", "draft").stdout
+    changed = desk.run("diff", *at, "main", "draft")
+    assert "~ node Person Bob" in changed.stdout or "age: 25 -> 26" in changed.stdout, changed.stdout
+    assert desk.run("diff", *at, "start", "draft", "--json").json["stats"]["updates"] == 1
+    assert "26" in desk.run("blame", *at, "Person", "Bob", "age", "--branch", "draft").stdout
+    assert "birthday" in desk.run("log", *at, "--all").stdout
+    assert desk.run("log", *at, "--branch", "draft", "--json").json["commits"][0]["message"] == "birthday"
+    assert "scan $p" in desk.run("query", *at, "-e", NAMES, "--explain").stdout
+    assert "rows" in desk.run("query", *at, "-e", NAMES, "--analyze").stdout
+    assert desk.run("indexes", *at, "--json").json["indexes"]
+    desk.write("wider.pg", SCHEMA.replace("age: I32?", "age: I64?"))
+    planned = desk.run("schema", "plan", *at, "--schema", "wider.pg", "--json").json
+    assert (planned["supported"], planned["step_count"]) == (True, 1)
+    head = desk.run("log", *at, "--branch", "draft", "--json").json["commits"][0]["graph_commit_id"]
+    assert "applied" in desk.run("commit", "cherry-pick", *at, head, "--branch", "main").stdout
+    assert "reverted" in desk.run("commit", "revert", *at, "HEAD").stdout
+    assert desk.run("tag", "delete", *at, "start", "--yes").code == 0
+
+
 def test_what_a_server_lacks_is_said(desk: Desk, at: list[str]) -> None:
-    refused = desk.run("diff", *at, "main", "main")
+    refused = desk.run("lint", *at, "--query", "q.gq")
     assert refused.code == 1
-    assert "`--server` does not apply. A server has no route for it" in refused.stderr
-    preview = desk.run("branch", "merge", *at, "main", "--preview")
-    assert "a server has no such option" in preview.stderr
+    assert "`--server` does not apply" in refused.stderr
+    desk.run("branch", "create", *at, "same")
+    assert desk.run("branch", "merge", *at, "same", "--preview", "--json").json["outcome"] == "already_up_to_date"
     asked = desk.run("mutate", *at, "--as", "eve", "-e", 'query q() { delete Person where name = "Dan" }')
     assert "`--as` is not allowed on a served write" in asked.stderr
 

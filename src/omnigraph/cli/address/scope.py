@@ -195,7 +195,7 @@ def _require_fit(call: Call, scope: Scope) -> None:
             raise BadRequest(f"'{uri}' is a server and must be addressed with `--server <url>`")
         case Capability.DIRECT, StoreScope(uri) if _is_url(uri):
             raise BadRequest(_needs_storage(command, f"'{uri}' is a remote server"))
-        case Capability.DIRECT, ServerScope(server):
+        case Capability.DIRECT, ServerScope(server) if "--server" not in command.accepts:
             raise BadRequest(_needs_storage(command, f"the scope resolves to the remote server '{server}'"))
         case Capability.SERVED, StoreScope():
             raise BadRequest(f"`{command.name}` requires a server, but the configuration resolves a store scope")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.cli.commands import shared
-from omnigraph.cli.commands.shared import DIRECT_SCOPE, JSON, URI
+from omnigraph.cli.commands.shared import ANY_SCOPE, DIRECT_SCOPE, JSON, URI
 from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 DIRECT = (
@@ -103,7 +103,7 @@ DIRECT = (
         Capability.DIRECT,
         "List declared indexes and what they cover",
         "operate.maintenance.indexes",
-        DIRECT_SCOPE,
+        ANY_SCOPE,
         (URI,),
         (shared.BRANCH, JSON),
     ),
@@ -152,7 +152,7 @@ DIRECT = (
         Capability.DIRECT,
         "Show the steps from the schema of a branch to another",
         "data.schema.plan",
-        frozenset({"--store", "--profile"}),
+        frozenset({"--server", "--graph", "--store", "--profile"}),
         (URI,),
         (shared.SCHEMA_FILE, shared.BRANCH, shared.DATA_LOSS, JSON),
     ),

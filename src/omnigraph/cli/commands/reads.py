@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from omnigraph.cli.commands import shared
 from omnigraph.cli.commands.shared import (
+    ANY_SCOPE,
     BRANCH,
-    DIRECT_SCOPE,
     JSON,
     READ_SCOPE,
-    STORED_READ_SCOPE,
     URI,
     URI_OPTION,
     WRITE_SCOPE,
@@ -64,7 +63,7 @@ READS = (
         Capability.DIRECT,
         "Show the types of a graph with counts and indexes, its branches and its newest commit",
         "data.inspect.describe",
-        DIRECT_SCOPE,
+        ANY_SCOPE,
         (URI,),
         (BRANCH, JSON),
     ),
@@ -244,7 +243,7 @@ READS = (
         Capability.DATA,
         "Show which entities differ between two states",
         "history.diff.diff",
-        STORED_READ_SCOPE,
+        READ_SCOPE,
         (
             Argument(
                 "FROM",
@@ -260,7 +259,7 @@ READS = (
         Capability.DATA,
         "Show which commit set each property of an entity",
         "history.diff.blame",
-        STORED_READ_SCOPE,
+        READ_SCOPE,
         (
             Argument("TYPE", "a node or edge type", required=True),
             Argument("ID", "the entity's id", required=True),
@@ -273,7 +272,7 @@ READS = (
         Capability.DATA,
         "Draw the history of a branch, merges included",
         "history.log.log",
-        STORED_READ_SCOPE,
+        READ_SCOPE,
         (URI,),
         (
             BRANCH,

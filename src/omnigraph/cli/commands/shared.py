@@ -6,10 +6,9 @@ from omnigraph.cli.table.model import Argument, Option
 
 READ_SCOPE = frozenset({"--server", "--graph", "--store", "--profile"})
 WRITE_SCOPE = READ_SCOPE | {"--as"}
-# Commands for which a server has no route.
-STORED_READ_SCOPE = READ_SCOPE - {"--server"}
-STORED_WRITE_SCOPE = WRITE_SCOPE - {"--server"}
 DIRECT_SCOPE = frozenset({"--graph", "--store", "--cluster", "--profile"})
+# Commands for storage that a server has a route for as well.
+ANY_SCOPE = DIRECT_SCOPE | {"--server"}
 
 FORMATS = ("table", "kv", "csv", "jsonl", "json")
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.cli.address.target import AnyGraph, in_storage, read_target
+from omnigraph.cli.address.target import AnyGraph, read_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
-from omnigraph.errors import BadRequest, NotFound
+from omnigraph.errors import NotFound
 
 
 def describe(call: Call) -> None:
     """A graph at a glance."""
     with read_target(call).reader() as graph:
-        stored = in_storage(graph)
-        if stored is None:
-            raise BadRequest("`describe` reads the storage itself; name the graph with --store")
-        found = stored.branch(call.value("--branch")).describe()
+        found = graph.describe(branch=call.value("--branch"))
     if call.json:
         output.document(found.document())
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from omnigraph.cli.address.scope import ServerScope, resolve_scope
 from omnigraph.cli.address.target import AnyGraph, in_storage, read_target, refuse_served, served_target, write_target
@@ -21,9 +21,13 @@ from omnigraph.errors import BadRequest, OmnigraphError, QueryNotFound
 
 if TYPE_CHECKING:
     from omnigraph.client.graph import RemoteGraph
+    from omnigraph.client.inspection import RemoteExplanation
     from omnigraph.engine.read.frames.explain import Explanation
     from omnigraph.engine.read.shape.result import Result
     from omnigraph.engine.values.result import MutationResult
+
+
+Plan: TypeAlias = "Explanation | RemoteExplanation"
 
 
 def query(call: Call) -> None:
@@ -45,6 +49,9 @@ def _read(call: Call, source: str | Path) -> None:
         try:
             if call.given("--explain"):
                 _print_plan(call, _explain(call, graph, source, params))
+                return
+            if call.given("--analyze") and in_storage(graph) is None:
+                _print_plan(call, _profile(call, graph, source, params))
                 return
             result = _run(call, graph, source, params)
         except QueryNotFound as error:
@@ -170,15 +177,24 @@ def _run(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]
     return stored.query(source, call.argument("NAME"), params, branch=branch, at=snapshot, runner=runner)
 
 
-def _explain(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]) -> Explanation:
-    stored, snapshot = in_storage(graph), call.text("--snapshot")
-    if stored is None:
-        raise BadRequest("`--explain` works on a graph in storage only; a server has no such option")
+def _explain(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]) -> Plan:
+    snapshot = call.text("--snapshot")
     branch = None if snapshot is not None else call.value("--branch")
-    return stored.explain(source, call.argument("NAME"), params or None, branch=branch, at=snapshot)
+    return graph.explain(source, call.argument("NAME"), params or None, branch=branch, at=snapshot)
 
 
-def _print_plan(call: Call, explanation: Explanation) -> None:
+def _profile(call: Call, graph: AnyGraph, source: str | Path, params: dict[str, Any]) -> Plan:
+    """What a read cost on a server, which does not answer the rows as well."""
+    from omnigraph.client.graph import RemoteGraph
+
+    assert isinstance(graph, RemoteGraph)
+    refuse_served(call, "--runner")
+    snapshot = call.text("--snapshot")
+    branch = None if snapshot is not None else call.value("--branch")
+    return graph.profile(source, call.argument("NAME"), params or None, branch=branch, at=snapshot)
+
+
+def _print_plan(call: Call, explanation: Plan) -> None:
     if call.json or call.text("--format") == "json":
         output.document(explanation.to_dict())
     else:

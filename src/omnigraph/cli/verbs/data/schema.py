@@ -32,15 +32,15 @@ def show(call: Call) -> None:
 def plan(call: Call) -> None:
     """What would change; nothing does."""
     target, schema = read_target(call), source_file(call.value("--schema"))
-    with target.storage_reader() as graph:
+    with target.reader() as graph:
         branch = graph.branch(call.value("--branch"))
-        steps = branch.schema.plan(schema, allow_data_loss=call.given("--allow-data-loss"))
+        found = branch.schema.plan(schema, allow_data_loss=call.given("--allow-data-loss"))
     if call.json:
-        output.document({"uri": target.uri, "supported": steps.supported, **_step_documents(steps)})
+        steps = found.to_json()["steps"]
+        output.document({"uri": target.uri, "supported": found.supported, "step_count": len(steps), "steps": steps})
         return
     output.line(f"schema plan for {target.uri}")
-    output.line(f"supported: {_yes_no(steps.supported)}")
-    output.write(_step_lines(steps))
+    output.line(str(found))
 
 
 def apply(call: Call) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from omnigraph.cli.address.target import AnyGraph, in_storage, read_target, refuse_served, write_target
+from omnigraph.cli.address.target import AnyGraph, read_target, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.consent import echo, require_consent
 from omnigraph.cli.input.params import parse_json
@@ -73,12 +73,8 @@ def merge(call: Call) -> None:
 
 def _merge(call: Call, graph: AnyGraph, decisions: dict[str, Resolution]) -> MergeResult:
     source, into, delete = call.required("SOURCE"), call.value("--into"), call.given("--delete-branch")
-    stored = in_storage(graph)
-    if stored is None:
-        refuse_served(call, "--preview", "--resolve", "--strategy", "--disjoint")
-        return graph.branches.merge(source, into, delete, message=call.text("--message"))
     strategy: Any = call.value("--strategy")
-    return stored.branches.merge(
+    return graph.branches.merge(
         source,
         into,
         delete,

@@ -24,7 +24,7 @@ _SIGNS = {"insert": "+", "update": "~", "delete": "-"}
 
 def diff(call: Call) -> None:
     """What one state has and the other has not, or has otherwise."""
-    with read_target(call).storage_reader() as graph:
+    with read_target(call).reader() as graph:
         found = graph.diff(
             call.required("FROM"),
             call.argument("TO") or "main",
@@ -64,7 +64,7 @@ def diff(call: Call) -> None:
 def blame(call: Call) -> None:
     """The commit and actor behind every property of an entity."""
     name = call.argument("PROPERTY")
-    with read_target(call).storage_reader() as graph:
+    with read_target(call).reader() as graph:
         found = graph.commits.blame(
             call.required("TYPE"), call.required("ID"), branch=call.value("--branch"), at=call.text("--at")
         )

@@ -29,7 +29,7 @@ def log(call: Call) -> None:
             raise BadRequest("--actor and --filter actor=… ask for the same; give one of them")
         options["actor"] = call.text("--actor")
     branch = None if call.given("--all") else call.value("--branch")
-    with read_target(call).storage_reader() as graph:
+    with read_target(call).reader() as graph:
         entries = graph.commits.log(branch, every_branch=True, **options)
     if call.json:
         output.document(

@@ -27,7 +27,7 @@ def _replay(call: Call, verb: str, done: str) -> None:
     target = write_target(call)
     echo(call, target)
     strategy: Any = call.value("--strategy")
-    with target.storage_writer() as graph:
+    with target.writer() as graph:
         replay = getattr(graph.branch(call.value("--branch")).commits, verb)
         result: ReplayResult = replay(call.required("COMMIT_ID"), strategy=strategy, message=call.text("--message"))
     if call.json:

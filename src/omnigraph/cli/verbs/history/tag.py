@@ -17,7 +17,7 @@ def create(call: Call) -> None:
     """A name for a commit."""
     target = write_target(call)
     echo(call, target)
-    with target.storage_writer() as graph:
+    with target.writer() as graph:
         bound = graph.branch(call.value("--branch"))
         tag = bound.tags.create(call.required("NAME"), call.argument("COMMIT"), message=call.text("--message"))
     if call.json:
@@ -28,7 +28,7 @@ def create(call: Call) -> None:
 
 def list_tags(call: Call) -> None:
     """Names and commits."""
-    with read_target(call).storage_reader() as graph:
+    with read_target(call).reader() as graph:
         tags = graph.tags.list()
     if call.json:
         output.document({"tags": [_json(tag) for tag in tags]})
@@ -40,7 +40,7 @@ def delete(call: Call) -> None:
     """The name goes, the commit stays."""
     target, name = write_target(call), call.required("NAME")
     echo(call, target)
-    with target.storage_writer() as graph:
+    with target.writer() as graph:
         graph.tags.delete(name)
     if call.json:
         output.document({"uri": target.uri, "name": name})

@@ -171,7 +171,7 @@ def _cleaned(uri: str, policy: str, report: CleanupReport) -> str:
 
 def indexes(call: Call) -> None:
     """Every declared index and how much of its table it covers."""
-    with read_target(call).storage_reader() as graph:
+    with read_target(call).reader() as graph:
         found = graph.indexes(branch=call.value("--branch"))
     if call.json:
         output.document({"indexes": [each.to_json() for each in found]})
