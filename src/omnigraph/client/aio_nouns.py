@@ -355,7 +355,7 @@ class AsyncQueries(AsyncPart):
 
     async def list(self) -> list[dict[str, Any]]:
         """The catalog: name, description, parameters, and whether it writes."""
-        return await self._transport.send(calls.catalog())
+        return await self._transport.send(calls.catalog(self._branch))
 
     async def run(
         self,

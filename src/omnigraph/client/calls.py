@@ -166,9 +166,14 @@ def apply_schema(text: str, branch: str, allow_data_loss: bool, message: str | N
     return Request("POST", "/schema/apply", lambda answer: dict(answer.json()), json=body)
 
 
-def catalog() -> Request[list[dict[str, Any]]]:
-    """The stored queries with their parameters."""
-    return Request("GET", "/queries", lambda answer: list(answer.json()["queries"]))
+def catalog(branch: str) -> Request[list[dict[str, Any]]]:
+    """The stored queries with their parameters, for those who may read a branch."""
+    return Request("GET", "/queries", lambda answer: list(answer.json()["queries"]), query=pairs(branch=branch))
+
+
+def permissions(branch: str) -> Request[dict[str, Any]]:
+    """What the sender may do on a branch."""
+    return Request("GET", "/permissions", lambda answer: dict(answer.json()), query=pairs(branch=branch))
 
 
 def snapshot(place: Place) -> Request[dict[str, Any]]:

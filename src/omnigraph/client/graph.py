@@ -83,6 +83,10 @@ class RemoteGraph(Served):
         """The graphs that the server lists, by id, for a handle on the server itself."""
         return self._transport.send(calls.graphs())
 
+    def permissions(self) -> dict[str, Any]:
+        """What the server allows this token on the bound branch: its `actions`, and whether reads are `restricted`."""
+        return self._transport.send(calls.permissions(self._branch))
+
     def snapshot(self, *, branch: str | None = None, at: str | GraphCommit | None = None) -> dict[str, Any]:
         """Which version of each table is visible, as the server tells it."""
         return self._transport.send(calls.snapshot(self._place(branch, at)))

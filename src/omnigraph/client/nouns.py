@@ -349,7 +349,7 @@ class RemoteQueries(RemotePart):
 
     def list(self) -> list[dict[str, Any]]:
         """The catalog: name, description, parameters, and whether it writes."""
-        return self._transport.send(calls.catalog())
+        return self._transport.send(calls.catalog(self._branch))
 
     def run(
         self,

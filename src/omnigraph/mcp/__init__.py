@@ -1,4 +1,4 @@
-"""A graph as tools for agents: its stored queries by name, over the Model Context Protocol.
+"""A graph as tools for agents: its stored queries by name and tools of every graph, over the Model Context Protocol.
 
 Rights are decided by the server or the graph behind it, never here.
 """

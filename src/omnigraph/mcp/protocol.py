@@ -17,7 +17,8 @@ _SCHEMA = "omnigraph://schema"
 _BRANCHES = "omnigraph://branches"
 _COMMITS = "omnigraph://commits"
 _INSTRUCTIONS = (
-    "Tools are stored queries of one typed graph. Read the schema resource before you guess what a property means."
+    "Tools of one typed graph: its stored queries and the graph_ tools. Call graph_describe, or read the schema,"
+    " before you guess what a property means. Changes are proposed on a branch and merged by a person."
 )
 
 
@@ -85,7 +86,7 @@ def _tool(types: Any, entry: Mapping[str, Any]) -> Any:
     return types.Tool(
         name=entry["tool_name"],
         description=" ".join(said) or None,
-        input_schema=input_schema(entry["params"], writes=entry["mutation"]),
+        input_schema=entry.get("input_schema") or input_schema(entry["params"], writes=entry["mutation"]),
         annotations=hints,
     )
 

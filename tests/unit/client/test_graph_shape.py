@@ -57,6 +57,7 @@ ONLY_SERVED = {
     "queries.run": "as above",
     "queries.mutate": "as above",
     "server_graphs": "a store holds one graph",
+    "permissions": "in storage the policy is there: `visibility_of`, `policy`",
     "profile": "in storage every result has its profile: `query(…).explanation`",
 }
 

@@ -201,7 +201,7 @@ OPERATIONS = (
               (*_WRITES, 412, 415), "BatchOutput", NDJSON,
               query=(_BRANCH, _query("if_commit"), _query("message")), headers=_WRITE),
     Operation("get", f"{_G}/queries", "cluster_list_queries", "queries", "List stored queries", _READS,
-              "QueriesCatalogOutput"),
+              "QueriesCatalogOutput", query=(_BRANCH,)),
     Operation("post", f"{_G}/queries/{{name}}", "cluster_invoke_query", "queries", "Invoke a stored query",
               (*_WRITES, 404, 412, 500), "InvokeStoredQueryResponse", "InvokeStoredQueryRequest", headers=_WRITE,
               media=(JSON, NDJSON, ARROW)),

@@ -13,7 +13,7 @@ from omnigraph.client.transport import AsyncTransport
 from omnigraph.mcp.protocol import tool_server
 from omnigraph.mcp.source import ServedSource
 from omnigraph.policy.actions import Action
-from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
+from omnigraph.server.http.exchange import Exchange, named_branch
 
 _BODY_LIMIT = 1 << 20
 
@@ -21,7 +21,7 @@ _BODY_LIMIT = 1 << 20
 async def serve_agent(exchange: Exchange) -> Response:
     """Answer one message; sessions are not kept, so that any worker can answer the next."""
     branch = named_branch(exchange.value("branch"))
-    await exchange.allow(Action.READ, branch=MAIN)
+    await exchange.allow(Action.READ, branch=branch)
     await exchange.server.pools.small(_import_protocol)
     transport = AsyncTransport.inside(
         exchange.server, f"http://localhost/graphs/{exchange.graph.id}", _identity(exchange)

@@ -20,6 +20,7 @@ from omnigraph.server.http.exchange import (
     Exchange,
     agreed,
     matching,
+    named_branch,
     precondition,
 )
 from omnigraph.server.http.models import InvokeStoredQueryRequest
@@ -33,9 +34,10 @@ _LOG = logging.getLogger("omnigraph.server")
 
 async def list_queries(exchange: Exchange) -> Response:
     """Every stored query that can be told; listing asks for read only, so not everything listed can be invoked."""
-    await exchange.allow(Action.READ, branch=MAIN)
+    branch = named_branch(exchange.value("branch"))
+    await exchange.allow(Action.READ, branch=branch)
     queries = exchange.graph.queries
-    visible = await visible_queries(exchange, [queries[name] for name in sorted(queries)], MAIN)
+    visible = await visible_queries(exchange, [queries[name] for name in sorted(queries)], branch)
     return answer({"queries": [stored.to_json() for stored in visible]})
 
 

@@ -26,13 +26,11 @@ def mcp(call: Call) -> None:
         asyncio.run(_serve(_served(target, call.value("--branch"))))
         return
     path = call.text("--query")
-    if path is None:
-        raise BadRequest("say which queries become tools: --query FILE")
     from omnigraph.mcp.source import StoredSource
 
     with target.storage_writer() if writes else target.storage_reader() as graph:
         bound = graph.branch(call.value("--branch"))
-        asyncio.run(_serve(StoredSource(bound, Path(source_file(path)), writes=writes)))
+        asyncio.run(_serve(StoredSource(bound, None if path is None else Path(source_file(path)), writes=writes)))
 
 
 def _served(target: ServedTarget, branch: str) -> ToolSource:
