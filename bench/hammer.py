@@ -54,9 +54,14 @@ def request(path: str, body: Any = None, kind: str = "application/json") -> byte
     return head.encode() + data
 
 
-def hammer(address: str, streams: list[list[bytes]], going_on: Callable[[], bool]) -> Answers:
-    """One connection per stream of requests, each stream over and over, as long as it is going on."""
-    return asyncio.run(_hammer(address, [cycle(stream) for stream in streams], going_on))
+def hammer(
+    address: str, streams: list[list[bytes]], going_on: Callable[[], bool], *, source: str | None = None
+) -> Answers:
+    """One connection per stream of requests, each stream over and over, as long as it is going on.
+
+    `source` is the address that they come from: to a server without tokens, another actor.
+    """
+    return asyncio.run(_hammer(address, [cycle(stream) for stream in streams], going_on, source))
 
 
 def for_seconds(seconds: float) -> Callable[[], bool]:
@@ -65,16 +70,22 @@ def for_seconds(seconds: float) -> Callable[[], bool]:
     return lambda: time.perf_counter() < end
 
 
-async def _hammer(address: str, streams: list[Iterator[bytes]], going_on: Callable[[], bool]) -> Answers:
+async def _hammer(
+    address: str, streams: list[Iterator[bytes]], going_on: Callable[[], bool], source: str | None
+) -> Answers:
     answers, started = Answers(), time.perf_counter()
-    await asyncio.gather(*(_connection(address, stream, going_on, answers) for stream in streams))
+    await asyncio.gather(*(_connection(address, stream, going_on, answers, source) for stream in streams))
     answers.seconds = time.perf_counter() - started
     return answers
 
 
-async def _connection(address: str, stream: Iterator[bytes], going_on: Callable[[], bool], answers: Answers) -> None:
+async def _connection(
+    address: str, stream: Iterator[bytes], going_on: Callable[[], bool], answers: Answers, source: str | None
+) -> None:
     host, _, port = address.rpartition(":")
-    reader, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), _CONNECT_SECONDS)
+    where = None if source is None else (source, 0)
+    opening = asyncio.open_connection(host, int(port), local_addr=where)
+    reader, writer = await asyncio.wait_for(opening, _CONNECT_SECONDS)
     while going_on():
         started = time.perf_counter()
         writer.write(next(stream))

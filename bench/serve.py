@@ -42,6 +42,7 @@ query two_hop($name: String) {
 PUT = "query put($name: String, $age: I32) { insert Person { name: $name, age: $age } }"
 COUNT = "query total() { match { $p: Person } return { count($p) as n } }"
 _LOADED = 2_000
+_HEAVY = "query big() { match { $p: Person  $p knows $f  $f knows $g  $g knows $h } return { count($h) as n } }"
 _GRAPH = "/graphs/default"
 _HEALTH = [request("/healthz")]
 _READS = [request(f"{_GRAPH}/queries/two_hop", {"params": {"name": f"p{at * 97}"}}) for at in range(200)]
@@ -53,12 +54,14 @@ def run() -> Iterator[Measurement]:
     seconds = float(os.environ.get("OMNIGRAPH_BENCH_SERVE_SECONDS", "2"))
     try:
         store = _build(place)
-        with _serving(place, workers=1) as address:
+        with _serving(place, workers=1) as (address, _):
             yield from _reads(address, seconds, "1 worker")
+            yield from _writes(address, seconds)
+            yield from _fairness(address, seconds * 2)
             yield from _writers(store, address, seconds * 2)
             yield from _one_branch(address, seconds * 2)
             yield from _beside(place, address, seconds * 2)
-        with _serving(place, workers=2) as address:
+        with _serving(place, workers=2) as (address, _):
             yield from _reads(address, seconds, "2 workers")
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -81,8 +84,8 @@ def _build(place: Path) -> Path:
 
 
 @contextmanager
-def _serving(place: Path, *, workers: int) -> Iterator[str]:
-    """A server process, and its address."""
+def _serving(place: Path, *, workers: int) -> Iterator[tuple[str, int]]:
+    """A server process: its address and its id."""
     options = ["--store", str(place / "people.omni"), "--queries", str(place / "queries.gq"), "--unauthenticated"]
     command = [sys.executable, "-m", "omnigraph.cli", "serve", *options, "--bind", "127.0.0.1:0"]
     with open(place / "server.log", "a", encoding="utf-8") as log:
@@ -92,7 +95,7 @@ def _serving(place: Path, *, workers: int) -> Iterator[str]:
             listening = next((line for line in server.stdout if line.startswith("OMNIGRAPH_LISTEN_ADDR=")), None)
             if listening is None:
                 raise RuntimeError(f"the server did not start: {(place / 'server.log').read_text()[-2000:]}")
-            yield listening.strip().partition("=")[2]
+            yield listening.strip().partition("=")[2], server.pid
         finally:
             server.terminate()
             server.wait(60)
@@ -113,6 +116,43 @@ def _reads(address: str, seconds: float, what: str) -> Iterator[Measurement]:
             share,
             f"{read.note()}; healthz {idle.per_second:.0f}/s",
         )
+
+
+def _writes(address: str, seconds: float) -> Iterator[Measurement]:
+    """One-row mutations of one branch by some clients, as a share of what the server manages without any work."""
+    names = count(10_000_000)
+    for clients in CONNECTIONS:
+        idle = _measured(address, [_HEALTH] * clients, for_seconds(seconds / 2))
+        streams = [[_put("shared", next(names)) for _ in range(500)] for _ in range(clients)]
+        found = hammer(address, streams, for_seconds(seconds))
+        share = found.statuses[200] / found.seconds / idle.per_second
+        note = f"{found.note()}; healthz {idle.per_second:.0f}/s"
+        case = f"one-row mutations, {clients} connections"
+        yield Measurement("serve", case, found.percentile(50), "rate of /healthz", share, note)
+
+
+def _fairness(address: str, seconds: float) -> Iterator[Measurement]:
+    """The tail of a light reader beside a heavy one at another address, and of probes; alone and beside, by turns."""
+    heavy = request(f"{_GRAPH}/query", {"query": _HEAVY, "params": {}})
+    light = [_turned(0)]
+    alone: list[float] = []
+    beside: list[float] = []
+    probes: list[float] = []
+    for _ in range(_TURNS):
+        alone += _measured(address, light, for_seconds(seconds / 2)).times
+        with _running(lambda: hammer(address, [[heavy]] * 16, for_seconds(seconds), source="127.0.0.2")) as still:
+            enough = for_seconds(seconds / 2)
+            beside += _measured(address, light, lambda enough=enough: still() and enough()).times
+            enough = for_seconds(seconds / 4)
+            probes += _measured(address, [_HEALTH], lambda enough=enough: still() and enough()).times
+    p99 = [sorted(times)[int(len(times) * 0.99)] for times in (alone, beside, probes)]
+    medians = [statistics.median(times) for times in (alone, beside, probes)]
+    note = f"p99 {p99[1]:.1f} ms, alone {p99[0]:.1f} ms; medians {medians[1]:.1f} and {medians[0]:.1f} ms"
+    yield Measurement(
+        "serve", "two-hop beside 16 three-hop counts of another", medians[1], "p99 alone", p99[1] / p99[0], note
+    )
+    note = f"p99 {p99[2]:.1f} ms, longest {max(probes):.1f} ms of {len(probes)}"
+    yield Measurement("serve", "healthz beside 16 three-hop counts", medians[2], note=note)
 
 
 def _writers(store: Path, address: str, seconds: float) -> Iterator[Measurement]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -113,6 +114,47 @@ def test_a_pushed_feed_ends_when_its_right_is_taken_away(server: ServerProcess, 
         said = "".join(response.iter_text())
     assert "event: error" in said
     assert "unknown actor 'ada'" in said
+
+
+def test_a_reload_can_be_asked_for_by_those_who_may(cluster: Path) -> None:
+    """Looking by itself once in a while is switched off, as far as it can be."""
+    (cluster / "team.yaml").write_text(TEAM.replace("[ada]", "[ada, bob]"))
+    (cluster / "server.yaml").write_text(
+        "version: 1\ngroups: { admins: [ada] }\n"
+        "rules: [ { id: operate, allow: { actors: { group: admins }, actions: [reload, graph_list] } } ]\n"
+    )
+    (cluster / "cluster.yaml").write_text(f"{CLUSTER}  operators: {{ file: server.yaml, applies_to: [cluster] }}\n")
+    applied = apply(cluster)
+    assert applied["ok"], applied
+    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": TOKENS, "OMNIGRAPH_RELOAD_MS": "3600000"}
+    with (
+        running([*MODULE, "--cluster", str(cluster), "--read-only"], environ) as found,
+        found.client("token-of-ada") as ada,
+    ):
+        assert found.client("token-of-bob").post("/admin/reload").status_code == 403
+        assert ada.post("/admin/reload").json()["changed"] is False
+        (cluster / "people.gq").write_text(f"{ADD}\n{COUNT.replace('total', 'again')}\n")
+        assert apply(cluster)["ok"]
+        assert Api(ada, "people").post("/queries/again").status_code == 404
+        answer = ada.post("/admin/reload")
+        assert (answer.status_code, answer.json()["changed"]) == (200, True)
+        assert Api(ada, "people").post("/queries/again").status_code == 200
+        refused = Api(ada, "people").mutate(ADD, params={"name": "Zoe"})
+        assert (refused.status_code, "only reads" in refused.json()["error"]) == (403, True)
+        assert ada.post("/admin/reload?x=1").status_code == 400
+
+
+def test_a_server_that_drains_says_so_and_goes_on_answering(template: Path, tmp_path: Path) -> None:
+    place = copies(template, tmp_path, ["default"])["default"]
+    with serving({"graphs": {"default": {"uri": place}}}, {"OMNIGRAPH_DRAIN_MS": "60000"}) as found:
+        assert found.get("/readyz").status_code == 200
+        found.process.send_signal(signal.SIGTERM)
+        eventually("the drain", lambda: found.get("/readyz").status_code == 503)
+        with found.client() as client:
+            assert Api(client, "default").query(COUNT).status_code == 200, "on a connection that is new"
+            assert client.post("/admin/reload").status_code == 409, "there is no cluster to look at"
+        found.process.send_signal(signal.SIGTERM)  # a second signal ends it at once
+        assert found.process.wait(240) == 0
 
 
 REFUSALS = [

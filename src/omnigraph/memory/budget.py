@@ -73,6 +73,15 @@ class Process:
         with self.lock:
             return sum(budget.estimate for budget in self._budgets)
 
+    def usage(self) -> dict[str, int]:
+        """Bytes held now by all budgets, by the name of the cache or library."""
+        found: dict[str, int] = {}
+        with self.lock:
+            for budget in self._budgets:
+                for name, size in budget.usage().items():
+                    found[name] = found.get(name, 0) + size
+        return found
+
     @property
     def capacity(self) -> int:
         """Bytes that all budgets may hold together."""

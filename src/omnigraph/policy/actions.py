@@ -23,6 +23,7 @@ class Action(StrEnum):
     INVOKE_QUERY = "invoke_query"
     GRAPH_LIST = "graph_list"
     METRICS = "metrics"
+    RELOAD = "reload"
 
 
 class About(Enum):
@@ -45,9 +46,10 @@ ABOUT: Mapping[Action, About] = {
     Action.INVOKE_QUERY: About.NEITHER,
     Action.GRAPH_LIST: About.NEITHER,
     Action.METRICS: About.NEITHER,
+    Action.RELOAD: About.NEITHER,
 }
 
 
 def kind_of(action: Action) -> BundleKind:
     """Whether an action is about one graph or about the server."""
-    return "server" if action in (Action.GRAPH_LIST, Action.METRICS) else "graph"
+    return "server" if action in (Action.GRAPH_LIST, Action.METRICS, Action.RELOAD) else "graph"

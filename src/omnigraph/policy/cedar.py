@@ -20,7 +20,7 @@ namespace Omni {
   entity Server;
   action read, export, change, schema_apply, branch_create, branch_delete, branch_merge, admin, invoke_query
     appliesTo { principal: [Actor], resource: [Graph], context: Ctx };
-  action graph_list, metrics appliesTo { principal: [Actor], resource: [Server], context: Ctx };
+  action graph_list, metrics, reload appliesTo { principal: [Actor], resource: [Server], context: Ctx };
 }
 """
 _SERVER = "root"

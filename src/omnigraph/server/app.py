@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -30,12 +30,14 @@ from omnigraph.server.openapi.operations import ACCEPTED, NOTHING_ACCEPTED
 from omnigraph.server.process.deployment import Deployment, ServedGraph
 from omnigraph.server.routes.table import ROUTES
 from omnigraph.server.settings import Settings
+from omnigraph.server.state_metrics import ServerState
 from omnigraph.server.studio.routes import STUDIO_ROUTES
 from omnigraph.server.tracing import Tracing
 from omnigraph.server.work import Pools
 
 REQUEST_ID = "X-Request-Id"
 _ACTOR = "omnigraph.actor"
+_GRAPH_SCOPE = "omnigraph.graph"
 
 _GRAPH_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _RESERVED = frozenset({"policies", "healthz", "openapi", "graphs"})
@@ -57,10 +59,13 @@ class Server:
         self.metrics = Metrics()
         self.closing = asyncio.Event()
         self.reload_asked = asyncio.Event()
+        self.draining = False  # told to stop, and still answering
+        self.reload_workers: Callable[[], None] | None = None
         self.reload_failed = False  # the deployment is older than what was last found applied
         self._tracing = tracing if tracing is not None else Tracing()
         self._router = Router((*ROUTES, *STUDIO_ROUTES) if settings.studio else ROUTES)
         self.wrong_tokens = WrongTokens()
+        self.metrics.registry.register(ServerState(self))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -134,11 +139,14 @@ class Server:
             exchange.sender = authenticate(exchange.request, exchange.deployment.tokens, self.wrong_tokens)
         if route.has_graph:
             exchange.graph = _graph(exchange.deployment, exchange.params[GRAPH]).for_actor(exchange.sender)
+            exchange.request.scope[_GRAPH_SCOPE] = exchange.graph.id
             _LOG.info("graph routed", extra={"graph_id": exchange.graph.id, "request_id": exchange.request_id})
 
     def _note(self, request: Request, name: str, status: int, started: float, request_id: str) -> None:
         spent = time.perf_counter() - started
         self.metrics.observe(name, request.method, status, spent)
+        if (graph := request.scope.get(_GRAPH_SCOPE)) is not None:
+            self.metrics.observe_graph(graph, request.method)
         peer = "" if request.client is None else request.client.host
         fields: dict[str, Any] = {"route": name, "status": status, "ms": round(spent * 1000, 1), "peer": peer}
         if (actor := request.scope.get(_ACTOR)) is not None:

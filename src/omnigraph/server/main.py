@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 UNAUTHENTICATED = "OMNIGRAPH_UNAUTHENTICATED"
 REQUIRE_ALL = "OMNIGRAPH_REQUIRE_ALL_GRAPHS"
+READ_ONLY = "OMNIGRAPH_READ_ONLY"
 CLUSTER = "OMNIGRAPH_CLUSTER"
 BIND = "OMNIGRAPH_BIND"
 
@@ -32,6 +33,7 @@ class Options:
     unauthenticated: bool
     require_all_graphs: bool
     workers: int
+    read_only: bool = False
 
 
 def main(argv: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
@@ -59,6 +61,7 @@ def parse_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--bind", help="host:port to listen on (default 127.0.0.1:8080; port 0 takes a free one)")
     parser.add_argument("--unauthenticated", action="store_true", help="serve everybody when there are no tokens")
     parser.add_argument("--require-all-graphs", action="store_true", help="do not start with a quarantined graph")
+    parser.add_argument("--read-only", action="store_true", help="serve reads only, beside a server that writes")
     parser.add_argument("--workers", type=int, default=1, help="processes that share the address (default 1)")
     found = parser.parse_args(argv)
     cluster = found.cluster or environ.get(CLUSTER, "").strip()
@@ -73,6 +76,7 @@ def parse_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         found.unauthenticated or is_truthy(environ, UNAUTHENTICATED),
         found.require_all_graphs or is_truthy(environ, REQUIRE_ALL),
         found.workers,
+        found.read_only or is_truthy(environ, READ_ONLY),
     )
 
 
@@ -97,6 +101,7 @@ def _run(options: Options, environ: Mapping[str, str]) -> None:
             environ,
             unauthenticated=options.unauthenticated,
             require_all_graphs=options.require_all_graphs,
+            read_only=options.read_only,
         )
 
     serve_with(deploy, settings, lambda: bound_socket(bind), workers=options.workers)

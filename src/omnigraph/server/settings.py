@@ -36,6 +36,7 @@ class Settings:
     read_caps: ReadCaps = field(default_factory=ReadCaps)
     response_bytes: int = _RESPONSE_BYTES
     shutdown_seconds: int = 30
+    drain_seconds: float = 0.0
     read_threads: int = field(default_factory=lambda: max(8, 2 * (os.cpu_count() or 1)))
     write_threads: int = 32
     slow_ms: int = _SLOW_MS
@@ -59,6 +60,7 @@ def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
         shutdown_seconds=_number(environ, "OMNIGRAPH_SHUTDOWN_MS", 30_000) // 1000,
         limits=limits,
         body_seconds=_seconds(environ, "OMNIGRAPH_BODY_TIMEOUT_MS", _BODY_SECONDS),
+        drain_seconds=_number(environ, "OMNIGRAPH_DRAIN_MS", 0, least=0) / 1000,
         read_threads=_number(environ, "OMNIGRAPH_READ_THREADS", Settings().read_threads),
         write_threads=_number(environ, "OMNIGRAPH_WRITE_THREADS", Settings().write_threads),
         slow_ms=_number(environ, "OMNIGRAPH_SLOW_QUERY_MS", _SLOW_MS),

@@ -31,6 +31,7 @@ class Pools:
         self._reads = ThreadPoolExecutor(reads, "read")
         self._writes = ThreadPoolExecutor(writes, "write")
         self._streams = ThreadPoolExecutor(STREAMS, "stream")
+        self.streams = STREAMS
         self._small = ThreadPoolExecutor(_SMALL, "small")
 
     async def read(

@@ -20,6 +20,7 @@ _ACTIONS = (
     "admin",
     "graph_list",
     "metrics",
+    "reload",
     "invoke_query",
 )
 

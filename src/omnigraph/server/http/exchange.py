@@ -198,6 +198,8 @@ class Exchange:
 
         A sender who may not read one of the branches is not told which of their rows it contradicts.
         """
+        if self.graph.handle.read_only:
+            raise refuse(403, "this server only reads; send writes to one that was started without --read-only")
         try:
             return await self.server.pools.write(call)
         except OmnigraphError as error:

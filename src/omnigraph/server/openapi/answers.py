@@ -158,6 +158,14 @@ ANSWERS: dict[str, Shape] = {
         quarantined=listed(TEXT),
         reload_failed=FLAG,
     ),
+    "ReloadOutput": record(
+        "What is served after the applied revision was read again.",
+        changed=FLAG,
+        revision=or_null(COUNT),
+        graphs=ref("ReadyGraphs"),
+        quarantined=listed(TEXT),
+        reload_failed=FLAG,
+    ),
     "IngestOutput": record("What a load did.", (), uri=TEXT, **_LOADED),
     "InvokeStoredQueryResponse": {"anyOf": [ref("ReadOutput"), ref("ChangeOutput")]},
     "ParamDescriptor": record(

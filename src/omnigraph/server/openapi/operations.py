@@ -158,6 +158,8 @@ OPERATIONS = (
     Operation("get", "/openapi.json", "openapi", "management", "This document", (), "ApiDocument", public=True),
     Operation("get", "/metrics", "metrics", "management", "Counters for Prometheus", (401, 404), "text",
               media=(PLAIN,)),
+    Operation("post", "/admin/reload", "reload", "management", "Read the applied revision and the tokens again",
+              (401, 403, 409), "ReloadOutput"),
     Operation("get", "/graphs", "listGraphs", "management", "List served graphs", (401, 403, 405), "GraphListResponse"),
     Operation("get", f"{_G}/permissions", "cluster_getPermissions", "management", "What the sender may do on a branch",
               (400, 401), "PermissionsOutput", query=(_BRANCH,)),

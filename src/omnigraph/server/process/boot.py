@@ -26,13 +26,18 @@ _LOG = logging.getLogger("omnigraph.server")
 
 
 def cluster_deployment(
-    root: str, environ: Mapping[str, str], *, unauthenticated: bool = False, require_all_graphs: bool = False
+    root: str,
+    environ: Mapping[str, str],
+    *,
+    unauthenticated: bool = False,
+    require_all_graphs: bool = False,
+    read_only: bool = False,
 ) -> Deployment:
     """Everything a server needs, or StartRefused; the state is known before any graph is opened."""
     applied = read_applied(root, environ)
     tokens = load_tokens(environ)
     _LOG.info("tokens", extra={"source": tokens.source, "actors": len(tokens.actors)})
-    cluster = _Cluster(root, environ, unauthenticated, require_all_graphs, write_settings(environ))
+    cluster = _Cluster(root, environ, unauthenticated, require_all_graphs, read_only, write_settings(environ))
     return cluster.deployed(applied, tokens)
 
 
@@ -44,6 +49,7 @@ class _Cluster:
     environ: Mapping[str, str]
     unauthenticated: bool
     require_all_graphs: bool
+    read_only: bool
     settings: WriteSettings
     _seen: _Seen = ("", frozenset())
     _applied: dict[str, AppliedGraph] = field(default_factory=dict)
@@ -112,7 +118,7 @@ class _Cluster:
             _LOG.warning("graph quarantined", extra={"graph_id": applied.id, "reason": applied.quarantined})
             return None
         try:
-            return _opened(applied, self.settings)
+            return _opened(applied, self.settings, read_only=self.read_only)
         except OmnigraphError as error:
             _LOG.error("graph quarantined", extra={"graph_id": applied.id, "reason": error.message})
             return None
@@ -136,9 +142,10 @@ def _seen(applied: AppliedCluster) -> _Seen:
     return applied.tag, frozenset(graph.id for graph in applied.graphs if graph.pending)
 
 
-def _opened(applied: AppliedGraph, settings: WriteSettings) -> ServedGraph:
+def _opened(applied: AppliedGraph, settings: WriteSettings, *, read_only: bool = False) -> ServedGraph:
     policy = None if applied.policy is None else PolicyEngine(applied.policy, applied.id)
-    handle = open_graph(applied.uri, settings=settings, policy=policy, external_blobs=applied.external_blobs or ())
+    blobs = applied.external_blobs or ()
+    handle = open_graph(applied.uri, settings=settings, policy=policy, read_only=read_only, external_blobs=blobs)
     return ServedGraph(applied.id, handle, registry(applied.queries), _embedder(applied.embedding))
 
 

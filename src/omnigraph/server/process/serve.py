@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from wsgiref.simple_server import WSGIServer
 
 import uvicorn
@@ -79,18 +80,20 @@ def announce(listening: socket.socket) -> None:
     sys.stdout.flush()
 
 
-def run(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool = True) -> None:
-    """Serve until SIGINT or SIGTERM; requests in flight end first."""
+def run(deployment: Deployment, settings: Settings, listening: socket.socket, *, worker: bool = False) -> None:
+    """Serve until SIGINT or SIGTERM; requests in flight end first. The parent of a worker says where it listens."""
     if deployment.successor is not None:
         # Until the loop listens for it, being asked to reload must not end the process.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    asyncio.run(_serve(deployment, settings, listening, announced=announced))
+    asyncio.run(_serve(deployment, settings, listening, worker=worker))
 
 
-async def _serve(deployment: Deployment, settings: Settings, listening: socket.socket, *, announced: bool) -> None:
+async def _serve(deployment: Deployment, settings: Settings, listening: socket.socket, *, worker: bool) -> None:
     # A thread that computes lets go of the interpreter five times as often as usual: probes do not wait for it.
     sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(deployment, settings, tracing_from(os.environ))
+    if worker:
+        server.reload_workers = lambda: os.kill(os.getppid(), signal.SIGHUP)
     config = uvicorn.Config(
         with_cors(server, settings),
         http=protocol(server.connections),
@@ -106,7 +109,7 @@ async def _serve(deployment: Deployment, settings: Settings, listening: socket.s
     )
     wire = _Wire(config, server)
     metrics = _metrics_listener(server, settings.metrics_bind)
-    if announced:
+    if not worker:
         announce(listening)
     _LOG.info("serving", extra={"graphs": len(deployment.graphs), "state": deployment.state.value})
     following = asyncio.create_task(follow_applied(server, settings.reload_seconds))
@@ -157,6 +160,16 @@ class _Wire(uvicorn.Server):
         finally:
             for number in handled:
                 loop.remove_signal_handler(number)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal makes the server say that it is not ready, so that no more is sent to it; then it ends."""
+        seconds = self._server.settings.drain_seconds
+        if seconds <= 0 or self._server.draining:
+            super().handle_exit(sig, frame)
+            return
+        self._server.draining = True
+        _LOG.info("draining", extra={"seconds": seconds})
+        asyncio.get_running_loop().call_later(seconds, super().handle_exit, sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._server.closing.set()

@@ -110,7 +110,7 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
         deployment = deploy()
         if deployment.successor is None:
             signal.signal(signal.SIGHUP, hangup)
-        run(deployment, settings, listening, announced=False)
+        run(deployment, settings, listening, worker=True)
         status = 0
     except OmnigraphError as error:
         sys.stderr.write(f"error: {error.message}\n")

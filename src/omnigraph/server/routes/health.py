@@ -15,6 +15,7 @@ from omnigraph.server.http.exchange import Exchange
 from omnigraph.server.http.refusal import refuse
 from omnigraph.server.metrics import CONTENT_TYPE
 from omnigraph.server.openapi.serve import served_document
+from omnigraph.server.process.reload import reload_once
 from omnigraph.storage.manifest.stamp import CURRENT_STAMP
 
 
@@ -28,11 +29,24 @@ async def ready(exchange: Exchange) -> Response:
 
     Touches no storage. A wrong token is not a reason to refuse: rotating one must not take a fleet out of service.
     """
-    if exchange.server.closing.is_set():
+    if exchange.server.closing.is_set() or exchange.server.draining:
         raise refuse(503, "the server is stopping")
     exchange.sender = recognized(exchange.request, exchange.deployment.tokens, exchange.server.wrong_tokens)
     told = exchange.sender is not None and exchange.decide(Action.GRAPH_LIST).allowed
     return answer({"status": "ready", **(_served(exchange) if told else {})})
+
+
+async def reload(exchange: Exchange) -> Response:
+    """Look at the applied revision, the tokens and the keys now, in all workers; what this one serves afterwards."""
+    await exchange.allow(Action.RELOAD)
+    server = exchange.server
+    if exchange.deployment.successor is None:
+        raise refuse(409, "this server follows no cluster, so there is nothing to read again")
+    changed = await reload_once(server, asked=True)
+    if server.reload_workers is not None:
+        server.reload_workers()
+    exchange.deployment = server.deployment
+    return answer({"changed": changed, **_served(exchange)})
 
 
 async def openapi(exchange: Exchange) -> Response:

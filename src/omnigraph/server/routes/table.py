@@ -38,6 +38,7 @@ ROUTES = (
     Route("GET", "/readyz", "ready", health.ready, authenticated=False),
     Route("GET", "/openapi.json", "openapi", health.openapi, authenticated=False),
     Route("GET", "/metrics", "metrics", health.metrics),
+    Route("POST", "/admin/reload", "reload", health.reload),
     Route("GET", "/graphs", "listGraphs", health.list_graphs),
     _nested("GET", "/permissions", "getPermissions", permissions.permissions),
     _nested("GET", "/snapshot", "getSnapshot", reads.snapshot),
