@@ -1,7 +1,7 @@
 """A soak of a server: readers, writers and abusers for some minutes, while memory and descriptors are watched.
 
-`python -m bench.serve_soak --seconds 600` (`make soak-server`). It fails when an acknowledged write is lost, an answer is
-500, or the last third of the run holds more memory or descriptors than the second by more than what is allowed below.
+`python -m bench.serve_soak --seconds 600` (`make soak-server`). It fails when an acknowledged write is lost, an answer
+is 500, or the last third of the run holds more memory or descriptors than the second by more than is allowed below.
 """
 
 from __future__ import annotations
