@@ -15,7 +15,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo test test-slow explore check format bench attack soak-server mutants crash soak simulate differential client-session studio docs clean
+.PHONY: help setup demo test test-slow test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -36,9 +36,12 @@ demo: $(VENV)/.ready ## the main job, end to end
 test: $(VENV)/.ready ## the tests, but for the slow ones: about ten minutes on two cores
 	@$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-slow: $(VENV)/.ready ## the slow tests, and the random ones with all of their examples
+test-slow: test-thorough test-script ## the slow tests, and the random ones with all of their examples
+
+test-thorough: $(VENV)/.ready ## the slow and the random tests
 	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m "slow or hypothesis"
-	@# The command line's cases once more, through the installed script in processes of their own.
+
+test-script: $(VENV)/.ready ## the cases of the command line once more, through the installed script in processes of their own
 	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 tests/conformance/test_cli_cases.py \
 	  tests/conformance/test_cli_operations.py tests/conformance/test_cli_blobs.py tests/server/test_cli_served.py
 
@@ -66,7 +69,7 @@ bench: $(VENV)/.ready ## side-by-side ratios, printed
 attack: $(VENV)/.ready ## attacks on a real server: connections, bodies, queries, policies, agents; each with what it must answer
 	@$(BIN)/python -m tests.attack
 
-soak-server: $(VENV)/.ready ## a served graph under reads, writes and attacks; memory and descriptors stay flat (SOAK_SECONDS=600)
+soak-server: $(VENV)/.ready ## a served graph under reads, writes and abuse; memory and descriptors stay flat (SOAK_SECONDS=600)
 	@$(BIN)/python -m bench.serve_soak --seconds $(SOAK_SECONDS)
 
 mutants: $(VENV)/.ready ## break safety-critical lines one at a time, and see that a test notices each
