@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.errors import Conflict, MergeConflicts, NotFound, OmnigraphError, Retry, StorageError
@@ -20,6 +21,8 @@ from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.runs.declared import Pipeline
 from omnigraph.pipeline.runs.gates import measured
 from omnigraph.pipeline.runs.records import DONE, Input, Run, Status, digest_of, history, inputs_of, keep, previous
+from omnigraph.pipeline.tasks.resume import LoadArrived
+from omnigraph.storage.maintenance.load_claims import abandoned
 
 _log = logging.getLogger(__name__)
 # A branch per run under one name, and as many again: beyond this the template is at fault.
@@ -131,19 +134,12 @@ class _Running:
     def _load(self) -> Run:
         into = self.pipeline.merge_into or "main"
         self.branch = None if self.options.dry_run else self._new_branch(into)
-        done = self.graph.load(
-            mapping=self.pipeline.mapping,
-            mode=self.pipeline.mode,
-            branch=self.branch or into,
-            runner=self.pipeline.runner,
-            on_error=self.pipeline.on_error,
-            max_errors=self.pipeline.max_errors,
-            rejects=self.options.rejects,
-            dry_run=self.options.dry_run,
-            progress=self._progress if self.pipeline.timeout is not None else self.options.progress,
-            spark=self.options.spark,
-            message=f"pipeline {self.pipeline.name}, run {self.run_id}",
-        )
+        try:
+            done = self._taken_in(self.branch or into, resume=self._left_over())
+        except LoadArrived:
+            if self.branch is None:
+                raise
+            done = self._taken_in(self.branch, resume=False)  # what arrived is on the branch of the run that died
         self.loaded = True
         self._require_time()
         loaded = self._record("loaded", **_counts(done), branch=self.branch)
@@ -155,6 +151,26 @@ class _Running:
         checked = self._check(self._gated(replace(loaded, status="review"), done))
         self._require_time()
         return checked if checked.status == "rejected" or self.pipeline.merge_into is None else self._merge(checked)
+
+    def _left_over(self) -> bool:
+        """Whether a load died here: what it has staged of the same files need not be staged again."""
+        return not self.options.dry_run and bool(abandoned(access(self.graph).store))
+
+    def _taken_in(self, branch: str, *, resume: bool) -> LoadResult:
+        return self.graph.load(
+            mapping=self.pipeline.mapping,
+            mode=self.pipeline.mode,
+            branch=branch,
+            runner=self.pipeline.runner,
+            on_error=self.pipeline.on_error,
+            max_errors=self.pipeline.max_errors,
+            rejects=self.options.rejects,
+            dry_run=self.options.dry_run,
+            progress=self._progress if self.pipeline.timeout is not None else self.options.progress,
+            spark=self.options.spark,
+            resume=resume,
+            message=f"pipeline {self.pipeline.name}, run {self.run_id}",
+        )
 
     def _new_branch(self, source: str) -> str | None:
         """The branch of this run; a name that is taken, or was a moment ago, gets a number behind."""

@@ -30,6 +30,10 @@ from omnigraph.storage.protocol.recovery import sweep
 _PLAN = "plan.json"
 
 
+class LoadArrived(BadRequest):
+    """What was interrupted may be in the graph, so going on with it could bring its rows twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What decides whether staged rows are those that another load would stage, and what it has to do alike."""
@@ -71,7 +75,7 @@ def request_digest(request: LoadRequest) -> str:
         request.max_errors,
         request.no_embed,
         None if request.embedder is None else type(request.embedder).__name__,
-        request.branch,
+        request.branch if request.mode == "patch" else None,  # elsewhere staged rows do not depend on stored ones
     ]
     return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
 
@@ -105,7 +109,7 @@ def take_over(store: Store, request: LoadRequest) -> Resumed | None:
             continue
         sweep(store, eager_restore=False)  # what it had armed is decided first
         if has_arrived(store, load_id):
-            raise BadRequest(
+            raise LoadArrived(
                 "the load that was interrupted had begun to change tables, so its rows may be in the graph already; "
                 "look, and load without resume if they are not"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,9 @@ from omnigraph.pipeline.runs.declared import Pipeline, in_order, parse_pipelines
 from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
 from omnigraph.pipeline.runs.records import history
 from omnigraph.pipeline.runs.schedules import airflow, crontab
+from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.storage.base import failpoints
+from omnigraph.testing.crash.processes import children
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
 MAPPING = "sources: {people: {path: people.csv}}\nnodes: {Person: {from: people}}\n"
@@ -128,6 +131,41 @@ def test_a_load_that_fails_for_no_fault_of_the_data_is_tried_again(place: Path, 
     with failpoints.armed({"mutation.post_sidecar_pre_fork": fail}), pytest.raises(StorageError, match="away"):
         run(pipeline, graph, sleep=slept.append)
     assert (history(graph, "nightly")[0].status, history(graph, "nightly")[0].attempts) == ("failed", 3)
+
+
+def tiny(*_: Any) -> Tuning:
+    """Small loads leave no word of what they have staged, because staging them again is as fast."""
+    return Tuning(bucket_rows=2, keyed_rows=0)
+
+
+def killed_run(place: str, point: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tuning, "within", tiny)
+        _killed_run(place, point)
+
+
+def _killed_run(place: str, point: str) -> None:
+    with og.open(f"{place}/g.omni") as graph, failpoints.armed(f"{point}=kill"):
+        run(declared(Path(place), max_errors=0), graph)
+
+
+@pytest.mark.parametrize(("point", "staged"), [("load.post_stage", False), ("load.pre_discard", True)])
+def test_a_run_goes_on_with_what_a_dead_one_has_staged(
+    place: Path, graph: og.Graph, point: str, staged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tuning, "within", tiny)
+    (place / "people.csv").write_text("name,age\nada,36\n" + "".join(f"p{at},{at}\n" for at in range(99)))
+    child = children().Process(target=killed_run, args=(str(place), point))
+    child.start()
+    child.join(60)
+    assert child.exitcode == -signal.SIGKILL
+    graph.refresh()
+    seen: list[Any] = []
+    done = run(declared(place, max_errors=0), graph, progress=seen.append)
+    assert (done.status, dict(done.nodes)) == ("merged", {"Person": 100})
+    assert any(found.stage == "stage" and found.done < found.total for found in seen) is staged
+    assert list((place / "g.omni" / "__loads").glob("*")) == []
+    assert graph.get("Person", "ada") is not None
 
 
 def test_a_run_that_takes_too_long_is_not_merged(place: Path, graph: og.Graph) -> None:
