@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.read.columns import entities
+from omnigraph.engine.read.match import scan
 from omnigraph.ids import now_micros
 from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples, special_examples
 from omnigraph.testing.graphs.huts import RECORDS
@@ -73,3 +77,47 @@ def test_mutations_and_defaults_take_expressions(tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in rows] == [("one", "Aone", 40), ("two", "Atwo", 0)]
     graph.mutate('query q() { delete P where k matches "^t" or try_to_int(name) is not null }')
     assert graph.query("query q() { match { $p: P } return { count(*) as n } }").rows() == [{"n": 1}]
+
+
+def test_a_filter_over_a_text_that_is_asked_again_is_answered_from_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "SCAN_SECONDS_PER_ROW", 0.0)
+    monkeypatch.setattr(entities, "SMALL_TABLE", 10)
+    graph = og.init(tmp_path / "texts.omni", "node T { k: String @key  a: String?  n: I32? }")
+    rows = [{"k": f"k{at}", "a": f" A{at % 7} ", "n": at} for at in range(500)]
+    graph.load([{"type": "T", "data": row} for row in rows])
+    text = 'query q() { match { $t: T upper(trim($t.a)) = "A3" abs($t.n) > 100 } return { count(*) as n } }'
+    expected = sum(row["n"] > 100 and row["a"] == " A3 " for row in rows)
+    read = []
+    for _ in range(3):
+        found = graph.query(text)
+        assert found.scalar() == expected
+        read.append(sum(table.bytes for table in found.explanation.reads))
+    assert read[0] > 0
+    assert read[-1] == 0
+
+
+@pytest.mark.parametrize("where", ["", " where $t.n % 2 = 0", " where $t.n > 490"])
+def test_aggregates_of_some_rows_leave_out_the_others(tmp_path: Path, where: str) -> None:
+    graph = og.init(tmp_path / "some.omni", "node T { k: String @key  g: I32  n: I32  x: F64? }")
+    rows = [{"k": f"k{at}", "g": at % 3, "n": at, "x": None if at % 5 == 0 else at / 4} for at in range(500)]
+    graph.load([{"type": "T", "data": row} for row in rows])
+    calls = ", ".join(f"{name}($t.x{where}) as {name}" for name in ("sum", "avg", "count", "variance"))
+    counted = f"count(*{where}) as all"
+    found = graph.query(
+        f"query q() {{ match {{ $t: T }} return {{ $t.g as g, {calls}, {counted} }} order {{ g }} }}"
+    ).rows()
+    for row in found:
+        keeps = {
+            "": lambda n: True,
+            " where $t.n % 2 = 0": lambda n: n % 2 == 0,
+            " where $t.n > 490": lambda n: n > 490,
+        }
+        kept = [each for each in rows if each["g"] == row["g"] and keeps[where](each["n"])]
+        values = [each["x"] for each in kept if each["x"] is not None]
+        assert row["all"] == len(kept)
+        assert row["count"] == len(values)
+        assert close(row["sum"], math.fsum(values))
+        assert close(row["avg"], math.fsum(values) / len(values))
+        assert math.isclose(row["variance"], statistics.variance(values))

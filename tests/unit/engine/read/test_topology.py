@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.read.execute import match
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import Steps
@@ -42,7 +43,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[og.Graph]
 
 
 def ends_of(graph: og.Graph, edge: str = "E", *, keep: bool = True) -> Ends:
-    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match)  # type: ignore[arg-type]
     head = "node:A" if edge == "E" else "node:B"
     return Ends(run.entities(f"edge:{edge}"), run.entities("node:A"), run.entities(head), keep)
 
@@ -195,7 +196,7 @@ def test_edges_between_two_node_types_use_the_row_ids_of_each(graph: og.Graph) -
 def test_look_ups_and_topology_give_the_same_lists(graph: og.Graph) -> None:
     from omnigraph.compiler.ir.link import Link
 
-    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match)  # type: ignore[arg-type]
     rows = np.arange(6)
     for direction in DIRECTIONS:
         found = []
@@ -210,7 +211,7 @@ def test_repeated_look_ups_end_in_a_topology(graph: og.Graph, monkeypatch: pytes
     from omnigraph.compiler.ir.link import Link
 
     monkeypatch.setattr("omnigraph.engine.read.match.expand._SMALL_EDGE_TABLE", 0)
-    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match)  # type: ignore[arg-type]
     steps = Steps(run, Link("E", "x", "y", "A", "A"), "out")
     assert len(steps.around(np.array([1]))) == 2
     assert cached_topology(steps._ends) is None

@@ -26,6 +26,7 @@ _WIDE_SCAN_RATIO = 20
 SMALL_TABLE = 4_096
 _LARGEST_IN_MEMORY = 1 << 20
 SCAN_SECONDS_PER_ROW = 4e-8
+_SHORT = 96  # bytes of a row, up to which texts move into memory as numbers do
 _SCAN_SECONDS_PER_BYTE = 2e-9
 _ASKED_AGAIN = 2
 
@@ -233,13 +234,22 @@ class Entities:
             held = self._held[name][-1]
         return held
 
-    def hold(self, names: Iterable[str]) -> None:
-        """Read whole columns into memory, as far as they are numbers and there is room for them."""
+    def hold(self, names: Iterable[str], width: float | None = None) -> None:
+        """Read whole columns into memory, as far as they are numbers or short texts and there is room for them.
+
+        `width` is how many bytes a row of all of them was seen to take; without it texts stay where they are.
+        """
         if not self.as_named or self.row_count > _LARGEST_IN_MEMORY:
             return
         wanted = [name for name in dict.fromkeys(names) if self._hot(name) is None]
-        numbers = all(pa.types.is_primitive(self._layout.types[name]) for name in wanted)
-        if wanted and numbers and self._columns.accepts(16 * self.row_count):
+        kinds = [self._layout.types[name] for name in wanted]
+        short = width is not None and width <= _SHORT and all(map(_is_single, kinds))
+        size = 16 if width is None else max(16, int(width) + 8)
+        if (
+            wanted
+            and (short or all(map(pa.types.is_primitive, kinds)))
+            and self._columns.accepts(size * self.row_count)
+        ):
             self._scan(wanted)
 
     def _holder(self, name: str, rows: Rows) -> Held | None:
@@ -285,3 +295,7 @@ class Entities:
         for name in names if self.as_named else ():
             self._columns.put((self.version_key, name), self._held[name][-1])
             self.memory.cache(_FETCHES).forget((self.version_key, name))  # the column is held now
+
+
+def _is_single(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind))

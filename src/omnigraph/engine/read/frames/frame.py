@@ -83,6 +83,7 @@ class Frame:
 
 
 START = Frame(1)
+_HEAD = 4_096  # rows that are looked at first
 
 
 def combine(code: Rows, count: int, more: Rows, more_count: int) -> tuple[Rows, int]:
@@ -95,7 +96,12 @@ def combine(code: Rows, count: int, more: Rows, more_count: int) -> tuple[Rows, 
 
 def first_places(code: Rows, count: int) -> Rows:
     """For each of the numbers 0 … count - 1, all of which occur, the first place where it stands."""
-    first = np.zeros(count, np.int64)
+    first = np.full(count, -1, np.int64)
+    if count < _HEAD < len(code):
+        # A few numbers usually all stand near the beginning.
+        first[code[:_HEAD][::-1]] = np.arange(_HEAD - 1, -1, -1)
+        if first.min() >= 0:
+            return first
     # Of several values assigned to one slot the last one stays, so going backwards leaves the first.
     first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
     return first

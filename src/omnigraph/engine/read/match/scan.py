@@ -77,8 +77,10 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         return _found(run, op, entities, hits)
     read = [name for predicate in op.predicates for _, name in properties(predicate)]
     key = (entities.version_key, *sorted(read))
-    if cost_of(entities.memory.cache(_SCANS), key).seconds > entities.row_count * SCAN_SECONDS_PER_ROW * len(read):
-        entities.hold(read)  # filtering in storage has cost as much, and more of it is to be expected
+    spent = cost_of(entities.memory.cache(_SCANS), key)
+    if spent.seconds > entities.row_count * SCAN_SECONDS_PER_ROW * len(read):
+        # Filtering in storage has cost as much, and more of it is to be expected.
+        entities.hold(read, spent.bytes / spent.rows if spent.rows else None)
     if entities.cached(read) and not _indexed(entities, op):
         rows = entities.all_rows()
         if not op.predicates:
@@ -92,10 +94,12 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     wanted = [] if pushed.rest is None else [name for _, name in properties(pushed.rest)]
     if pushed.filter is not None:
         wanted += _worth_reading(run, op, entities)
-    begin = time.perf_counter()
+    begin, known = time.perf_counter(), entities.bytes_read
     rows = entities.scan(wanted, pushed.filter)
     if (pushed.filter is not None or wanted) and not _indexed(entities, op):
-        add_cost(entities.memory.cache(_SCANS), key, time.perf_counter() - begin)
+        # What a row takes is known only where the scan brought every column that the filter reads.
+        size, count = (entities.bytes_read - known, len(rows)) if {*wanted} >= {*read} else (0, 0)
+        add_cost(entities.memory.cache(_SCANS), key, time.perf_counter() - begin, rows=count, size=size)
     if pushed.rest is None:
         if pushed.filter is not None:
             run.remember_filter(rows, pushed.filter)

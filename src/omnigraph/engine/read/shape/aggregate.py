@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate
-from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.compiler.ir.ranges import can_fail
+from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
@@ -21,6 +22,10 @@ from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.engine.read.shape.project import output_columns
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.sums import group_sums
+
+Fold = Callable[[pa.Array, Rows, int], pa.Array]
+
+_MANY = 4  # with one row of so many or more, all rows are looked at
 
 
 def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
@@ -55,6 +60,9 @@ def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int
     """One aggregate over rows whose groups are numbered."""
     if call.where is not None:
         kept = numpy_of(run.evaluator(frame).keep(call.where))
+        if _is_plain(call) and int(np.count_nonzero(kept)) * _MANY >= len(kept):
+            # Looking at a whole column is quicker than gathering most of it row by row.
+            return _fold_some(run, frame, call, kept, (group, count))
         frame, group = frame.where(kept), group[kept]
     if call.arg is None:
         return pa.array(np.bincount(group, minlength=count).astype(np.int64))
@@ -72,10 +80,34 @@ def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int
     column = _argument(run, frame, call.arg)
     if not column.null_count and call.function != "count":
         return _FOLDS[call.function](column, group, count)
-    present = column.is_valid().to_numpy(zero_copy_only=False)
+    present = numpy_of(column.is_valid())
     if call.function == "count":
         return pa.array(np.bincount(group[present], minlength=count).astype(np.int64))
-    return _FOLDS[call.function](column.filter(pa.array(present)), group[present], count)
+    return _without(column, present, group, count, _FOLDS[call.function])
+
+
+def _fold_some(run: Run, frame: Frame, call: ir.AggregateCall, kept: Mask, groups: Numbered) -> pa.Array:
+    group, count = groups
+    if call.arg is None:
+        return pa.array(np.bincount(group[kept], minlength=count).astype(np.int64))
+    column = _argument(run, frame, call.arg)
+    there = kept & numpy_of(column.is_valid()) if column.null_count else kept
+    return _without(column, there, group, count, _FOLDS[call.function])
+
+
+def _without(column: pa.Array, kept: Mask, group: Rows, count: int, folded: Fold) -> pa.Array:
+    """The fold of some of the values; the others go to a group of their own, which is quicker than cutting them out."""
+    if count == 1:
+        return folded(column.filter(pa.array(kept)), group[kept], count)
+    return folded(column.fill_null(0), np.where(kept, group, count), count + 1).slice(0, count)
+
+
+def _is_plain(call: ir.AggregateCall) -> bool:
+    """Whether values of rows that do not count cannot fail, and nothing but the values is needed."""
+    if call.arg is None:
+        return True
+    values = call.function in _FOLDS and not call.distinct and not isinstance(call.arg, ir.Node)
+    return values and not can_fail(call.arg)
 
 
 def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
@@ -187,7 +219,7 @@ def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
     return column.take(indices)
 
 
-_FOLDS: Mapping[str, Callable[[pa.Array, Rows, int], pa.Array]] = {
+_FOLDS: Mapping[str, Fold] = {
     "sum": _sum,
     "avg": _average,
     "variance": _variance,

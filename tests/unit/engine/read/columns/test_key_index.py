@@ -16,6 +16,7 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.key_index_store import key_index, rows_with_ids
 from omnigraph.engine.read.columns.text_hash import hash_column, hash_text, hash_texts
+from omnigraph.engine.read.execute import match
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match import key_lookup as keyed_module
@@ -73,7 +74,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[og.Graph]
 
 
 def table_of(graph: og.Graph) -> Entities:
-    return Run(graph.view(), Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    return Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
 
 
 def found(graph: og.Graph, *keys: str) -> dict[str, int]:

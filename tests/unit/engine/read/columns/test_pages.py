@@ -15,6 +15,7 @@ import omnigraph as og
 from omnigraph.engine.read.columns import entities as entities_module
 from omnigraph.engine.read.columns import pages as pages_module
 from omnigraph.engine.read.columns.pages import PAGES, PagedTable
+from omnigraph.engine.read.execute import match
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.leaves import frame_leaf
@@ -70,7 +71,7 @@ def graph(tmp_path: Path) -> Iterator[og.Graph]:
 
 def columns_of(view: View, *, paged: bool) -> dict[str, list[Any]]:
     """Every value of the table by its key: rows asked for one, two and twenty at a time, or read at once."""
-    run = Run(view, Bindings({}, None), Budget(), frame_leaf)  # type: ignore[arg-type]
+    run = Run(view, Bindings({}, None), Budget(), frame_leaf, match)  # type: ignore[arg-type]
     table = run.entities("node:Node")
     everything = table.all_rows()
     if not paged:
@@ -84,7 +85,7 @@ def columns_of(view: View, *, paged: bool) -> dict[str, list[Any]]:
         some = everything[begin : begin + size]
         begin += size
         if len(some):
-            asked = Run(view, run.bindings, Budget(), frame_leaf).entities("node:Node")
+            asked = Run(view, run.bindings, Budget(), frame_leaf, match).entities("node:Node")
             asked.load(names, some)
             for name in names:
                 found[name] += asked.values(name, some[::-1]).to_pylist()[::-1]
@@ -162,7 +163,7 @@ def test_rows_of_several_files_come_in_the_order_they_were_asked_for(
     graph: og.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places_module, "_LONG_LIST", 0)
-    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
     known = RowPlaces.of(table.handle)
     assert known is not None
     assert known.only is not None
@@ -198,7 +199,7 @@ def test_pages_outlast_a_commit(graph: og.Graph, monkeypatch: pytest.MonkeyPatch
     mutate(graph, 'update Node set { text: "new" } where n = 50')
     monkeypatch.setattr(TableHandle, "take_rows", lambda *_: pytest.fail("rows were fetched"))
     monkeypatch.setattr(pages_module.PagedColumn, "read", lambda *_: pytest.fail("a page was read"))
-    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
     assert table.values("n", table.all_rows()[:20]).to_pylist() == list(range(20))
 
 
@@ -206,7 +207,7 @@ def test_no_more_pages_are_read_than_rows_were_fetched_without(
     graph: og.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages_module, "_FREE_PAGES", 0)
-    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
     everything = table.all_rows()
     pages, read = PagedTable.of(table.handle), list[int]()
     assert pages is not None
@@ -223,7 +224,7 @@ def test_no_more_pages_are_read_than_rows_were_fetched_without(
 
 def test_a_file_that_is_gone_is_left_to_whoever_reads_the_version(graph: og.Graph) -> None:
     view = graph.view()
-    table = Run(view, Bindings({}, None), Budget(), frame_leaf).entities("node:Node")  # type: ignore[arg-type]
+    table = Run(view, Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
     some = table.all_rows()[:2]
     for file in (Path(graph.uri) / "nodes").rglob("*.lance"):
         file.unlink()

@@ -18,3 +18,10 @@ def test_unique_keeps_the_first_of_equal_assignments(pairs: list[tuple[int, int]
 
 def test_first_places_are_the_first_of_each_number() -> None:
     assert first_places(np.array([2, 0, 2, 1, 0]), 3).tolist() == [1, 3, 0]
+
+
+def test_first_places_are_the_first_however_late_a_number_stands() -> None:
+    early = np.arange(10_000) % 3
+    assert first_places(early, 3).tolist() == [0, 1, 2]
+    late = np.where(np.arange(10_000) == 9_000, 2, early % 2)
+    assert first_places(late, 3).tolist() == [0, 1, 9_000]
