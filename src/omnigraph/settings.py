@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.display import Displayed
 from omnigraph.memory.sizes import parse_bytes
 
 Topology = Literal["multi_process", "single_process"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Displayed):
     """How much memory a graph may keep, how long writers wait, how often they try again, and when they tidy up."""
 
     # Bytes, or text such as "2GiB". None: OMNIGRAPH_MEMORY, else half of what the process may use.

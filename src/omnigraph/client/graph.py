@@ -14,6 +14,7 @@ from omnigraph.client.nouns import RemoteBranches, RemoteChanges, RemoteCommits,
 from omnigraph.client.streams import write_stream
 from omnigraph.client.transport import Transport, base_url
 from omnigraph.client.unserved import Served
+from omnigraph.display import Displayed
 from omnigraph.engine.api.arguments import renamed
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def connect(url: str, graph: str = "default", token: str | None = None, *, branc
     return RemoteGraph(Transport(base_url(url, graph), token), branch)
 
 
-class RemoteGraph(Served):
+class RemoteGraph(Displayed, Served):
     """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
 
     def __init__(self, transport: Transport, branch: str = "main") -> None:

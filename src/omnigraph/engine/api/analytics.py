@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.display import Displayed
 from omnigraph.engine.values.data_frames import pandas_frame, polars_frame
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.storage.manifest.commits import GraphCommit
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 Direction = Literal["out", "in", "both"]
 
 
-@dataclass(frozen=True)
-class NodeValues:
+@dataclass(repr=False, frozen=True)
+class NodeValues(Displayed):
     """A value per node: columns `type`, `id` and the value's own, node types by name, nodes in storage order.
 
     `commit` is the commit that wrote the values into the graph, when that was asked for.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merge
 from omnigraph.engine.merge.outcome import MergeOptions, MergeResult, PropertyMode, Resolution, Strategy
 from omnigraph.engine.values.message import commit_message
@@ -20,7 +21,7 @@ Names: TypeAlias = list[str]  # the method `list` hides the builtin inside the c
 
 
 @checked_methods
-class Branches:
+class Branches(Noun):
     """The branches of a graph; a new one starts at the bound branch unless told otherwise."""
 
     def __init__(self, core: Core, bound: Callable[[], str | None], actor: str | None = None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.changes.baseline import Baseline, capture_baseline
 from omnigraph.engine.changes.block import DEFAULT_BYTES, DEFAULT_CHANGES, Block, Budget
 from omnigraph.engine.changes.output_file import StrPath
@@ -19,7 +20,7 @@ from omnigraph.errors import BadRequest
 
 
 @checked_methods
-class Changes:
+class Changes(Noun):
     """What happened to the bound branch, commit by commit."""
 
     def __init__(self, core: Core, branch: str | None) -> None:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.changes.blame import Blame, blame
 from omnigraph.engine.changes.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
 from omnigraph.engine.changes.commit_filter import CommitFilter, require_type, visible
@@ -31,7 +32,7 @@ Entries: TypeAlias = list[LogEntry]
 
 
 @checked_methods
-class Commits:
+class Commits(Noun):
     """The commits that the bound branch knows; other branches by name."""
 
     def __init__(self, core: Core, branch: str | None, actor: str | None = None) -> None:

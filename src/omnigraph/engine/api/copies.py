@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from omnigraph.display import Displayed
 from omnigraph.engine.api.arguments import checked, checked_methods
 from omnigraph.engine.merge.fast_forward import Endpoints, TransferReport, fast_forward
 from omnigraph.engine.views.lifecycle import StrPath, open_graph
@@ -22,8 +23,8 @@ __all__ = ["BackupSnapshot", "Backups", "CopyReport", "PruneReport", "TransferRe
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class PruneReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class PruneReport(Displayed):
     """Which backups were removed, and how many bytes that freed."""
 
     removed: tuple[str, ...]
@@ -113,7 +114,7 @@ def _transfer(
 
 
 @checked_methods
-class Backups:
+class Backups(Displayed):
     """Backups of graphs at one place: consistent states in which equal files are kept once.
 
     >>> import omnigraph as og

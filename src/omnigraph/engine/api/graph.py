@@ -398,6 +398,9 @@ class Graph(GraphMaintenance):
     ) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        return self.describe()._repr_html_()
+
     def __repr__(self) -> str:
         return f"<Graph '{self.uri}' on branch '{self.branch_name}'>"
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from omnigraph.display import Displayed
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.drawn_results import labels_in, read
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Reader(ABC):
+class Reader(Displayed, ABC):
     """Reads one graph; subclasses say which view."""
 
     def __init__(self, core: Core, runners: Runners) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from omnigraph.engine.api.arguments import checked_methods
+from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.targets import commit_named
 from omnigraph.engine.views.time_travel import state_at_commit
@@ -22,7 +23,7 @@ TagListing: TypeAlias = list[Tag]  # the method `list` hides the builtin inside 
 
 
 @checked_methods
-class Tags:
+class Tags(Noun):
     """Named commits; a tag never moves, and cleanup keeps what it needs."""
 
     def __init__(self, core: Core, branch: str | None, actor: str | None) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.display import Displayed
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.merge.merge import MergeCall, merge_branches
@@ -32,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 @checked_methods
-class Transaction:
+class Transaction(Displayed):
     """Writes that arrive together; leaving the block merges them, an exception drops them.
 
     Writes and reads inside see each other; others do not see them. What others commit meanwhile is merged with, and

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from omnigraph.display import Displayed
 from omnigraph.engine.changes.export import export_type
 from omnigraph.engine.changes.output_file import StrPath, output_file
 from omnigraph.engine.changes.poll import Feed
@@ -18,8 +19,8 @@ from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+@dataclass(frozen=True, slots=True, repr=False)
+class Baseline(Displayed):
     """Which commit was written out, where its changes continue, and how many bytes it took."""
 
     snapshot_commit_id: str

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.accepted import Accepted
+from omnigraph.display import Displayed
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.equality import differing_values
 from omnigraph.engine.values.json_values import json_rows
@@ -39,8 +40,8 @@ class BlamedProperty:
     commit: GraphCommit
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+@dataclass(frozen=True, slots=True, repr=False)
+class Blame(Displayed):
     """An entity with the origin of each of its properties; endpoints of an edge are `src` and `dst`."""
 
     type_name: str

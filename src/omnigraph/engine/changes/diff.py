@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.migrate import schema_changes
 from omnigraph.compiler.catalog.steps import Step, fact_json, fact_text
+from omnigraph.display import Displayed
 from omnigraph.engine.changes.scope import OPS, ChangeScope
 from omnigraph.engine.values.json_values import json_rows
 from omnigraph.engine.views.core import Core
@@ -118,8 +119,8 @@ class ChangeStats:
     types_affected: list[str]
 
 
-@dataclass(frozen=True)
-class Difference:
+@dataclass(repr=False, frozen=True)
+class Difference(Displayed):
     """A net diff; kept as an Arrow table, turned into objects when somebody looks at them.
 
     `schema_changes` are the steps from the schema of one side to that of the other.

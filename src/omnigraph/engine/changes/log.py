@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
+from omnigraph.display import Displayed
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.merge_base import CommitGraph
 from omnigraph.errors import BranchNotFound
@@ -17,8 +18,8 @@ from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+@dataclass(frozen=True, slots=True, repr=False)
+class LogEntry(Displayed):
     """One commit, its parents in the log, and the branches and tags that name it.
 
     Where a parent is left out of the log, the nearest of its ancestors that are not take its place. `unknown_parent`

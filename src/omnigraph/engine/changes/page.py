@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.display import Displayed
 from omnigraph.engine.changes.block import Block, Budget, Cause, Change, CommitChanges
 from omnigraph.engine.changes.scope import ChangeScope
 from omnigraph.engine.changes.token import decode_position, decode_token, encode_token, hashed
@@ -12,8 +13,8 @@ from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesPage:
+@dataclass(frozen=True, slots=True, repr=False)
+class ChangesPage(Displayed):
     """A block and, unless it completes the commit, the token for the next page."""
 
     block: Block

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from omnigraph.display import Displayed
 from omnigraph.engine.changes.block import Block, Budget, CommitChanges, began
 from omnigraph.engine.changes.page import graph_identity
 from omnigraph.engine.changes.scope import ChangeScope
@@ -70,8 +71,8 @@ class PageToken:
 FeedPosition = Start | Cursor | PageToken
 
 
-@dataclass(frozen=True, slots=True)
-class FeedPage:
+@dataclass(frozen=True, slots=True, repr=False)
+class FeedPage(Displayed):
     """Blocks, and exactly one way to continue: a cursor between commits, or a page token inside one."""
 
     blocks: list[Block] = field(default_factory=list)

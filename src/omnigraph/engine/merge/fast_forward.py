@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.display import Displayed
 from omnigraph.engine.merge.combine import TableMerge
 from omnigraph.engine.merge.replayed_schema import require_free_identities, schema_merges
 from omnigraph.engine.merge.schemas import with_rows
@@ -54,8 +55,8 @@ class Endpoints(NamedTuple):
     into: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TransferReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class TransferReport(Displayed):
     """What a push or pull did: the commits that were replayed, oldest first, and where the branch stands now."""
 
     target: str

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, get_args
 
+from omnigraph.display import Displayed
 from omnigraph.errors import BadRequest, MergeConflict
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.manifest.commits import GraphCommit
@@ -49,8 +50,8 @@ class MergeOptions:
                 raise BadRequest(f"resolve: '{name}' must be 'ours', 'theirs' or a mapping of values, not {choice!r}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class MergeResult(Displayed):
     """What a merge did or, for a preview, would do: then `commit` is None and `conflicts` may have entries.
 
     `changes` counts entities of the target by type name.

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from omnigraph.display import Displayed
 from omnigraph.engine.merge.combine import TableMerge
 from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts
 from omnigraph.engine.merge.outcome import MergeOptions
@@ -52,8 +53,8 @@ class ReplayCall:
         return f"revert {origin}" if said is None else f'revert "{said.partition(chr(10))[0]}"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayResult:
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class ReplayResult(Displayed):
     """What was done; `commit` is None when the branch had nothing left to change, and for previews."""
 
     kind: ReplayKind

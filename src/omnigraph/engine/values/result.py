@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from omnigraph.display import Displayed
 from omnigraph.engine.values.load_profile import LoadProfile
 from omnigraph.errors import BadRequest
 from omnigraph.storage.manifest.commits import GraphCommit
@@ -29,8 +30,8 @@ class EmbedCounts:
         return bool(self.filled or self.left)
 
 
-@dataclass(frozen=True, slots=True)
-class MutationResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class MutationResult(Displayed):
     """How many entities a mutation touched, and the commit it became (None when it touched none)."""
 
     branch: str
@@ -47,8 +48,8 @@ class MutationResult:
         return None if self.commit is None else self.commit.graph_commit_id
 
 
-@dataclass(frozen=True, slots=True)
-class BatchResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class BatchResult(Displayed):
     """How many mutations a batch had, how many entities they touched, and the one commit they became.
 
     An entity counts each time a mutation touches it; the counts of the commit have each entity once.
@@ -68,8 +69,8 @@ class BatchResult:
         return None if self.commit is None else self.commit.graph_commit_id
 
 
-@dataclass(frozen=True, slots=True)
-class LoadResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class LoadResult(Displayed):
     """How many entities a load wrote, by type, and the commit it became."""
 
     branch: str

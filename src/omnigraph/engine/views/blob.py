@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from omnigraph.display import Displayed
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.views.entity import type_named
 from omnigraph.engine.views.view import View
@@ -18,8 +19,8 @@ _ROW_ID = "_rowid"
 _UPDATED = "_row_last_updated_at_version"
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
+@dataclass(frozen=True, slots=True, repr=False)
+class Blob(Displayed):
     """A stored value at one view; `uri` is set when the value is a reference to an object outside the graph.
 
     `etag` is equal only for equal bytes, and is known without reading them. `snapshot_id` is where it was found.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.display import Displayed
 from omnigraph.engine.api.access import Access, access
 from omnigraph.engine.api.analytics import Analytics, Direction, NodeValues
 from omnigraph.engine.api.arguments import checked_methods
@@ -36,7 +37,7 @@ Links = Callable[[pa.Table], pa.Table]
 
 
 @checked_methods
-class GraphAnalytics(Analytics):
+class GraphAnalytics(Displayed, Analytics):
     """The algorithms on what a handle sees; `Analytics` says what each of them computes."""
 
     def __init__(self, reader: Reader) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 
+from omnigraph.display import Displayed
 from omnigraph.errors import Conflict, Corrupt, NotFound
 from omnigraph.storage.base.layout import TAGS_DIR
 from omnigraph.storage.base.store import Store
@@ -15,8 +16,8 @@ from omnigraph.storage.manifest.branch_refs import find_ref
 _NAME = re.compile(r"[A-Za-z0-9._/-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+@dataclass(frozen=True, slots=True, repr=False)
+class Tag(Displayed):
     """A named commit and where its state is found; cleanup keeps everything that state needs."""
 
     name: str

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.display import Displayed
 from omnigraph.errors import Corrupt
 from omnigraph.storage.manifest.note import Epoch, RowCounts
 from omnigraph.storage.manifest.row_codec import parse_commit
@@ -28,8 +29,8 @@ _FIRST_PIECE, _LARGEST_PIECE = 8, 1_024
 _SINGLE_LOOKS = 2  # after so many commits were looked up one by one, all are read
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCommit:
+@dataclass(frozen=True, slots=True, repr=False)
+class GraphCommit(Displayed):
     """One commit as callers see it; `manifest_version` is the version that really introduced it.
 
     `kind`, `message`, `query` (the name of the query that ran) and `counts` (by type) are those of its note; commits of

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
+from omnigraph.display import Displayed
 from omnigraph.errors import BadRequest, Conflict, Corrupt, NotFound, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import MANIFEST, Root
@@ -29,8 +30,8 @@ _OBJECTS = "objects"
 _UNIQUE = ("/data/", "/_indices/", "/_deletions/", "/_transactions/")
 
 
-@dataclass(frozen=True, slots=True)
-class BackupSnapshot:
+@dataclass(frozen=True, slots=True, repr=False)
+class BackupSnapshot(Displayed):
     """One backup: when it was made, of what, and at which commits."""
 
     id: str

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
 
+from omnigraph.display import Displayed
 from omnigraph.errors import BadRequest, Conflict, HistoricalVersionReclaimed, StorageError
 from omnigraph.storage.base.layout import MANIFEST, Root, normalize_root
 from omnigraph.storage.base.objects import Objects, open_objects
@@ -22,8 +23,8 @@ _ATTEMPTS = 5
 DoneT = TypeVar("DoneT")
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class CopyReport(Displayed):
     """What a clone, a backup or a restore consists of, how much of it was sent, and the commits it stands at."""
 
     target: str

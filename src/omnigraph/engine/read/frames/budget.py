@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.display import Displayed
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
 from omnigraph.memory.working import Reservation
@@ -22,7 +23,7 @@ _UNCOUNTED = 1 << 20  # what every query may take without drawing on the memory 
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Displayed):
     """Ceilings of one query; None means no ceiling. `result_rows` counts rows of the answer, `hops` those of `{m,}`.
 
     `bytes` is what one intermediate result may take; "auto" is half of the graph's memory, from 256 MiB to 8 GiB.

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from omnigraph.compiler.ir.format import format_operator
 from omnigraph.compiler.ir.ops import MatchOp, ReadPlan, ResultOp, Stage, Union, pipelines
+from omnigraph.display import Displayed
 from omnigraph.engine.read.frames.expected import Expected
 
 Operator: TypeAlias = MatchOp | ResultOp | Stage
@@ -94,8 +95,8 @@ class TableReads:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Displayed):
     """A plan, and after execution what each operator did."""
 
     plan: ReadPlan
@@ -111,6 +112,13 @@ class Explanation:
             lines = [self._measured(step) for step in self.profile.steps]
             lines += [f"read {read.table}: {read.rows} rows, {read.bytes} bytes" for read in self.reads]
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data."""
