@@ -20,14 +20,16 @@ from server_process import ServerProcess, serving
 
 POLICY = """
 version: 1
-groups: {admins: [root], parts: [ana], drafters: [dan], nobody: [eve]}
+groups: {admins: [root], keepers: [kim], parts: [ana], drafters: [dan], nobody: [eve]}
 protected_branches: [main]
 rules:
   - {id: all, allow: {actors: {group: admins}, actions: [read, export, change, branch_create]}}
   - {id: parts, allow: {actors: {group: parts}, actions: [read], types: [Person, Knows, WorksAt], mask: {Person: [age]}}}
+  - {id: keep, allow: {actors: {group: keepers}, actions: [admin]}}
+  - {id: run, allow: {actors: {group: admins}, actions: [admin]}}
   - {id: drafts, allow: {actors: {group: drafters}, actions: [read], branch_scope: unprotected}}
 """
-TOKENS = {name: f"token-of-{name}-0123456789abcdef" for name in ("root", "ana", "dan", "eve")}
+TOKENS = {name: f"token-of-{name}-0123456789abcdef" for name in ("root", "kim", "ana", "dan", "eve")}
 FRIENDS = (
     "query friends($n: String) { match { $p: Person { name: $n } $p knows $q } return { $q.name } order { $q.name } }"
 )
@@ -206,6 +208,32 @@ def test_the_same_verbs_are_awaited(server: ServerProcess, embedded: og.Graph) -
     asyncio.run(run())
 
 
+def test_admins_maintain_over_http(server: ServerProcess, served: og.RemoteGraph) -> None:
+    found = served.check(quick=True)
+    assert (found["ok"], found["quick"], found["findings"]) == (True, True, [])
+    preview = served.cleanup(keep=50)
+    assert preview["confirm"] is False
+    assert served.repair()["confirm"] is False
+    assert served.ensure_indices() == {"pending": []}
+    assert {each["type_key"] for each in served.optimize(message="tidy")["datasets"]} >= {"node:Person", "edge:Knows"}
+    with pytest.raises(errors.BadRequest, match="confirm"):
+        served.repair(force=True)
+    with og.connect(server.url, "g", TOKENS["kim"]) as keeper:
+        assert keeper.ensure_indices() == {"pending": []}
+        with pytest.raises(errors.PermissionDenied):
+            keeper.check()  # which looks at every row
+    with og.connect(server.url, "g", TOKENS["ana"]) as reader:
+        for refused in (reader.check, reader.optimize, reader.ensure_indices, reader.cleanup, reader.repair):
+            with pytest.raises(errors.PermissionDenied):
+                refused()
+
+    async def run() -> None:
+        async with aio.connect(server.url, "g", TOKENS["root"]) as graph:
+            assert (await graph.check(branch="main"))["ok"] is True
+
+    asyncio.run(run())
+
+
 # --- editors ------------------------------------------------------------------------------------------------
 
 
@@ -321,6 +349,11 @@ def test_rights_are_those_of_the_branch_in_use(server: ServerProcess) -> None:
         ("POST", "/explain"),
         ("POST", "/assist"),
         ("POST", "/schema/plan"),
+        ("POST", "/maintenance/check"),
+        ("POST", "/maintenance/optimize"),
+        ("POST", "/maintenance/indexes"),
+        ("POST", "/maintenance/cleanup"),
+        ("POST", "/maintenance/repair"),
     ],
 )
 def test_who_may_not_read_learns_nothing(server: ServerProcess, method: str, path: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from omnigraph.client import calls, history_calls, inspection
+from omnigraph.client import calls, history_calls, inspection, maintenance_calls
 from omnigraph.client.aio_nouns import AsyncBranches, AsyncChanges, AsyncCommits, AsyncQueries, AsyncSchema, AsyncTags
 from omnigraph.client.blobs import AsyncBlob, find_blob_async
 from omnigraph.client.inspection import RemoteExplanation
@@ -292,6 +292,32 @@ class AsyncGraph(Served):
         """Write every entity, or those of some types, now or at a commit, as JSON lines; returns how many bytes."""
         async with self._transport.stream(calls.export(branch or self._branch, types, calls.moment(at))) as pieces:
             return await write_stream_async(target, pieces)
+
+    async def check(self, *, branch: str | None = None, quick: bool = False) -> dict[str, Any]:
+        """Verify the graph, or what one branch knows of it; changes nothing. Needs `admin`."""
+        return await self._transport.send(maintenance_calls.run("check", branch=branch, quick=quick))
+
+    async def optimize(self, *, message: str | None = None) -> dict[str, Any]:
+        """Compact the tables of main, extend and build their indexes; rows stay the same. Needs `admin`."""
+        return await self._transport.send(maintenance_calls.run("optimize", message=message))
+
+    async def ensure_indices(self, *, branch: str | None = None, message: str | None = None) -> dict[str, Any]:
+        """Build the declared indexes that are missing, in one commit. Needs `admin`."""
+        wanted = maintenance_calls.run("indexes", branch=branch or self._branch, message=message)
+        return await self._transport.send(wanted)
+
+    async def cleanup(
+        self, *, keep: int | None = None, older_than: str | int | timedelta | None = None, confirm: bool = False
+    ) -> dict[str, Any]:
+        """Remove old table versions; without `confirm` the report is a preview. Needs `admin`."""
+        age = maintenance_calls.age(older_than)
+        wanted = maintenance_calls.run("cleanup", keep=keep, older_than=age, confirm=confirm)
+        return await self._transport.send(wanted)
+
+    async def repair(self, *, confirm: bool = False, force: bool = False, message: str | None = None) -> dict[str, Any]:
+        """Look at table versions of main that were not published; `confirm` publishes verified ones. Needs `admin`."""
+        wanted = maintenance_calls.run("repair", confirm=confirm, force=force, message=message)
+        return await self._transport.send(wanted)
 
     def _place(self, branch: str | None, at: str | GraphCommit | None) -> calls.Place:
         return calls.place_of(branch or self._branch, calls.moment(at))

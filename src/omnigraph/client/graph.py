@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from omnigraph.client import calls, history_calls, inspection
+from omnigraph.client import calls, history_calls, inspection, maintenance_calls
 from omnigraph.client.blobs import RemoteBlob, find_blob
 from omnigraph.client.inspection import RemoteExplanation
 from omnigraph.client.nouns import RemoteBranches, RemoteChanges, RemoteCommits, RemoteQueries, RemoteSchema, RemoteTags
@@ -293,6 +293,32 @@ class RemoteGraph(Displayed, Served):
         """Write every entity, or those of some types, now or at a commit, as JSON lines; returns how many bytes."""
         with self._transport.stream(calls.export(branch or self._branch, types, calls.moment(at))) as pieces:
             return write_stream(target, pieces)
+
+    def check(self, *, branch: str | None = None, quick: bool = False) -> dict[str, Any]:
+        """Verify the graph, or what one branch knows of it; changes nothing. Needs `admin`."""
+        return self._transport.send(maintenance_calls.run("check", branch=branch, quick=quick))
+
+    def optimize(self, *, message: str | None = None) -> dict[str, Any]:
+        """Compact the tables of main, extend and build their indexes; rows stay the same. Needs `admin`."""
+        return self._transport.send(maintenance_calls.run("optimize", message=message))
+
+    def ensure_indices(self, *, branch: str | None = None, message: str | None = None) -> dict[str, Any]:
+        """Build the declared indexes that are missing, in one commit. Needs `admin`."""
+        wanted = maintenance_calls.run("indexes", branch=branch or self._branch, message=message)
+        return self._transport.send(wanted)
+
+    def cleanup(
+        self, *, keep: int | None = None, older_than: str | int | timedelta | None = None, confirm: bool = False
+    ) -> dict[str, Any]:
+        """Remove old table versions; without `confirm` the report is a preview. Needs `admin`."""
+        age = maintenance_calls.age(older_than)
+        wanted = maintenance_calls.run("cleanup", keep=keep, older_than=age, confirm=confirm)
+        return self._transport.send(wanted)
+
+    def repair(self, *, confirm: bool = False, force: bool = False, message: str | None = None) -> dict[str, Any]:
+        """Look at table versions of main that were not published; `confirm` publishes verified ones. Needs `admin`."""
+        wanted = maintenance_calls.run("repair", confirm=confirm, force=force, message=message)
+        return self._transport.send(wanted)
 
     def _place(self, branch: str | None, at: str | GraphCommit | None) -> calls.Place:
         return calls.place_of(branch or self._branch, calls.moment(at))

@@ -64,6 +64,7 @@ ONLY_SERVED = {
 _HERE = "the server decides where it runs and what it may use"
 _FILE = "the server keeps no files of its clients"
 _YET = "not served yet"
+_ANSWERED = "a request is answered at once"
 # Parameters that a served verb does not have.
 NOT_SERVED = {
     "query": {"runner": _HERE, "limits": _YET, "embedder": _HERE, "cancel": _YET, "node_ids": _YET},
@@ -88,6 +89,10 @@ NOT_SERVED = {
         "no_build": _HERE,
     },
     "export": {"format": _YET},
+    "check": {"progress": _ANSWERED},
+    "cleanup": {"progress": _ANSWERED},
+    "optimize": {"progress": _ANSWERED, "runner": _HERE},
+    "ensure_indices": {"runner": _HERE},
     "get": {"blobs": "blobs have a route of their own"},
     "commits.log": {"among": "the server lists the branches that may be read"},
     "commits.changes": {"max_bytes": "the server bounds its own answers"},
@@ -102,6 +107,7 @@ OTHER_DEFAULTS = {("load", "data"): "in storage a mapping may take its place"}
 OTHER_RESULTS = {
     "schema.at": "in storage what was accepted then cannot be changed, so it has no `apply`",
     "snapshot": "the server's answer as it came",
+    **dict.fromkeys(("check", "cleanup", "ensure_indices", "optimize", "repair"), "the server's report as it came"),
     "schema.apply": "the server's receipt as it came",
 }
 # Where a branch may be given by its position: as the contract has it, or as the only thing that is named.
@@ -205,8 +211,8 @@ def test_a_transaction_holds_a_graph_and_is_none() -> None:
 def test_what_a_server_does_not_have_says_why() -> None:
     with og.connect("http://127.0.0.1:1") as graph:
         handle: Any = graph
-        with pytest.raises(BadRequest, match="'optimize' needs the storage itself"):
-            handle.optimize()
+        with pytest.raises(BadRequest, match="'analytics' needs the storage itself"):
+            _ = handle.analytics
         with pytest.raises(BadRequest, match=r"'schema\.hash' is not served yet"):
             _ = handle.schema.hash
         assert not hasattr(handle, "transaction")
@@ -243,7 +249,7 @@ def test_type_checkers_see_the_classes_and_catch_typos(tmp_path: Path) -> None:
             graph.query("q", snapshot="x")
             served = og.connect("http://localhost")
             served.query("q", runner="spark")
-            served.optimize()
+            served.analytics
             reveal_type(served.branches.merge("a").outcome)
             """
         )

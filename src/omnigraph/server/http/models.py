@@ -73,6 +73,32 @@ class AssistRequest(Body):
     branch: str | None = None
 
 
+class CheckRequest(Body):
+    branch: str | None = None
+    quick: bool = False
+
+
+class OptimizeRequest(Body):
+    message: str | None = None
+
+
+class EnsureIndicesRequest(Body):
+    branch: str | None = None
+    message: str | None = None
+
+
+class CleanupRequest(Body):
+    keep: int | None = Field(default=None, ge=1, le=1 << 30)
+    older_than: str | None = None
+    confirm: bool = False
+
+
+class RepairRequest(Body):
+    confirm: bool = False
+    force: bool = False
+    message: str | None = None
+
+
 class LoadRequest(Body):
     data: str
     branch: str | None = None

@@ -44,6 +44,25 @@ INSPECTION_REQUESTS: dict[str, Shape] = {
         at=_NULL_TEXT,
         analyze=FLAG,
     ),
+    "CheckRequest": record("What to verify.", ("branch", "quick"), branch=_NULL_TEXT, quick=FLAG),
+    "CleanupRequest": record(
+        "What is too old; without `confirm` nothing is removed.",
+        ("keep", "older_than", "confirm"),
+        keep=or_null(COUNT),
+        older_than=_NULL_TEXT,
+        confirm=FLAG,
+    ),
+    "EnsureIndicesRequest": record(
+        "Which branch to index.", ("branch", "message"), branch=_NULL_TEXT, message=_NULL_TEXT
+    ),
+    "OptimizeRequest": record("The message of the commit.", ("message",), message=_NULL_TEXT),
+    "RepairRequest": record(
+        "Whether to publish what is verified, or everything.",
+        ("confirm", "force", "message"),
+        confirm=FLAG,
+        force=FLAG,
+        message=_NULL_TEXT,
+    ),
     "SchemaPlanRequest": record(
         "The schema to change to, and the branch it is for.",
         ("allow_data_loss", "branch"),
@@ -62,6 +81,13 @@ INSPECTION: dict[str, Shape] = {
         meaning=or_null(ref("MeaningOutput")),
         formatted=_NULL_TEXT,
     ),
+    "CheckOutput": record(
+        "What a check looked at and found.", ok=FLAG, quick=FLAG, counts=ANY_OBJECT, findings=listed(ANY_OBJECT)
+    ),
+    "CleanupOutput": {**ANY_OBJECT, "description": "What was removed, or would be."},
+    "EnsureIndicesOutput": record("Indexes that cannot be built yet.", pending=listed(ANY_OBJECT)),
+    "OptimizeOutput": record("What was done to each dataset.", datasets=listed(ANY_OBJECT)),
+    "RepairOutput": {**ANY_OBJECT, "description": "What was found, and what became of it."},
     "BlameOutput": record(
         "An entity with the commit behind each of its values.",
         type_=TEXT,

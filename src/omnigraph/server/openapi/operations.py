@@ -40,6 +40,18 @@ _SENTENCES = {
 }
 _WRITES = (400, 401, 403, 409, 413, 424, 429, 503)
 _READS = (401, 403)
+_ADMIN = (400, 401, 403, 404, 409, 429, 503)
+_OPTIONAL_BODIES = frozenset(
+    {
+        "InvokeStoredQueryRequest",
+        "ReplayRequest",
+        "CheckRequest",
+        "OptimizeRequest",
+        "EnsureIndicesRequest",
+        "CleanupRequest",
+        "RepairRequest",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +109,7 @@ def _content(kind: str, answer: str) -> Shape:
 def _request_body(body: str) -> dict[str, Any]:
     if body == NDJSON:
         return {"required": True, "content": {NDJSON: {"schema": TEXT}}}
-    required = body not in ("InvokeStoredQueryRequest", "ReplayRequest")
+    required = body not in _OPTIONAL_BODIES
     return {"required": required, "content": {JSON: {"schema": ref(body)}}}
 
 
@@ -263,6 +275,16 @@ OPERATIONS = (
     Operation("post", f"{_G}/changes/baseline", "cluster_captureChangeBaseline", "changes",
               "Everything a branch holds, and where its changes continue", (400, 401, 403, 404, 413, 500, 503),
               "lines", "ChangeBaselineRequest", media=(NDJSON,), error="ChangeErrorOutput"),
+    Operation("post", f"{_G}/maintenance/check", "cluster_check", "maintenance", "Verify a graph", _ADMIN,
+              "CheckOutput", "CheckRequest"),
+    Operation("post", f"{_G}/maintenance/optimize", "cluster_optimize", "maintenance", "Compact and index", _ADMIN,
+              "OptimizeOutput", "OptimizeRequest"),
+    Operation("post", f"{_G}/maintenance/indexes", "cluster_ensureIndices", "maintenance", "Build missing indexes",
+              _ADMIN, "EnsureIndicesOutput", "EnsureIndicesRequest"),
+    Operation("post", f"{_G}/maintenance/cleanup", "cluster_cleanup", "maintenance", "Remove old versions", _ADMIN,
+              "CleanupOutput", "CleanupRequest"),
+    Operation("post", f"{_G}/maintenance/repair", "cluster_repair", "maintenance", "Publish what was not published",
+              _ADMIN, "RepairOutput", "RepairRequest"),
     Operation("post", f"{_G}/mcp", "cluster_agent", "agents", "Speak the Model Context Protocol",
               (202, 400, 401, 403, 404, 406, 413, 415), "AgentMessage", "AgentMessage", query=(_BRANCH,),
               error="AgentErrorOutput"),

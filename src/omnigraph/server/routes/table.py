@@ -19,6 +19,7 @@ from omnigraph.server.routes import (
     health,
     invocations,
     loads,
+    maintenance,
     permissions,
     reads,
     replays,
@@ -83,5 +84,10 @@ ROUTES = (
     _nested("GET", "/changes", "pollChanges", changes.poll),
     _nested("GET", "/changes/stream", "streamChanges", feeds.stream),
     _nested("POST", "/changes/baseline", "captureChangeBaseline", changes.baseline),
+    _nested("POST", "/maintenance/check", "check", maintenance.check),
+    _nested("POST", "/maintenance/optimize", "optimize", maintenance.optimize),
+    _nested("POST", "/maintenance/indexes", "ensureIndices", maintenance.ensure_indices),
+    _nested("POST", "/maintenance/cleanup", "cleanup", maintenance.cleanup),
+    _nested("POST", "/maintenance/repair", "repair", maintenance.repair),
     _nested("POST", "/mcp", "agent", agents.serve_agent),
 )
