@@ -6,9 +6,10 @@ whole numbers, so how a corpus is cut into segments never shows in a score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +91,20 @@ class Part:
         return Part(self.segment, None if stays.all() else stays)
 
 
+Check: TypeAlias = Callable[[], None]
+
+
+def no_check() -> None:
+    """Nothing limits the time."""
+
+
+def _checked(words: list[str], check: Check) -> Iterator[str]:
+    """The words one by one, after asking whether there is time for the next."""
+    for word in words:
+        check()
+        yield word
+
+
 class Corpus:
     """The texts of a column by row id; rows without a text are not in it."""
 
@@ -112,26 +127,33 @@ class Corpus:
         return max(sum(part.tokens() for part in self.parts) / self.count, 1e-9) if self.count else 1.0
 
     def matching(
-        self, query: str, distance: int | None = None, how: str = "any", texts: Callable[[Rows], pa.Array] | None = None
+        self,
+        query: str,
+        distance: int | None = None,
+        how: str = "any",
+        texts: Callable[[Rows], pa.Array] | None = None,
+        check: Check = no_check,
     ) -> Rows:
         """Ascending rows whose text fits the query.
 
         `how`: it has "any" word of it, or one within an edit `distance` of one; "all" of its words; its words in this
         order, as a "phrase"; or a word that begins like one of it ("prefix"). For the last two `texts` gives the texts
-        of rows, which say what the inverted lists cannot.
+        of rows, which say what the inverted lists cannot. `check` is asked before every word whether to go on.
         """
         wanted = list(dict.fromkeys(analyze(query)))
-        found = [part.segment.rows[self._holding(part, query, wanted, distance, how)] for part in self.parts]
+        words = list(prefixes_of(query)) if how == "prefix" else wanted
+        held = [self._holding(part, _checked(words, check), distance, how) for part in self.parts]
+        found = [part.segment.rows[mask] for part, mask in zip(self.parts, held, strict=True)]
         rows = np.sort(np.concatenate(found)) if len(found) > 1 else found[0] if found else np.empty(0, np.int64)
         if not len(rows) or how not in _CONFIRMED or (how == "phrase" and len(analyze(query)) == 1):
             return rows
         assert texts is not None
         return rows[_CONFIRMED[how](texts(rows), query)]
 
-    def bm25(self, query: str) -> Hits:
+    def bm25(self, query: str, check: Check = no_check) -> Hits:
         """The texts that share a word with the query, and their scores."""
-        words = dict.fromkeys(analyze(query))
-        postings = [[part.postings(word) for word in words] for part in self.parts]
+        words = list(dict.fromkeys(analyze(query)))
+        postings = [[part.postings(word) for word in _checked(words, check)] for part in self.parts]
         having = [sum(len(held[place][0]) for held in postings) for place in range(len(words))]
         rarity = [rarity_of(holders, self.count) for holders in having]
         rows: list[Rows] = []
@@ -167,22 +189,24 @@ class Corpus:
         return Corpus([*self.parts[:first], Part(merge([(part.segment, part.alive) for part in rest]))])
 
     @staticmethod
-    def _holding(part: Part, query: str, wanted: list[str], distance: int | None, how: str) -> Mask:
+    def _holding(part: Part, words: Iterable[str], distance: int | None, how: str) -> Mask:
         """The texts of a part that may fit, which for "any" and "all" are those that do."""
         segment = part.segment
         found: Mask = np.zeros(len(segment), np.bool_)
         if how in ("all", "phrase"):
             held = np.zeros(len(segment), np.int32)
-            for word in wanted:
+            count = 0
+            for word in words:
                 held[part.postings(word)[0]] += 1
-            found |= (held == len(wanted)) & (len(wanted) > 0)
+                count += 1
+            found |= (held == count) & (count > 0)
             return found
         if how == "prefix":
-            numbers = [number for word in prefixes_of(query) for number in segment.beginning(first_letters(word))]
+            numbers = [number for word in words for number in segment.beginning(first_letters(word))]
         elif distance is None:
-            numbers = [number for word in wanted if (number := segment.find(word)) is not None]
+            numbers = [number for word in words if (number := segment.find(word)) is not None]
         else:
-            numbers = [number for word in wanted for number in segment.near(word, distance)]
+            numbers = [number for word in words for number in segment.near(word, distance)]
         for number in numbers:
             found[segment.postings(number)[0]] = True
         if part.alive is not None:

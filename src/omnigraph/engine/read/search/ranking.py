@@ -80,7 +80,7 @@ def _bm25(run: Run, entities: Entities, call: ir.Bm25) -> Hits:
     if text is None:
         return _NONE
     corpus = corpus_of(TextColumn(entities, call.name, run.keep_derived, run.budget.check))
-    hits = corpus.bm25(str(text))
+    hits = corpus.bm25(str(text), run.budget.check)
     run.profile.note(f"{call.name}: corpus of {corpus.count} texts, {len(hits.rows)} match")
     return hits
 

@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import repeat
 
 import pyarrow as pa
 
 from omnigraph.engine.read.search.analyzer import analyze, unspaced_runs
+from omnigraph.engine.values.fixed import Fixed
 
 MARK = "**"
 _CUT = "…"
 _WORD = re.compile(r"[^\W_]+")
 
 
-def snippets_of(texts: pa.Array, queries: pa.Array, most: int | None) -> pa.Array:
-    """The snippet of every text; null where there is no text, no query or no number of words."""
+def snippets_of(
+    texts: pa.Array, queries: pa.Array | Fixed, most: int | None, check: Callable[[], None] | None = None
+) -> pa.Array:
+    """The snippet of every text; null where there is no text, no query or no number of words.
+
+    `check` is asked before every text whether to go on.
+    """
     tokens = cache(_tokens)
-    found = [
-        None
-        if text is None or query is None or most is None or most < 0
-        else snippet(text, tokens(query), max(most, 1), tokens)
-        for text, query in zip(texts.to_pylist(), queries.to_pylist(), strict=True)
-    ]
+    found: list[str | None] = []
+    asked: tuple[str, frozenset[str]] | None = None  # a long query is the same in every row: hashed once, not each time
+    for text, query in zip(texts.to_pylist(), _each(queries, len(texts)), strict=True):
+        if check is not None:
+            check()
+        if text is None or query is None or most is None or most < 0:
+            found.append(None)
+            continue
+        if asked is None or (asked[0] is not query and asked[0] != query):
+            asked = query, _tokens(query)
+        found.append(snippet(text, asked[1], max(most, 1), tokens))
     return pa.array(found, pa.utf8())
+
+
+def _each(queries: pa.Array | Fixed, count: int) -> Iterable[str | None]:
+    """The query of every row; one that is the same everywhere is not copied."""
+    if isinstance(queries, Fixed):
+        return repeat(None if queries.value is None else str(queries.value), count)
+    found: list[str | None] = queries.to_pylist()
+    return found
 
 
 def _tokens(text: str) -> frozenset[str]:

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import RowIndex, distinct
+from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.frame import Frame, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL, is_union
 from omnigraph.engine.values.fixed import Fixed
-from omnigraph.memory.budget import MemoryBudget
 
 # Every scan asks here whether it is a search; only one that is imports the code that reads texts.
 Test: TypeAlias = Callable[[str, int | None], Mask]
@@ -51,7 +51,8 @@ def _snippets(run: Run, frame: Frame, call: ir.TextMatch, words: int | None) -> 
     from omnigraph.engine.read.search.snippets import snippets_of
 
     evaluator = run.evaluator(frame)
-    return snippets_of(evaluator.column(call.field, pa.utf8()), evaluator.column(call.query, pa.utf8()), words)
+    texts, queries = evaluator.column(call.field, pa.utf8()), evaluator.value(call.query)
+    return snippets_of(texts, queries, words, run.budget.check)
 
 
 def searched(condition: ir.Condition) -> ir.TextMatch | None:
@@ -87,7 +88,9 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
         how, name = ir.TEXT_FUNCTIONS[call.function], call.field.name
         rows = np.empty(0, np.int64)
         if query is not None:
-            rows = corpus.matching(str(query), _distance(run, call), how, lambda rows: entities.values(name, rows))  # noqa: B023
+            distance = _distance(run, call)
+            texts = partial(entities.values, name)
+            rows = corpus.matching(str(query), distance, how, texts, run.budget.check)
         run.profile.note(f"{column.name}: corpus of {corpus.count} texts, {len(rows)} match")
         found = rows if found is None else np.intersect1d(found, rows, assume_unique=True)
     return found
@@ -98,13 +101,13 @@ def _texts(run: Run, frame: Frame, field: ir.Expr, how: str) -> Test:
         bound = frame.bound[field.var]
         return _property_texts(run, bound.table_key, field.name, bound.rows, how)
     texts = run.evaluator(frame).column(field, pa.utf8())
-    return _few_texts(texts, np.arange(frame.length), how, run.budget.memory)
+    return _few_texts(texts, np.arange(frame.length), how, run.budget)
 
 
 def _property_texts(run: Run, table_key: str, name: str, rows: Rows, how: str) -> Test:
     wanted, place = distinct(rows)
     if table_key.startswith(OPTIONAL) or is_union(table_key):
-        few = _few_texts(run.columns(table_key).values(name, wanted), wanted, how, run.budget.memory)
+        few = _few_texts(run.columns(table_key).values(name, wanted), wanted, how, run.budget)
         return lambda query, distance: few(query, distance)[place]
     from omnigraph.engine.read.search.corpus_store import TextColumn, cached_corpus, corpus_of
 
@@ -115,20 +118,21 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows, how: str) -
         whole = corpus_of(column)
     if whole is None:
         run.profile.note(f"{name}: exact, {len(wanted)} texts")
-        few = _few_texts(entities.values(name, wanted), wanted, how, run.budget.memory)
+        few = _few_texts(entities.values(name, wanted), wanted, how, run.budget)
         return lambda query, distance: few(query, distance)[place]
     run.profile.note(f"{name}: corpus of {whole.count} texts")
-    found = partial(whole.matching, how=how, texts=lambda found: entities.values(name, found))
+    found = partial(whole.matching, how=how, texts=lambda found: entities.values(name, found), check=run.budget.check)
     return lambda query, distance: RowIndex(found(query, distance)).contains(rows)
 
 
-def _few_texts(texts: pa.Array, rows: Rows, how: str, memory: MemoryBudget) -> Test:
+def _few_texts(texts: pa.Array, rows: Rows, how: str, budget: Budget) -> Test:
     """Which of a few texts match; `rows` are ascending."""
     from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 
-    corpus = Corpus([Part(analysed(texts, rows, memory))])
+    corpus = Corpus([Part(analysed(texts, rows, budget.memory))])
     index = RowIndex(rows)
-    found = partial(corpus.matching, how=how, texts=lambda found: texts.take(pa.array(index.positions(found))))
+    looked_up = partial(corpus.matching, how=how, check=budget.check)
+    found = partial(looked_up, texts=lambda found: texts.take(pa.array(index.positions(found))))
     return lambda query, distance: RowIndex(found(query, distance)).contains(rows)
 
 

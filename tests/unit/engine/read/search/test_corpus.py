@@ -20,7 +20,9 @@ from omnigraph.engine.read.search import corpus_store
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
 from omnigraph.engine.read.search.segment import Segment
+from omnigraph.engine.read.search.snippets import snippets_of
 from omnigraph.errors import QueryCancelled, ResourceLimitExceeded
+from omnigraph.memory.budget import NOTHING_KEPT
 
 TEXTS = st.none() | st.sampled_from(["", "stone hut", "stones", "old huts, old stone", "Hütte am Stein", "rest house"])
 QUERIES = ["stone", "huts old", "rest", "stein hutte", "nothing", ""]
@@ -216,3 +218,28 @@ def test_analysis_asks_between_pieces_whether_it_may_go_on(places: og.Graph, cou
         corpus_of(TextColumn(table, "about", check=check))
     assert asked == [0, 1, 2]
     assert corpus_of(TextColumn(table, "about")).count == 100
+
+
+class _TimeIsOver(Exception):
+    """Raised where a query would be stopped."""
+
+
+@pytest.mark.parametrize("how", ["any", "all", "prefix"])
+@pytest.mark.parametrize("distance", [None, 2])
+def test_a_search_asks_before_every_word_whether_to_go_on(how: str, distance: int | None) -> None:
+    """A query of 20,000 words took two minutes with a limit of one second."""
+    corpus = Corpus([Part(analysed(pa.array(["a stone hut", "an elm"]), np.arange(2), NOTHING_KEPT))])
+    query = " ".join(f"word{number}" for number in range(50))
+    asked: list[int] = []
+    corpus.matching(query, distance, how, lambda rows: pa.array([""] * len(rows)), lambda: asked.append(1))
+    assert len(asked) == 50
+
+    def stop() -> None:
+        raise _TimeIsOver
+
+    with pytest.raises(_TimeIsOver):
+        corpus.matching(query, distance, how, None, stop)
+    with pytest.raises(_TimeIsOver):
+        corpus.bm25(query, stop)
+    with pytest.raises(_TimeIsOver):
+        snippets_of(pa.array(["x"]), pa.array([query]), 3, stop)
