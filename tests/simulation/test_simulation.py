@@ -28,13 +28,14 @@ def test_every_invariant_holds(seed: int) -> None:
 
 
 # Seeds that have found a defect once. Schedules shift when clients or protocol change, so each defect also has a test of
-# its own: test_private_branches, test_attempt and test_tickets below tests/unit/storage.
+# its own: test_private_branches, test_attempt, test_tickets and test_trim below tests/unit/storage.
 @pytest.mark.parametrize(
     ("seed", "steps"),
     [
         pytest.param(2, 3_000, id="a-private-ref-appears-after-its-lease-is-gone"),
         pytest.param(24, 3_000, id="a-refused-commit-had-landed-and-was-rolled-forward"),
         pytest.param(40, 3_000, id="an-expired-ticket-of-a-deleted-branch-stays"),
+        pytest.param(9001, 3_000, id="a-trimming-dies-between-data-and-versions"),
     ],
 )
 def test_seeds_that_found_a_defect_hold(seed: int, steps: int) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed, StorageError
@@ -106,8 +105,12 @@ def load_version(root: Root, branch: str | None, version: int) -> ManifestState:
     states, key = root.memory.cache(_STATES), (address.uri, name, identifier, version, f"rebuilt in {_domain(root)}")
     rebuilt = states.get(key)
     if rebuilt is None:
-        with suppress(HistoricalVersionReclaimed):
+        try:
             return _state_at(address, name, version, identifier)
+        except (HistoricalVersionReclaimed, StorageError) as error:
+            # Let go, or about to be: its data goes before its own file.
+            if isinstance(error, StorageError) and error.kind != "NotFound":
+                raise
         rebuilt = rebuild_state(address, name, version, identifier)
         states.put(key, rebuilt)
     return rebuilt

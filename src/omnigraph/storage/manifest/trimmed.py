@@ -7,7 +7,7 @@ of those, the last version before every change is kept. So no version in between
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,7 +34,6 @@ from omnigraph.storage.manifest.scan import (
 
 _CHANGED_AT = "_row_last_updated_at_version"
 _ACCEPTED = ("table", "graph_schema")
-_TRIMMED_ATTEMPTS = 8
 _FEW = 8  # one row in so many is fetched rather than found by a scan of all
 _KEYS = ("object_id", "object_type", "table_version", "table_branch", CREATED_AT, _CHANGED_AT)
 _WHOLE = (*ROW_COLUMNS, CREATED_AT, _CHANGED_AT)
@@ -73,19 +72,35 @@ _KEPT: CacheKind[_Kept] = CacheKind("manifests of the past", lambda kept: kept.n
 
 
 def rebuild_state(address: Address, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
-    """What a version said that was let go; HistoricalVersionReclaimed when nothing can tell any more."""
-    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
-        kept = _known_after(address, version)
+    """What a version said that was let go; HistoricalVersionReclaimed when nothing can tell any more.
+
+    Data goes before the files of versions, so one whose trimming was interrupted may be there without it, or be gone
+    since it was found. A later one knows as much, up to the newest, of which nothing is ever trimmed.
+    """
+    lost: StorageError | None = None
+    for later in _later_versions(address, version):
+        try:
+            kept = _keys_of(address, later)
+        except HistoricalVersionReclaimed:
+            continue
+        except StorageError as error:
+            lost = _missing(error)
+            continue
         try:
             with naming_damage(kept.handle):
                 return _rebuilt(kept, branch, version, identifier)
         except StorageError as error:
-            # Trimmed as well since it was found; a still later one knows as much.
-            if error.kind != "NotFound":
-                raise
-            if not remaining:
-                raise damaged_manifest(error.message) from error
-    raise AssertionError("the last attempt returns or raises")
+            lost = _missing(error)
+    if lost is not None:
+        raise damaged_manifest(lost.message) from lost
+    raise HistoricalVersionReclaimed(version, table=address.location)
+
+
+def _missing(error: StorageError) -> StorageError:
+    """The error if it says that a file is not there."""
+    if error.kind != "NotFound":
+        raise error
+    return error
 
 
 def _rebuilt(kept: _Kept, branch: str | None, version: int, identifier: Identifier) -> ManifestState:
@@ -123,33 +138,24 @@ def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
     return found
 
 
-def _known_after(address: Address, version: int) -> _Kept:
-    """The first version after one that was let go."""
-    for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
+def _later_versions(address: Address, version: int) -> Iterator[int]:
+    """The versions that are there after one that was let go, the first ones first."""
+    passed: int | None = version
+    while passed is not None:
         newest = tables.open_table(address, control=True)
-        later = next((number for number in existing_versions(newest) if number > version), None)
         if newest.version == version:
             raise Corrupt(f"{address.uri}: a file of the newest version {version} is missing; restore it from a backup")
-        if later is None:
-            break
-        try:
-            handle = tables.open_table(address, later, control=True)
-            with naming_damage(handle):
-                return _keys_of(handle)
-        except (HistoricalVersionReclaimed, StorageError) as error:
-            # Trimmed as well since it was found; a still later one knows as much.
-            if isinstance(error, StorageError) and error.kind != "NotFound":
-                raise
-            if not remaining:
-                raise damaged_manifest(error.message) from error
-    raise HistoricalVersionReclaimed(version, table=address.location)
+        passed = next((number for number in existing_versions(newest) if number > passed), None)
+        if passed is not None:
+            yield passed
 
 
-def _keys_of(handle: TableHandle) -> _Kept:
+def _keys_of(address: Address, version: int) -> _Kept:
     """What decides of a version, remembered: a walk through history asks for many states from the same one."""
-    kept = handle.address.root.memory.cache(_KEPT)
+    handle = tables.open_table(address, version, control=True)
     key = (handle.address.uri, handle.version, handle.stamp)
-    return kept.get_or_build(key, lambda: _Kept(handle))
+    with naming_damage(handle):
+        return handle.address.root.memory.cache(_KEPT).get_or_build(key, lambda: _Kept(handle))
 
 
 def _last_change(manifest: TableHandle) -> int | None:

@@ -198,3 +198,25 @@ def test_a_commit_that_took_long_is_looked_for_and_leaves_no_hint(
     assert lived.get("Person", "slowly") is not None
     assert version_files.hinted_version(f"{lived.uri}/__manifest") is None
     assert violations(lived._core.store) == []
+
+
+def test_a_trim_that_was_interrupted_loses_nothing(tmp_path: Path) -> None:
+    """Lance removes data before the files of the versions that show it; a process may die in between."""
+    graph = og.init(
+        tmp_path / "g.omni", SCHEMA, settings=Settings(manifest_keep_versions=0, manifest_compact_fragments=0)
+    )
+    for number in range(5):
+        graph.mutate(PUT, params={"n": f"a{number}"})
+    place = graph._core.store.root.manifest()
+    manifest.compact_manifest(place)
+    before = every_state(graph, None)
+    newest = tables.open_table(place, control=True)
+    graph.close()
+    kept = {file.path for fragment in newest.dataset.get_fragments() for file in fragment.metadata.files}
+    for path in Path(place.uri, "data").iterdir():
+        if path.name not in kept:
+            path.unlink()
+    for version in range(1, 4):
+        os.unlink(f"{place.uri}/{version_files.version_name(version)}")
+    with og.open(tmp_path / "g.omni", settings=KEEP) as reopened:
+        assert every_state(reopened, None) == before
