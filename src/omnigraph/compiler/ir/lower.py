@@ -222,7 +222,8 @@ def _with_windows(read: CheckedRead) -> tuple[CheckedRead, list[ResultOp]]:
     if not calls:
         return read, []
     outputs = tuple(Output(value.name, call) for call, value in calls.items())
-    op = WindowColumns(read.window_var, outputs, _row_order(read, ()).ties)
+    # What the result is ranked by is no matter of its windows.
+    op = WindowColumns(read.window_var, outputs, _row_order(replace(read, rank=None), ()).ties)
     return replace(read, columns=columns, keys=keys, per=per), [op]
 
 

@@ -228,4 +228,11 @@ STAGE_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         _q("match { $h path $g } return { $h.code as h, $g.code as g } order { $g desc, $h }"),
         [("h1", "h4"), ("h4", "h4"), ("h2", "h3"), ("h1", "h2"), ("h3", "h1")],
     ),
+    "a-window-does-not-depend-on-the-rank-of-the-result": (
+        _q(
+            "match { $a path $b } return { $a.code as a, $b.code as b, row_number(per *) as n } "
+            'order { bm25($b.name, "Cabin Alm") } limit 3'
+        ),
+        [("h3", "h1", 2), ("h1", "h4", 1), ("h4", "h4", 3)],
+    ),
 }
