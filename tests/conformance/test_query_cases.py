@@ -221,7 +221,7 @@ PLANS = [
     ),
     pytest.param(
         read('$h: Hut { code: "zz" }', "$h.name, count($h) as n"),
-        ["sort ids of $h", 'aggregate $h.name as "h.name", count($h) as "n"'],
+        ['sort column "h.name"', 'aggregate $h.name as "h.name", count($h) as "n"'],
         id="query-55",
     ),
     pytest.param(

@@ -138,9 +138,11 @@ class Translator:
 
     def _group_order(self, query: Query) -> list[str]:
         """Keys, then the other columns of the group key in the order of the result; lists have no order of their own."""
-        if not query.order or _ranks(query):
+        keys = [column.expr for column in query.columns if not isinstance(column.expr, Aggregate)]
+        if _ranks(query) or (not query.order and any(map(_is_list, keys))):
             return []
-        order, used = [], set()
+        order: list[str] = []
+        used: set[str] = set()
         for key in query.order:
             assert isinstance(key.expr, str)
             used.add(key.expr)

@@ -258,11 +258,11 @@ def _grouped(
     groups = Groups.of(read, columns)
     aggregate = replace(groups.aggregate, entities=keeps)
     ops: list[ResultOp] = [aggregate, *_having(tuple(map(groups.inlined, read.having)))]
-    # Groups come in the order of their first row wherever the keys leave something open; lists keep the order of rows.
-    by_rows = read.rank is not None or not read.keys or not all(_has_order(column) for column in ties)
+    # Groups come in the order of their keys, or of their first rows where those have none; lists keep that of rows.
+    by_rows = read.rank is not None or not all(_has_order(column) for column in ties)
     if (by_rows and aggregate.is_keyed) or any(_collects(column) for column in aggregate.columns):
         ops.insert(0, _row_order(read, ()))
-    if read.keys and aggregate.is_keyed:
+    if aggregate.is_keyed and (read.keys or not by_rows):
         keys = tuple(SortKey(groups.inlined(key.expr), key.descending) for key in read.keys)
         used = {key.expr for key in keys}
         rest = (

@@ -37,8 +37,10 @@ from omnigraph.compiler.ir.ops import Stage as StageOp
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import made_key
+from omnigraph.engine.read.match.counting import MANY, count_expand, count_scan
 from omnigraph.engine.read.match.either import either
 from omnigraph.engine.read.match.expand import expand, expand_test
+from omnigraph.engine.read.match.intersect import closes, expand_closing, linked_rows
 from omnigraph.engine.read.match.negation import anti_join, mark
 from omnigraph.engine.read.match.optional import left_join, present
 from omnigraph.engine.read.match.scan import scan
@@ -48,6 +50,9 @@ from omnigraph.engine.read.shape.numbering import number
 from omnigraph.engine.read.shape.order import order
 from omnigraph.engine.read.shape.per_group import limit_per
 from omnigraph.engine.read.shape.project import project, result_table, united_columns
+
+# Without an order of its own, an answer of up to so many rows comes in the order of ids (decision 0053).
+IN_ORDER = 1 << 16
 
 
 def execute(run: Run, plan: ReadPlan, known: Outline | None = None) -> pa.Table:
@@ -62,9 +67,11 @@ def _read(run: Run, plan: ReadPlan, known: Outline) -> Frame:
     if plan.source is not None and known.source is not None:
         frame = _staged(run, plan.source, known.source)
     if not plan.parts:
-        frame = _matched(run, frame, known.stages, exists=known.exists)
+        frame = _matched(run, frame, known.stages, exists=known.exists, counts=known.counts)
     for op in plan.result:
         run.budget.check()
+        if known.any_order and isinstance(op, Sort) and frame.length > IN_ORDER:
+            continue
         with run.profile.measure(op) as step:
             frame = _united(run, plan, known, op) if isinstance(op, Union) else _shape(run, frame, op)
             step.rows = frame.length
@@ -95,21 +102,61 @@ def match(run: Run, frame: Frame, ops: tuple[MatchOp, ...], keep: frozenset[str]
     What no later operator reads is forgotten. With `exists` only the existence of a row for each assignment of `keep`
     matters, so equal rows collapse as well.
     """
-    return _matched(run, frame, stages(ops, keep), exists=exists)
+    return _matched(run, frame.plain(), stages(ops, keep), exists=exists)
 
 
-def _matched(run: Run, frame: Frame, steps: tuple[Stage, ...], *, exists: bool) -> Frame:
+def _matched(run: Run, frame: Frame, steps: tuple[Stage, ...], *, exists: bool, counts: bool = False) -> Frame:
+    closed: Stage | None = None
     for place, stage in enumerate(steps):
         if not frame.length:
             return _unmatched(frame, steps[place:])
         run.budget.check()
+        if stage is closed:
+            with run.profile.measure(stage.op) as step:
+                step.rows = frame.count
+            continue
+        following = None if exists or place + 1 == len(steps) else steps[place + 1]
+        if following is not None and closes(frame, stage.op, following.op):
+            closed = following
+            with run.profile.measure(stage.op) as step:
+                frame = _closed(run, frame, stage, closed, counts=counts)
+                step.rows = frame.count
+            continue
         with run.profile.measure(stage.op) as step:
             forgets = not (stage.live >= stage.binds and stage.live >= frame.bound.keys())
+            if counts:
+                frame = _counted(run, frame, stage)
+                step.rows = frame.count
+                continue
             frame = _step(run, frame, stage.op, stage.live, exists=exists).only(stage.live)
             if exists and forgets:
                 frame = frame.unique()
             step.rows = frame.length
     return frame
+
+
+def _closed(run: Run, frame: Frame, stage: Stage, test: Stage, *, counts: bool) -> Frame:
+    """A hop and the test of its target in one step."""
+    assert isinstance(stage.op, Expand)
+    assert isinstance(test.op, ExpandTest)
+    found = expand_closing(run, frame, stage.op, test.op, test.live)
+    return found.folded() if counts else found
+
+
+def _counted(run: Run, frame: Frame, stage: Stage) -> Frame:
+    """The same where equal rows are carried on as one with their number."""
+    op, live = stage.op, stage.live
+    found = None
+    if frame.count < MANY:  # beyond that numbers could get too large, and rows have a limit
+        if isinstance(op, Expand):
+            found = count_expand(run, present(frame, (op.source,)), op, live)
+        elif isinstance(op, NodeScan):
+            found = count_scan(run, frame, op, live)
+    if found is None:
+        found = _step(run, frame, op, live, exists=False).only(live)
+        forgets = not (live >= stage.binds and live >= frame.bound.keys())
+        found = found.folded() if forgets else found
+    return found
 
 
 def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: bool) -> Frame:
@@ -130,6 +177,8 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
             from omnigraph.engine.read.match.unwind import unwind  # few queries take lists apart
 
             return unwind(run, frame, op)
+        case AntiJoin() if (linked := linked_rows(run, frame, op)) is not None:
+            return frame.where(~linked)
         case AntiJoin():
             return anti_join(run, frame, op, partial(match, exists=True))
         case LeftJoin():

@@ -25,7 +25,7 @@ PATTERN_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     ),
     "exists-groups": (
         _q("match { $h: Hut } return { exists { $w guards $h } as watched, count(*) as n, sum($h.alt) as s }"),
-        [(True, 2, 3000.0), (False, 2, 1800.0)],
+        [(False, 2, 1800.0), (True, 2, 3000.0)],
     ),
     "exists-inside-an-aggregate": (
         _q(

@@ -403,7 +403,8 @@ class _Evaluation:
         kept = [place for place, members in enumerate(groups) if self.kept_group(out[place], members[1], rows)]
         before: Callable[[int, int], int] = lambda a, b: self.compare_groups(groups, out, a, b, rows)  # noqa: E731
         places = sorted(kept, key=cmp_to_key(before))
-        chosen = places if self.read.keys else kept
+        by_keys = self.read.rank is None and all(_has_order(column) for column in keys)
+        chosen = places if self.read.keys or by_keys else kept
         return [(groups[place][1][0] if groups[place][1] else {}, out[place]) for place in chosen]
 
     def kept_group(self, row: OutputRow, members: list[Assignment], rows: list[Assignment]) -> bool:
@@ -453,6 +454,11 @@ class _Evaluation:
                 if result:
                     return result
         return 0
+
+
+def _has_order(column: Column) -> bool:
+    kind = column.expr.type
+    return isinstance(kind, ir.NodeObject) or not (kind.list or kind.is_vector)
 
 
 def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, list[str]]:

@@ -491,10 +491,10 @@ def test_having_filters_by_a_score(huts: og.Graph) -> None:
         pytest.param("collect($h.alt) as a", [([1200, 1800, 1800],)], id="null is left out"),
         pytest.param("collect(distinct $h.alt) as a", [([1200, 1800],)], id="each value once"),
         pytest.param(
-            "$h.open, collect($h.code) as c", [(True, ["h1", "h4"]), (False, ["h2"]), (None, ["h3"])], id="groups"
+            "$h.open, collect($h.code) as c", [(None, ["h3"]), (False, ["h2"]), (True, ["h1", "h4"])], id="groups"
         ),
         pytest.param(
-            "$h.open, collect($h.built) as d", [(True, []), (False, []), (None, [])], id="no values, no items"
+            "$h.open, collect($h.built) as d", [(None, []), (False, []), (True, [])], id="no values, no items"
         ),
     ],
 )

@@ -6,11 +6,12 @@ import time
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
-from omnigraph.engine.read.columns.held import COLUMNS, ROW_ID, Held, ascending, one_chunk
+from omnigraph.engine.read.columns.held import CODES, COLUMNS, ROW_ID, Held, ascending, one_chunk
 from omnigraph.engine.read.columns.pages import PagedTable
 from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct_rows
 from omnigraph.engine.read.columns.table_facts import Layout, TableFacts, VersionKey
@@ -233,6 +234,19 @@ class Entities:
             self._scan([name])
             held = self._held[name][-1]
         return held
+
+    def codes(self, name: str, rows: Rows) -> Rows | None:
+        """Numbers for the values of a column of text, equal for equal values, if the whole column is in memory."""
+        held = self._hot(name)
+        if held is None or not pa.types.is_string(held.values.type) or not held.index.covers(rows):
+            return None
+        cache, key = self.memory.cache(CODES), (self.version_key, name)
+        codes = cache.get(key)
+        if codes is None:
+            encoded = held.values.dictionary_encode(null_encoding="encode")
+            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            cache.put(key, codes)
+        return codes if held.index.equals(rows) else codes[held.index.positions(rows)]
 
     def hold(self, names: Iterable[str], width: float | None = None) -> None:
         """Read whole columns into memory, as far as they are numbers or short texts and there is room for them.

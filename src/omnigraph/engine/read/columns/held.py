@@ -38,6 +38,10 @@ def _held_bytes(held: Held) -> int:
 COLUMNS: CacheKind[Held] = CacheKind("columns", _held_bytes, share=1 / 4)
 
 
+# Numbers of the values of columns of text that are held.
+CODES: CacheKind[Rows] = CacheKind("codes", lambda codes: int(codes.nbytes), share=1 / 8)
+
+
 def ascending(table: pa.Table) -> tuple[Rows, pa.Table]:
     """The row ids of a scanned table and its other columns, if any; both in ascending order of row id."""
     rows = row_ids(table[ROW_ID])

@@ -9,6 +9,8 @@ from omnigraph.engine.read.columns.arrays import Mask, Rows
 
 # A table of flags this many times longer than the input is still faster than sorting it.
 _DENSE_FACTOR = 128
+# Doubles count exactly up to here.
+EXACT = 1 << 53
 
 
 class RowIndex:
@@ -107,6 +109,25 @@ def _sorted_distinct(rows: Rows) -> Rows:
     first[0] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
+
+
+def fold(rows: Rows, times: Rows | None) -> tuple[Rows, Rows]:
+    """(ascending distinct rows, how many rows each stands for)."""
+    found, place = distinct(rows)
+    return found, added(place, times, len(found))
+
+
+def added(group: Rows, times: Rows | None, count: int) -> Rows:
+    """How many rows each of the groups 0 … count - 1 has, where every row stands for so many."""
+    if count == 1:
+        return np.array([len(group) if times is None else int(times.sum())])
+    if times is None:
+        return np.bincount(group, minlength=count).astype(np.int64, copy=False)
+    if float(times.sum(dtype=np.float64)) < EXACT:
+        return np.bincount(group, weights=times, minlength=count).astype(np.int64)
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, group, times)
+    return sums
 
 
 def row_ids(column: pa.ChunkedArray | pa.Array) -> Rows:

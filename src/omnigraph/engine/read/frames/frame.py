@@ -1,4 +1,8 @@
-"""Rows in flight: for each bound variable a column of row ids, later a score and the result columns."""
+"""Rows in flight: for each bound variable a column of row ids, later a score and the result columns.
+
+Where only the number of equal rows matters, one row may stand for several of them (`times`), so that they are counted
+without being made.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows
-from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows, fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,16 @@ class Frame:
     bound: Mapping[str, Bound] = field(default_factory=dict)
     score: npt.NDArray[np.float64] | None = None
     outputs: Mapping[str, pa.Array] = field(default_factory=dict)
+    times: Rows | None = None  # how many equal rows each row stands for; without it, for itself
+
+    @property
+    def count(self) -> int:
+        """How many rows these stand for."""
+        return self.length if self.times is None else int(self.times.sum())
 
     def bind(self, var: str, table_key: str, rows: Rows) -> Frame:
         """One more variable."""
-        return Frame(self.length, {**self.bound, var: Bound(table_key, rows)}, self.score, self.outputs)
+        return Frame(self.length, {**self.bound, var: Bound(table_key, rows)}, self.score, self.outputs, self.times)
 
     def rows(self, var: str) -> Rows:
         """The row ids of a variable."""
@@ -47,6 +57,7 @@ class Frame:
             {var: Bound(one.table_key, one.rows[positions]) for var, one in self.bound.items()},
             None if self.score is None else self.score[positions],
             {name: column.take(picked) for name, column in self.outputs.items()},
+            None if self.times is None else self.times[positions],
         )
 
     def where(self, mask: Mask) -> Frame:
@@ -59,7 +70,7 @@ class Frame:
         if kept >= self.bound.keys():
             return self
         bound = {var: one for var, one in self.bound.items() if var in kept}
-        return Frame(self.length, bound, self.score, self.outputs)
+        return Frame(self.length, bound, self.score, self.outputs, self.times)
 
     def codes(self, variables: Iterable[str]) -> tuple[Rows, int]:
         """A number per row, equal exactly where the variables are; and how many numbers there are."""
@@ -67,6 +78,26 @@ class Frame:
         for var in variables:
             code, count = combine(code, count, *_dense(self.rows(var)))
         return code, count
+
+    def plain(self) -> Frame:
+        """The same rows, each for itself."""
+        return self if self.times is None else Frame(self.length, self.bound, self.score, self.outputs)
+
+    def repeated(self, times: Rows) -> Frame:
+        """Each row so many times; those with none go."""
+        wide = times if self.times is None else self.times * times
+        kept = Frame(self.length, self.bound, self.score, self.outputs, wide)
+        return kept.where(times > 0)
+
+    def folded(self) -> Frame:
+        """Equal rows as one that stands for them, where finding them is cheap: with one variable left, or none."""
+        if not self.bound and self.length != 1:
+            return Frame(1, times=np.array([self.count])) if self.length else self
+        if len(self.bound) != 1 or self.length <= _FEW_ROWS:
+            return self
+        ((var, one),) = self.bound.items()
+        rows, times = fold(one.rows, self.times)
+        return Frame(len(rows), {var: Bound(one.table_key, rows)}, times=times) if len(rows) < self.length else self
 
     def unique(self) -> Frame:
         """Each distinct assignment once."""
@@ -84,6 +115,8 @@ class Frame:
 
 START = Frame(1)
 _HEAD = 4_096  # rows that are looked at first
+# Fewer rows than this are carried on faster than they are looked through.
+_FEW_ROWS = 256
 
 
 def combine(code: Rows, count: int, more: Rows, more_count: int) -> tuple[Rows, int]:
@@ -116,7 +149,12 @@ def concatenate(frames: list[Frame]) -> Frame:
         var: Bound(one.table_key, np.concatenate([frame.rows(var) for frame in frames]))
         for var, one in first.bound.items()
     }
-    return Frame(sum(frame.length for frame in frames), bound)
+    times = None
+    if any(frame.times is not None for frame in frames):
+        times = np.concatenate(
+            [np.ones(frame.length, np.int64) if frame.times is None else frame.times for frame in frames]
+        )
+    return Frame(sum(frame.length for frame in frames), bound, times=times)
 
 
 def _dense(rows: Rows) -> tuple[Rows, int]:

@@ -36,6 +36,8 @@ _FEW_STARTS = 64
 _BUILD_SECONDS_PER_EDGE = 7e-7
 # A step that yields more rows than this is taken in pieces.
 _PIECE = 1 << 22
+# Sorting so many rows takes longer than looking up the neighbours of more nodes.
+_SORTED_ROWS = 1 << 16
 _LOOKUPS = cost_kind("edges looked up")
 
 
@@ -65,7 +67,7 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: 
     # In pieces, so that a large step can be stopped in the middle and other threads get their turn.
     pieces: list[Frame] = []
     length = 0
-    for low, high in _ranges(growth):
+    for low, high in ranges(growth):
         pieces.append(_extended(run, frame.take(np.arange(low, high)), op, lists, live, exists=exists))
         length += pieces[-1].length
         run.budget.admit(length, row_bytes=row_bytes)
@@ -85,7 +87,7 @@ def _named_target(run: Run, frame: Frame, op: Expand) -> Frame | None:
     return expand_test(run, wider, ExpandTest(op.link))
 
 
-def _ranges(growth: Rows) -> Iterator[tuple[int, int]]:
+def ranges(growth: Rows) -> Iterator[tuple[int, int]]:
     """Ranges of rows that grow to about as many rows each."""
     grown = np.cumsum(growth)
     cuts = np.searchsorted(grown, np.arange(_PIECE, int(grown[-1]), _PIECE))
@@ -97,11 +99,11 @@ def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozen
     link = op.link
     sources = frame.rows(op.source)
     starts, inverse = distinct(sources)
-    if starts is sources and _is_plain(frame, op, live):
+    if starts is sources and frame.times is None and _is_plain(frame, op, live):
         nodes = lists.reached_once(starts) if exists else lists.reached(starts)
         return Frame(len(nodes), {op.target: Bound(f"node:{op.target_type}", nodes)})
     # Predicates see each distinct start once, however many rows of the frame share it.
-    found = _neighbours(run, op, lists, starts, live)
+    found = neighbours(run, op, lists, starts, live)
     if starts is sources:
         owner = found.at
     else:
@@ -124,24 +126,24 @@ def _is_plain(frame: Frame, op: Expand, live: frozenset[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """Neighbours of some starts: which start each one belongs to, the node, and the edge if anybody asks for it."""
 
     at: Rows
     nodes: Rows
     edges: Rows | None
 
-    def take(self, picked: Rows | Mask) -> _Found:
-        return _Found(self.at[picked], self.nodes[picked], None if self.edges is None else self.edges[picked])
+    def take(self, picked: Rows | Mask) -> Found:
+        return Found(self.at[picked], self.nodes[picked], None if self.edges is None else self.edges[picked])
 
 
-def _neighbours(run: Run, op: Expand, lists: Adjacency, starts: Rows, live: frozenset[str]) -> _Found:
+def neighbours(run: Run, op: Expand, lists: Adjacency, starts: Rows, live: frozenset[str]) -> Found:
     """The neighbours that satisfy the predicates of the hop."""
     link = op.link
     if link.edge_var is not None and (link.edge_var in live or op.edge_predicates):
-        found = _Found(*lists.expand(starts))
+        found = Found(*lists.expand(starts))
     else:
-        found = _Found(*lists.step(starts), None)
+        found = Found(*lists.step(starts), None)
     if op.predicates:
         found = found.take(run.matching(op.target, f"node:{op.target_type}", found.nodes, op.predicates))
     if found.edges is not None and op.edge_predicates and link.edge_var is not None:
@@ -158,13 +160,15 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
         return frame.where(_on_cycle(run, link, frame.rows(link.tail)))
     tails, heads = frame.rows(link.tail), frame.rows(link.head)
     near, far, backward = tails, heads, False
-    starts, others = distinct(tails)[0], distinct(heads)[0]
+    starts, others = distinct_rows(tails), distinct_rows(heads)
     if len(others) < len(starts):
         near, far, backward, starts = heads, tails, True, others
     if not link.is_single and len(starts) == len(others) == 1:
         tail, head = (_node(run, link, end, frame) for end in (link.tail, link.head))
         if tail != head:
             return frame if _linked(run, link, tail, head) else frame.take(np.empty(0, np.int64))
+    if link.edge_var is None and link.is_single:
+        return frame.where(are_linked(run, frame, link))
     lists = linked_lists(run, link, starts, backward=backward)
     if link.edge_var is None:
         return frame.where(lists.connects(near, far))
@@ -173,6 +177,17 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     if op.edge_predicates:
         wider = wider.where(run.matching(link.edge_var, f"edge:{link.edge}", edges, op.edge_predicates))
     return wider
+
+
+def are_linked(run: Run, frame: Frame, link: Link) -> Mask:
+    """Which rows have an edge between the two ends of a link of one hop."""
+    near, far, backward = frame.rows(link.tail), frame.rows(link.head), False
+    starts, others = distinct_rows(near), distinct_rows(far)
+    ascends = bool((near[1:] >= near[:-1]).all())
+    # From the end with fewer nodes, or the one that rows are sorted by already.
+    if len(others) < len(starts) and not (ascends and len(near) > _SORTED_ROWS):
+        near, far, backward, starts = far, near, True, others
+    return linked_lists(run, link, starts, backward=backward).connects(near, far)
 
 
 def _node(run: Run, link: Link, end: str, frame: Frame) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import NodeScan
-from omnigraph.compiler.ir.walk import properties, variables
+from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
@@ -21,10 +20,9 @@ from omnigraph.engine.read.columns.entities import SCAN_SECONDS_PER_ROW, Entitie
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, concatenate, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import TYPE, is_union, of_member
+from omnigraph.engine.read.match.joins import Join, join_of
 from omnigraph.engine.read.match.key_lookup import rows_by_key
 from omnigraph.engine.read.search.text_predicates import searched, searched_rows
-from omnigraph.engine.read.shape.numbering import value_column
-from omnigraph.engine.read.topology.adjacency import build
 from omnigraph.engine.values.pushdown import Pushed, push
 
 # A product is made and filtered in pieces of about this many rows.
@@ -42,16 +40,14 @@ def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: 
     nodes = matching_nodes(run, op)
     if frame is START:
         return Frame(len(nodes), {op.var: Bound(op.table_key, nodes)})
-    conditions = list(op.joins)
-    equality = next((found for condition in conditions if (found := _equality(condition, op.var))), None)
-    if equality is not None:
-        conditions.remove(equality.condition)
-    step = _PIECE if equality is not None else max(1, _PIECE // max(len(nodes), 1))
+    join = join_of(run, op, nodes)
+    conditions = [condition for condition in op.joins if join is None or condition != join.condition]
+    step = _PIECE if join is not None and join.is_narrow else max(1, _PIECE // max(len(nodes), 1))
     pieces: list[Frame] = []
     total = 0
     for begin in range(0, frame.length, step):
         piece = frame.take(np.arange(begin, min(begin + step, frame.length)))
-        wider = _product(run, piece, op, nodes) if equality is None else _join(run, piece, op, nodes, equality)
+        wider = _product(run, piece, op, nodes) if join is None else _joined(run, piece, op, join)
         for condition in conditions:
             wider = wider.where(numpy_of(run.evaluator(wider).keep(condition)))
         pieces.append(wider.only(live).unique() if exists else wider)
@@ -166,43 +162,7 @@ def _product(run: Run, frame: Frame, op: NodeScan, nodes: Rows) -> Frame:
     return repeated.bind(op.var, op.table_key, np.tile(nodes, frame.length))
 
 
-@dataclass(frozen=True, slots=True)
-class _Equality:
-    """A condition that a hash join can answer: `here` reads the frame, `there` the new variable."""
-
-    condition: ir.Condition
-    here: ir.Expr
-    there: ir.Expr
-
-
-def _equality(condition: ir.Condition, var: str) -> _Equality | None:
-    match condition:
-        case ir.Compare("=", left, right) if left.type.scalar == right.type.scalar:  # type: ignore[union-attr]
-            pass
-        case ir.SameNode(left, right, negated=False):
-            pass
-        case _:
-            return None
-    for here, there in ((left, right), (right, left)):
-        if variables(there) == {var} and variables(here) and var not in variables(here):
-            return _Equality(condition, here, there)
-    return None
-
-
-def _join(run: Run, frame: Frame, op: NodeScan, nodes: Rows, equality: _Equality) -> Frame:
-    new = Frame(len(nodes), {op.var: Bound(op.table_key, nodes)})
-    there = value_column(run, new, equality.there)
-    values = pc.unique(there.drop_null())
-    at, wanted = _places(value_column(run, frame, equality.here), values)
-    owners, keys = _places(there, values)
-    lists = build(keys, nodes[owners], np.zeros(len(owners), np.int64))
-    run.budget.admit(int(lists.degrees(wanted).sum()), row_bytes=8 * (len(frame.bound) + 1))
-    owner, found, _ = lists.expand(wanted)
-    return frame.take(at[owner]).bind(op.var, op.table_key, found)
-
-
-def _places(column: pa.Array, values: pa.Array) -> tuple[Rows, Rows]:
-    """(row, number of its value) of every row whose value is among `values`; null is never among them."""
-    place = pc.index_in(column, value_set=values)
-    known = np.flatnonzero(numpy_of(place.is_valid()))
-    return known, numpy_of(place.drop_null()).astype(np.int64)
+def _joined(run: Run, frame: Frame, op: NodeScan, join: Join) -> Frame:
+    run.budget.admit(int(join.counts(frame).sum()), row_bytes=8 * (len(frame.bound) + 1))
+    owner, found = join.pairs(frame)
+    return frame.take(owner).bind(op.var, op.table_key, found)

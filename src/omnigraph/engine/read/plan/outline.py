@@ -20,6 +20,7 @@ from omnigraph.compiler.ir.ops import (
     Mark,
     MatchOp,
     NodeScan,
+    Project,
     ReadPlan,
     ShortestPath,
     Sort,
@@ -30,7 +31,7 @@ from omnigraph.compiler.ir.walk import variables
 from omnigraph.engine.read.frames.unions import MARKED, PATH, made_key
 from omnigraph.engine.read.match.either import shared_key
 from omnigraph.engine.read.match.optional import optional_key
-from omnigraph.engine.read.plan.multiplicity import ignores_repeats
+from omnigraph.engine.read.plan.multiplicity import counts_rows, ignores_repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,15 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The stages of a plan's match, and whether equal rows may collapse on the way."""
+    """The stages of a plan's match, and whether equal rows may collapse on the way, or be counted instead of made.
+
+    `any_order` says that the order of rows is nobody's wish: it only makes answers repeatable.
+    """
 
     stages: tuple[Stage, ...]
     exists: bool
+    counts: bool = False
+    any_order: bool = False
     parts: tuple[Outline, ...] = ()
     source: Outline | None = None
 
@@ -56,7 +62,19 @@ def outline(plan: ReadPlan, keep: frozenset[str] = frozenset()) -> Outline:
     """The outline of a plan; at least the variables in `keep` are bound in the end."""
     source = None if plan.source is None else outline(plan.source.plan, frozenset(plan.source.keeps))
     parts = tuple(map(outline, plan.parts))
-    return Outline(stages(plan.match, _shown(plan) | keep), ignores_repeats(plan), parts, source)
+    exists = ignores_repeats(plan)
+    counts = not exists and not keep and counts_rows(plan)
+    in_order = stages(plan.match, _shown(plan) | keep)
+    return Outline(in_order, exists, counts, not keep and any_order(plan), parts, source)
+
+
+def any_order(plan: ReadPlan) -> bool:
+    """Whether rows are put into an order that the query does not ask for, and that nothing after it depends on."""
+    match plan.result:
+        case (Sort((), _, None), Project()):
+            return plan.source is None
+        case _:
+            return False
 
 
 def stages(ops: tuple[MatchOp, ...], keep: frozenset[str]) -> tuple[Stage, ...]:

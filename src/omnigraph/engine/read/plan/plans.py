@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from omnigraph.compiler.compile import CompiledQuery
@@ -12,7 +12,8 @@ from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.engine.read.frames.expected import Expected, expected_rows
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
-from omnigraph.engine.read.plan.outline import Outline, outline
+from omnigraph.engine.read.plan.outline import Outline, any_order, outline
+from omnigraph.engine.read.plan.refine import refined
 from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
 
@@ -48,8 +49,10 @@ def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> P
     found = plans.get(key)
     if found is None or found.compiled is not compiled.plan:
         estimates = SnapshotEstimates(view, lengths)
-        plan = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
-        found = Planned(compiled.plan, plan, expected_rows(plan, estimates), outline(plan))
+        ordered = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
+        plan = refined(ordered)
+        known = replace(outline(plan), any_order=any_order(ordered))
+        found = Planned(compiled.plan, plan, expected_rows(plan, estimates), known)
         plans.put(key, found)
     return found
 

@@ -14,7 +14,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.engine.read.columns.arrays import Mask, Rows
-from omnigraph.engine.read.columns.rowindex import distinct_rows
+from omnigraph.engine.read.columns.rowindex import added, distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_entity
@@ -37,7 +37,7 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
         place = np.empty(count, np.int64)
         place[by_first] = np.arange(count)
         group = place[group]
-        keyed = frame.take(first[by_first])
+        keyed = frame.plain().take(first[by_first])
     else:
         keyed = Frame(count)
     outputs: dict[str, pa.Array] = dict(output_columns(run, keyed, op.keys))
@@ -60,15 +60,15 @@ def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int
     """One aggregate over rows whose groups are numbered."""
     if call.where is not None:
         kept = numpy_of(run.evaluator(frame).keep(call.where))
-        if _is_plain(call) and int(np.count_nonzero(kept)) * _MANY >= len(kept):
+        if frame.times is None and _is_plain(call) and int(np.count_nonzero(kept)) * _MANY >= len(kept):
             # Looking at a whole column is quicker than gathering most of it row by row.
             return _fold_some(run, frame, call, kept, (group, count))
         frame, group = frame.where(kept), group[kept]
     if call.arg is None:
-        return pa.array(np.bincount(group, minlength=count).astype(np.int64))
+        return pa.array(added(group, frame.times, count))
     if isinstance(call.arg, ir.Node) and not call.distinct:
         there = frame.rows(call.arg.var) >= 0
-        return pa.array(np.bincount(group[there], minlength=count).astype(np.int64))
+        return pa.array(added(group[there], _times(frame, there), count))
     if call.function == "collect":
         return _collect(run, frame, call, group, count)
     if call.distinct and call.function == "count":
@@ -78,12 +78,24 @@ def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int
     if call.distinct:
         frame, group = _different(run, frame, call.arg, group)
     column = _argument(run, frame, call.arg)
+    if frame.times is not None:
+        return _fold_times(column, group, frame.times, count, call.function)
     if not column.null_count and call.function != "count":
         return _FOLDS[call.function](column, group, count)
     present = numpy_of(column.is_valid())
     if call.function == "count":
         return pa.array(np.bincount(group[present], minlength=count).astype(np.int64))
     return _without(column, present, group, count, _FOLDS[call.function])
+
+
+def _fold_times(column: pa.Array, group: Rows, times: Rows, count: int, function: str) -> pa.Array:
+    """The same where rows stand for several."""
+    if column.null_count:
+        present = numpy_of(column.is_valid())
+        column, group, times = column.filter(pa.array(present)), group[present], times[present]
+    if function == "count":
+        return pa.array(added(group, times, count))
+    return _repeated_sums(column, group, times, count, average=function == "avg")
 
 
 def _fold_some(run: Run, frame: Frame, call: ir.AggregateCall, kept: Mask, groups: Numbered) -> pa.Array:
@@ -108,6 +120,26 @@ def _is_plain(call: ir.AggregateCall) -> bool:
         return True
     values = call.function in _FOLDS and not call.distinct and not isinstance(call.arg, ir.Node)
     return values and not can_fail(call.arg)
+
+
+def _times(frame: Frame, kept: Mask) -> Rows | None:
+    return None if frame.times is None else frame.times[kept]
+
+
+def _repeated_sums(column: pa.Array, group: Rows, times: Rows, count: int, *, average: bool) -> pa.Array:
+    """Sums or means of integers that each occur so many times; exact before they are rounded once."""
+    numbers = column.to_numpy(zero_copy_only=False)
+    counts = added(group, times, count)
+    largest = max(abs(int(numbers.min())), abs(int(numbers.max()))) if len(numbers) else 0
+    if largest * int(counts.sum()) < 1 << 53:
+        sums = np.bincount(group, weights=numbers.astype(np.int64) * times, minlength=count)
+    else:
+        totals = np.zeros(count, object)
+        np.add.at(totals, group, numbers.astype(object) * times.astype(object))
+        sums = totals.astype(np.float64)
+    if average:
+        sums = np.divide(sums, counts, out=np.zeros(count), where=counts > 0)
+    return pc.if_else(pa.array(counts > 0), pa.array(sums), None)
 
 
 def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
@@ -158,13 +190,13 @@ def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
 
 def _sum(values: pa.Array, group: Rows, count: int) -> pa.Array:
     sums = _group_sums(values, group, count)
-    filled = np.bincount(group, minlength=count) > 0
+    filled = added(group, None, count) > 0
     return pc.if_else(pa.array(filled), pa.array(sums), None)
 
 
 def _average(values: pa.Array, group: Rows, count: int) -> pa.Array:
     sums = _group_sums(values, group, count)
-    counts = np.bincount(group, minlength=count)
+    counts = added(group, None, count)
     means = np.divide(sums, counts, out=np.zeros(count), where=counts > 0)
     return pc.if_else(pa.array(counts > 0), pa.array(means), None)
 
@@ -184,6 +216,8 @@ def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.flo
     if numbers.dtype.kind in "iu" and len(numbers):
         # Integers add up exactly and are rounded once.
         largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
+        if count == 1 and largest * len(numbers) < 1 << 63:
+            return np.array([float(int(numbers.sum(dtype=np.int64)))])
         if largest * len(numbers) < 1 << 53:  # also exact as doubles, and quicker
             return np.bincount(group, weights=numbers, minlength=count).astype(np.float64)
         if largest * len(numbers) < 1 << 63:
@@ -207,6 +241,8 @@ def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
     assert call.arg is not None
     largest = call.function == "max"
     column = _argument(run, frame, call.arg)
+    if pa.types.is_integer(column.type) or pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        return _extreme_number(column, group, count, largest=largest)
     present = column.is_valid().to_numpy(zero_copy_only=False)
     ranks, _ = per_entity(run, frame, call.arg, lambda values: dense_ranks(values, descending=largest))
     rows = np.flatnonzero(present)
@@ -217,6 +253,22 @@ def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
     holder[group[winners]] = winners
     indices = pa.array(holder, mask=holder < 0)
     return column.take(indices)
+
+
+def _extreme_number(column: pa.Array, group: Rows, count: int, *, largest: bool) -> pa.Array:
+    """The same for what is an integer underneath, without ranking it."""
+    kind = column.type
+    if not pa.types.is_integer(kind):
+        column = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if column.null_count:
+        present = column.is_valid().to_numpy(zero_copy_only=False)
+        column, group = column.drop_null(), group[present]
+    numbers = column.to_numpy(zero_copy_only=False)
+    bounds = np.iinfo(numbers.dtype)
+    best = np.full(count, bounds.min if largest else bounds.max, numbers.dtype)
+    (np.maximum if largest else np.minimum).at(best, group, numbers)
+    empty = np.bincount(group, minlength=count) == 0
+    return pa.array(best, mask=empty).cast(kind)
 
 
 _FOLDS: Mapping[str, Fold] = {

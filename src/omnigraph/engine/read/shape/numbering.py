@@ -14,7 +14,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.rowindex import distinct
 from omnigraph.engine.read.frames.frame import Bound, Frame, combine
 from omnigraph.engine.read.frames.run import Run
-from omnigraph.engine.read.frames.unions import TYPE
+from omnigraph.engine.read.frames.unions import TYPE, is_union
 from omnigraph.engine.values.json_values import json_texts
 
 Numbered = tuple[Rows, int]
@@ -27,7 +27,25 @@ def number_expr(run: Run, frame: Frame, expr: ir.Expr) -> Numbered:
         return inverse, len(found)
     if isinstance(expr, ir.Choice) and all(isinstance(each, ir.Const) for each in (*expr.values, expr.otherwise)):
         return _number_choice(run, frame, expr)
+    if isinstance(expr, ir.Property) and (known := _known_numbers(run, frame, expr)) is not None:
+        return known
     return per_entity(run, frame, expr, number)
+
+
+def _known_numbers(run: Run, frame: Frame, expr: ir.Property) -> Numbered | None:
+    """The numbers of a column of text that is in memory, which are worked out once."""
+    bound = frame.bound[expr.var]
+    if not frame.length or not bound.table_key.startswith(("node:", "edge:")) or is_union(bound.table_key):
+        return None
+    codes = run.entities(bound.table_key).codes(expr.name, bound.rows)
+    if codes is None:
+        return None
+    # Only numbers that occur count.
+    there = np.zeros(int(codes.max()) + 1, np.bool_)
+    there[codes] = True
+    if there.all():
+        return codes, len(there)
+    return (np.cumsum(there) - 1)[codes], int(there.sum())
 
 
 def _number_choice(run: Run, frame: Frame, expr: ir.Choice) -> Numbered:

@@ -18,7 +18,7 @@ from omnigraph.engine.read.columns.rowindex import distinct
 from omnigraph.engine.read.frames.frame import Frame, combine, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import TYPE, Columns, is_union
-from omnigraph.engine.read.shape.numbering import entity_values, one_zero
+from omnigraph.engine.read.shape.numbering import entity_values, one_zero, value_column
 
 Ranks = npt.NDArray[np.int64]
 # Looking for the leading values first pays when they are at most this share of all.
@@ -46,7 +46,7 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
     if not wanted:
         return candidates[:0]
     code, count = np.zeros(frame.length, np.int64), 1
-    for level in _levels(run, frame, keys, ties):
+    for level in _levels(run, frame, keys, ties, some=wanted * _FEW_LEADERS <= frame.length):
         if count == len(candidates):
             break
         run.budget.check()
@@ -115,12 +115,12 @@ def _sortable(column: pa.Array) -> pa.Array:
     return column.field("id") if pa.types.is_struct(kind) else column
 
 
-def _levels(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str]) -> Iterator[_Level]:
+def _levels(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], *, some: bool) -> Iterator[_Level]:
     for key in keys:
         if isinstance(key.expr, ir.Node):
             yield from _node_levels(run, frame, key.expr.var, descending=key.descending)
         else:
-            yield _Level(_key(run, frame, key.expr), key.descending)
+            yield _Level(_key(run, frame, key.expr, some=some), key.descending)
     for var in ties:
         yield from _node_levels(run, frame, var)
 
@@ -132,7 +132,10 @@ def _node_levels(run: Run, frame: Frame, var: str, *, descending: bool = False) 
         yield _Level(_tie(run, frame, var, TYPE), descending)
 
 
-def _key(run: Run, frame: Frame, expr: ir.Expr) -> Callable[[Rows], tuple[pa.Array, Rows]]:
+def _key(run: Run, frame: Frame, expr: ir.Expr, *, some: bool) -> Callable[[Rows], tuple[pa.Array, Rows]]:
+    if some and isinstance(expr, ir.Property) and expr.type.is_numeric:
+        # The first few of many numbers are found in less time than the different ones.
+        return lambda rows: (value_column(run, _part(frame, expr, rows), expr), np.arange(len(rows)))
     return lambda rows: entity_values(run, _part(frame, expr, rows), expr)
 
 

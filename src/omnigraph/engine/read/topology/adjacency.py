@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, flatten, spread
-from omnigraph.engine.read.columns.rowindex import distinct_rows
+from omnigraph.engine.read.columns.rowindex import EXACT, distinct_rows, fold
 
 # Beyond this many empty slots per stored edge the direct index costs more memory than a binary search costs time.
 _MAX_SPARSITY = 8
@@ -18,6 +18,12 @@ _DIRECT_SLOTS = 1 << 20
 # Larger arrays that come and go with every query are cleared page by page by the system each time: a query that reaches
 # 270,000 entries from 1,000 nodes took a quarter longer for it.
 _BLOCK = 1 << 15
+# From so many tests on, neighbours are marked in a table of about so many slots, with at least so many tests a time.
+_MANY_TESTS = 1 << 16
+# For fewer rows it is not worth asking whether they are all there are.
+_MANY_ROWS = 1 << 10
+_MARKS = 1 << 22
+_TESTS_PER_BLOCK = 1 << 10
 
 
 class Adjacency:
@@ -62,13 +68,25 @@ class Adjacency:
 
     def expand(self, rows: Rows) -> tuple[Rows, Rows, Rows]:
         """(position in `rows`, neighbour, edge) of every entry in the lists of `rows`."""
-        owner, entry = spread(*self.bounds(rows))
+        start, stop = self.bounds(rows)
+        if self._is_everything(rows, stop - start):
+            return np.repeat(np.arange(len(rows)), stop - start), _wide(self.neighbours), _wide(self.edges)
+        owner, entry = spread(start, stop)
         return owner, _wide(self.neighbours_at(entry)), _wide(self.edges_at(entry))
 
     def step(self, rows: Rows) -> tuple[Rows, Rows]:
         """(position in `rows`, neighbour) of every entry, for those who do not ask which edge leads there."""
-        owner, entry = spread(*self.bounds(rows))
+        start, stop = self.bounds(rows)
+        if self._is_everything(rows, stop - start):
+            return np.repeat(np.arange(len(rows)), stop - start), _wide(self.neighbours)
+        owner, entry = spread(start, stop)
         return owner, _wide(self.neighbours_at(entry))
+
+    def _is_everything(self, rows: Rows, counts: Rows) -> bool:
+        """Whether the entries of these rows are all entries, as they lie."""
+        if len(rows) < _MANY_ROWS or type(self) is not Adjacency or int(counts.sum()) != len(self._neighbours):
+            return False
+        return bool((rows[1:] > rows[:-1]).all())
 
     def reached(self, rows: Rows) -> Rows:
         """The neighbour of every entry, for those who do not ask whose it is either."""
@@ -89,6 +107,21 @@ class Adjacency:
             first, done = last, int(ends[last - 1])
         return np.flatnonzero(met)
 
+    def counted(self, rows: Rows, times: Rows | None) -> tuple[Rows, Rows]:
+        """(ascending neighbours, how many entries of the ascending `rows` lead there), entries counted `times` over."""
+        start, stop = self.bounds(rows)
+        counts = stop - start
+        total = int(counts.sum())
+        whole = self._is_everything(rows, counts)
+        met = self.neighbours if whole else self.neighbours_at(flatten(start, stop))
+        weights = None if times is None else np.repeat(times, counts)
+        exact = weights is None or float(weights.sum(dtype=np.float64)) < EXACT
+        if not exact or self.last_neighbour > max(_DIRECT_SLOTS, _MAX_SPARSITY * total):
+            return fold(_wide(met), weights)
+        found = np.bincount(met, weights=weights)
+        reached = np.flatnonzero(found)
+        return reached, found[reached].astype(np.int64)
+
     def neighbours_at(self, entries: Rows) -> npt.NDArray[Any]:
         """The neighbours of some entries, numbered as `bounds` does."""
         found: npt.NDArray[Any] = self.neighbours[entries]
@@ -108,10 +141,42 @@ class Adjacency:
         """Whether each of `rows` has the target beside it as a neighbour."""
         if not self.numbered:
             return np.zeros(len(rows), np.bool_)
+        if len(rows) >= _MANY_TESTS and (marked := self._marked(rows, targets)) is not None:
+            return marked
         start, stop = self.bounds(rows)
         place = self._search(start, stop, targets, after=False)
         found: Mask = self.neighbours_at(np.minimum(place, self.numbered - 1)) == targets
         return found & (place < stop)
+
+    def _marked(self, rows: Rows, targets: Rows) -> Mask | None:
+        """The same by marking the neighbours of some rows at a time; None where there is too little to ask of each."""
+        width = max(self.last_neighbour, int(targets.max())) + 1
+        at_once = max(1, _MARKS // width)
+        if bool((rows[1:] < rows[:-1]).any()):
+            order = np.argsort(rows, kind="stable")
+            ordered = self._marked(rows[order], targets[order])
+            if ordered is None:
+                return None
+            found = np.empty(len(rows), np.bool_)
+            found[order] = ordered
+            return found
+        first = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
+        if len(first) // at_once * _TESTS_PER_BLOCK > len(rows):
+            return None
+        start, stop = self.bounds(rows[first])
+        ends = np.append(first[1:], len(rows))
+        slot = np.repeat(np.arange(len(first)) % at_once * width, ends - first)
+        found = np.empty(len(rows), np.bool_)
+        marks = np.zeros(at_once * width, np.bool_)
+        for low in range(0, len(first), at_once):
+            high = min(low + at_once, len(first))
+            owner, entry = spread(start[low:high], stop[low:high])
+            marked = owner * width + self.neighbours_at(entry)
+            marks[marked] = True
+            tests = slice(first[low], ends[high - 1])
+            found[tests] = marks[slot[tests] + targets[tests]]
+            marks[marked] = False
+        return found
 
     def edges_between(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
         """(position, edge) of every edge from each of `rows` to the target beside it."""

@@ -19,7 +19,7 @@ REACH = "query q() { match { $a: Person $a knows{1,6} $b } return { count(*) as 
 SIX_HOPS = """
 query q() {
   match { $a: Person $a knows $b $b knows $c $c knows $d $d knows $e $e knows $f $f knows $g }
-  return { count(*) as n }
+  return { $a.k as a, $g.k as g, count($b.k where $d.k = $e.k) as n }
 }
 """
 POINT = "query q($k: String) { match { $p: Person { k: $k } } return { $p.k } }"

@@ -1,0 +1,93 @@
+"""A hop whose target is also linked to another node of the row: the smaller of two neighbour lists is gone through.
+
+Triangles and other cycles are found this way without making a row for every way of two hops, of which a few nodes with
+many neighbours have most.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, MatchOp
+from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.rowindex import distinct_rows
+from omnigraph.engine.read.frames.frame import Frame, concatenate
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.match.expand import are_linked, linked_lists, ranges
+from omnigraph.engine.read.topology.adjacency import Adjacency
+
+_End: TypeAlias = tuple[str, Adjacency]  # a variable and the lists around its nodes
+
+
+def closes(frame: Frame, first: MatchOp, second: MatchOp) -> bool:
+    """Whether the first operator is a hop whose target the second one ties to another bound node."""
+    match first, second:
+        case Expand(link, source, (), ()) as hop, ExpandTest(test, ()):
+            if hop.target not in (test.tail, test.head) or not (_is_plain(link) and _is_plain(test)):
+                return False
+            ends = (source, test.other(hop.target))
+            return all(var in frame.bound and frame.bound[var].table_key.startswith("node:") for var in ends)
+        case _:
+            return False
+
+
+def _is_plain(link: Link) -> bool:
+    single = link.is_single and not link.is_cycle
+    return single and link.edge_var is None and not link.ways and link.along is None
+
+
+def expand_closing(run: Run, frame: Frame, hop: Expand, test: ExpandTest, live: frozenset[str]) -> Frame:
+    """One row per neighbour of the source that is linked to the other node as well."""
+    other = test.link.other(hop.target)
+    near, far = frame.rows(hop.source), frame.rows(other)
+    lists = linked_lists(run, hop.link, distinct_rows(near), backward=hop.source == hop.link.head)
+    others = linked_lists(run, test.link, distinct_rows(far), backward=other == test.link.head)
+    fewer = lists.degrees(near) <= others.degrees(far)
+    found = [
+        *_pieces(run, frame.take(np.flatnonzero(fewer)), hop, live, ((hop.source, lists), (other, others))),
+        *_pieces(run, frame.take(np.flatnonzero(~fewer)), hop, live, ((other, others), (hop.source, lists))),
+    ]
+    return concatenate(found)
+
+
+def _pieces(run: Run, frame: Frame, hop: Expand, live: frozenset[str], ends: tuple[_End, _End]) -> list[Frame]:
+    """Go through the lists of one end, and ask those of the other."""
+    (start, lists), (end, others) = ends
+    rows = frame.rows(end)
+    if bool((rows[1:] < rows[:-1]).any()):
+        frame = frame.take(np.argsort(rows, kind="stable"))  # many questions about one node are answered together
+    growth = lists.degrees(frame.rows(start))
+    kept = frame.only(live)
+    if not int(growth.sum()):
+        return [_extended(kept, hop, np.empty(0, np.int64), np.empty(0, np.int64), live)]
+    found: list[Frame] = []
+    total = 0
+    for low, high in ranges(growth):
+        run.budget.check()
+        owner, nodes = lists.step(frame.rows(start)[low:high])
+        linked = others.connects(frame.rows(end)[low:high][owner], nodes)
+        found.append(_extended(kept, hop, owner[linked] + low, nodes[linked], live))
+        total += found[-1].length
+        run.budget.admit(total, row_bytes=8 * (len(kept.bound) + 1))
+    return found
+
+
+def _extended(frame: Frame, hop: Expand, owner: Rows, nodes: Rows, live: frozenset[str]) -> Frame:
+    wider = frame.take(owner)
+    return wider.bind(hop.target, f"node:{hop.target_type}", nodes) if hop.target in live else wider
+
+
+def linked_rows(run: Run, frame: Frame, op: AntiJoin) -> Mask | None:
+    """The rows that a `not { … }` drops, where it looks for nothing but an edge between two bound nodes.
+
+    None where it looks for more. Asking for every row costs less than telling the pairs apart first.
+    """
+    match op.ops:
+        case (ExpandTest(link, ()),) if _is_plain(link):
+            ends = (link.tail, link.head)
+            if all(var in frame.bound and frame.bound[var].table_key.startswith("node:") for var in ends):
+                return are_linked(run, frame, link)
+    return None

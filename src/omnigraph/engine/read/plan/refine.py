@@ -1,0 +1,111 @@
+"""Simpler plans with the same rows, where this executor has a cheaper way: rows counted, edges without their ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ops import (
+    Aggregate,
+    Expand,
+    ExpandTest,
+    Filter,
+    MatchOp,
+    NodeScan,
+    ReadPlan,
+    ResultOp,
+    Sort,
+    SortKey,
+    WindowColumns,
+)
+from omnigraph.compiler.ir.pattern import map_match
+from omnigraph.compiler.ir.walk import variables
+from omnigraph.compiler.types import UNION
+from omnigraph.engine.read.match.joins import joins_by
+
+
+def refined(plan: ReadPlan) -> ReadPlan:
+    """The plan as it is run here."""
+    if plan.parts:
+        plan = replace(plan, parts=tuple(map(refined, plan.parts)))
+    if plan.source is not None:
+        return replace(plan, source=replace(plan.source, plan=refined(plan.source.plan)))
+    return _without_ends(_counting_rows(map_match(plan, lambda ops, _: _joining(ops))))
+
+
+def _joining(ops: tuple[MatchOp, ...]) -> tuple[MatchOp, ...]:
+    """Conditions right behind a scan that tell which of its nodes fit a row are looked up by it."""
+    found: list[MatchOp] = []
+    for op in ops:
+        before = found[-1] if found else None
+        if isinstance(op, Filter) and isinstance(before, NodeScan) and joins_by(op.condition, before.var):
+            found[-1] = replace(before, joins=(*before.joins, op.condition))
+        else:
+            found.append(op)
+    return tuple(found)
+
+
+def _counting_rows(plan: ReadPlan) -> ReadPlan:
+    """`count($v)` of what is in every row counts rows, so that `$v` need not be known."""
+    bound = {var for op in plan.match for var in _always_bound(op)}
+    return replace(plan, result=tuple(_counted(op, bound) for op in plan.result))
+
+
+def _always_bound(op: MatchOp) -> set[str | None]:
+    match op:
+        case NodeScan(var):
+            return {var}
+        case Expand(link):
+            return {op.target, link.edge_var}
+        case ExpandTest(link):
+            return {link.edge_var}
+        case _:
+            return set()
+
+
+def _counted(op: ResultOp, bound: set[str | None]) -> ResultOp:
+    if not isinstance(op, Aggregate):
+        return op
+    columns = []
+    for column in op.columns:
+        match column.expr:
+            case ir.AggregateCall("count", ir.Node(var), False) as call if var in bound:
+                columns.append(replace(column, expr=replace(call, arg=None)))
+            case _:
+                columns.append(column)
+    return replace(op, columns=tuple(columns))
+
+
+def _without_ends(plan: ReadPlan) -> ReadPlan:
+    """A hop of which only the edge is asked for is a scan of edges: an edge has both ends, and knows their ids."""
+    if len(plan.match) < 2:
+        return plan
+    scan, hop, *rest = plan.match
+    if not isinstance(scan, NodeScan) or not isinstance(hop, Expand) or scan.kind != "node":
+        return plan
+    link, edge = hop.link, hop.link.edge_var
+    ends = {link.tail, link.head}
+    if edge is None or scan.predicates or scan.joins or hop.predicates or scan.var not in ends:
+        return plan
+    if not link.is_single or link.undirected or link.ways or link.along is not None or UNION in link.edge:
+        return plan
+    if not all(isinstance(op, Filter) for op in rest) or ends & _read_by((*rest, *plan.result)):
+        return plan
+    if any(isinstance(op, WindowColumns) for op in plan.result):
+        return plan
+    edges = NodeScan(edge, link.edge, hop.edge_predicates, columns=hop.edge_columns, kind="edge")
+    columns = {link.tail: "src", link.head: "dst"}
+    result = tuple(_by_ends(op, edge, columns) if isinstance(op, Sort) else op for op in plan.result)
+    return replace(plan, match=(edges, *rest), result=result)
+
+
+def _read_by(ops: tuple[MatchOp | ResultOp, ...]) -> frozenset[str]:
+    """What operators read, but for the ties of an order."""
+    return frozenset().union(*(variables(op) for op in ops))
+
+
+def _by_ends(op: Sort, edge: str, columns: dict[str, str]) -> Sort:
+    """The same order in terms of the edge; behind the edge itself nothing is left open."""
+    before = op.ties[: op.ties.index(edge)] if edge in op.ties else op.ties
+    keys = tuple(SortKey(ir.Property(edge, columns[var], ir.STRING)) for var in before)
+    return replace(op, keys=(*op.keys, *keys), ties=(edge,) if edge in op.ties else ())
