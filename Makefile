@@ -15,7 +15,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo test test-slow test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio docs clean
+.PHONY: help setup demo test test-slow test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -96,6 +96,9 @@ client-session: $(VENV)/.ready ## a TypeScript client generated from the OpenAPI
 
 studio: $(VENV)/.ready ## build the browser interface into the package (Node.js from the machine, or from PyPI)
 	@$(BIN)/python tools/build_studio.py
+
+screenshots: $(VENV)/.ready ## take the pictures of the studio again (needs `make studio` and Chromium)
+	@$(BIN)/python tools/screenshots.py
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	@$(SYNC) --group docs

@@ -11,6 +11,7 @@ from tests.thoroughness import THOROUGH
 
 _HTTP = "http"
 GROUPS = {
+    "tests/integration/browser/": "browser",
     "tests/integration/clouds/": "clouds",
     "tests/integration/s3/": "s3",
     "tests/integration/spark/": "spark",
@@ -20,6 +21,7 @@ GROUPS = {
     "tests/server/test_guarded_cases.py": _HTTP,
     "tests/server/test_http_cases.py": _HTTP,
     "tests/server/test_openapi.py": _HTTP,
+    "tests/server/test_studio.py": _HTTP,
     "tests/test_examples.py": "spark",
 }
 # The slow tests of Spark take longer than all others together: each worker starts a JVM and takes its part of the files.

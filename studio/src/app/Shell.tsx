@@ -50,8 +50,8 @@ export function Shell({ graphs, entry, children }: { graphs: string[]; entry: Pa
         )}
         <PointPicker />
         <span className="spacer" />
-        <button className="button ghost" onClick={() => setPalette(true)} aria-label="Search the studio">
-          <Search size={15} /> <kbd>{keyNames('mod+k').join(' ')}</kbd>
+        <button className="button ghost" onClick={() => setPalette(true)}>
+          <Search size={15} /> Go to <kbd>{keyNames('mod+k').join(' ')}</kbd>
         </button>
         <button className="button ghost icon" aria-label={`Theme: ${chosen}. Change`} title={`Theme: ${chosen}`} onClick={cycle}>
           <ThemeIcon size={16} />

@@ -2,7 +2,7 @@
 import { KeyRound } from 'lucide-react';
 import { useState, type FormEvent } from 'react';
 import { ApiError, rawFetch } from '../lib/api/client';
-import { signIn, signedOut, signOut } from '../lib/session';
+import { signIn, signedOut } from '../lib/session';
 import { useStore } from '../lib/store';
 import { Mark } from './Mark';
 
@@ -17,17 +17,17 @@ export function SignIn({ failed }: { failed: unknown }) {
     event.preventDefault();
     setBusy(true);
     setProblem(null);
-    signIn(value.trim());
     try {
-      await rawFetch('/graphs');
+      await rawFetch('/graphs', { headers: { Authorization: `Bearer ${value.trim()}` } });
+      signIn(value.trim());
     } catch (error) {
       // Who may not list the graphs of the server is signed in all the same.
-      if (!(error instanceof ApiError) || error.status !== 403) {
-        signOut();
+      if (error instanceof ApiError && error.status === 403) signIn(value.trim());
+      else {
+        setBusy(false);
         setProblem(error instanceof ApiError && error.status === 401 ? 'The server does not know this token. Paste it again, whole and without quotes.' : String((error as Error).message));
       }
     }
-    setBusy(false);
   }
 
   return (

@@ -1,6 +1,6 @@
 // Small pieces that every page uses: panels, states, tabs, dialogs, messages.
 import { X } from 'lucide-react';
-import { useEffect, useId, useRef, type ReactNode } from 'react';
+import { useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import { advice, ApiError } from '../lib/api/client';
 import { Store, useStore } from '../lib/store';
 import type { Async } from '../lib/useAsync';
@@ -156,6 +156,7 @@ export function Toasts() {
 
 export function Menu({ label, children, right, button }: { label: string; button: ReactNode; right?: boolean; children: (close: () => void) => ReactNode }) {
   const ref = useRef<HTMLDetailsElement>(null);
+  const [open, setOpen] = useState(false);
   const close = () => {
     if (ref.current) ref.current.open = false;
   };
@@ -170,11 +171,11 @@ export function Menu({ label, children, right, button }: { label: string; button
     };
   }, []);
   return (
-    <details className="menu" ref={ref}>
+    <details className="menu" ref={ref} onToggle={() => setOpen(ref.current?.open ?? false)}>
       <summary className="button" aria-label={label}>
         {button}
       </summary>
-      <div className={right ? 'menu-list right' : 'menu-list'}>{children(close)}</div>
+      <div className={right ? 'menu-list right' : 'menu-list'}>{open && children(close)}</div>
     </details>
   );
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -153,3 +154,34 @@ def _papers(chance: random.Random, handles: Sequence[str], slugs: Sequence[str])
         ]
         found += [{"edge": "Cites", "from": slug, "to": cited} for cited in chance.sample(slugs[:at], min(at, 2))]
     return found
+
+
+COLLEAGUES = """query colleagues($handle: String) @description("Who works in the same team") {
+  match { $p: Person { handle: $handle }  $p memberOf $t  $o memberOf $t  $o != $p }
+  return { $o.name, $t.name as team }
+  order { $o.name }
+}"""
+
+# What a page that trusted names would run. Names of types, properties, branches and tags have rules that refuse such.
+SCRIPTS = (
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "\"><svg onload=document.title='owned'>",
+    "javascript:document.title='owned'",
+    "{{constructor.constructor('document.title=1')()}}",
+    "</style><style>body{display:none}",
+    "'; drop table x; --",
+    "\u202egnp.exe",
+)
+HOSTILE_BRANCH = "<img-src=x-onerror=alert(1)>"
+
+
+def create_hostile(where: Path) -> og.Graph:
+    """A graph whose keys, values, messages and actors are written to become markup."""
+    graph = og.init(str(where), schema="node Note { key: String @key  text: String? }\nedge Next: Note -> Note")
+    records: list[dict[str, Any]] = [
+        {"type": "Note", "data": {"key": script, "text": f"value {script}"}} for script in SCRIPTS
+    ]
+    records += [{"edge": "Next", "from": one, "to": other} for one, other in itertools.pairwise(SCRIPTS)]
+    graph.with_actor(SCRIPTS[1]).load(records, mode="append", message=SCRIPTS[0])
+    return graph

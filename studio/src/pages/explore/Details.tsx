@@ -6,11 +6,11 @@ import { titleOf } from '../../lib/entities';
 import { ago, bytes, cell, when } from '../../lib/format';
 import { useGraph } from '../../lib/graph';
 import { type Point, target } from '../../lib/point';
-import { href } from '../../lib/router';
 import { type GraphSchema, typeColor } from '../../lib/schema';
 import { useStore } from '../../lib/store';
 import { isDark } from '../../lib/theme';
 import { useAsync } from '../../lib/useAsync';
+import { commitLink } from '../links';
 import type { DrawnEntity } from './neighbourhood';
 
 export function Details({ node, point, schema }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined }) {
@@ -109,7 +109,7 @@ function EntityHistory({ node, point }: { node: DrawnEntity; point: Point }) {
                 <strong>{each.name}</strong> <span className="clip">{cell(each.value)}</span>
               </div>
               <div className="muted small">
-                <a href={href(graph, 'history', { commit: each.commit.graph_commit_id })}>{each.commit.message ?? each.commit.kind ?? 'commit'}</a> · {each.commit.actor_id ?? 'no actor'} · <span title={when(each.commit.created_at)}>{ago(each.commit.created_at)}</span>
+                <a href={commitLink(graph, each.commit.graph_commit_id)}>{each.commit.message ?? each.commit.kind ?? 'commit'}</a> · {each.commit.actor_id ?? 'no actor'} · <span title={when(each.commit.created_at)}>{ago(each.commit.created_at)}</span>
               </div>
             </li>
           ))}

@@ -39,7 +39,7 @@ export function Find({ graph, schema, point, onNode }: { graph: string; schema: 
   }
 
   return (
-    <aside className="panel explore-find">
+    <aside className="panel explore-find" aria-label="Find a node">
       <form onSubmit={(event) => void search(event)} role="search">
         <div className="field">
           <label htmlFor="find-node">Key or words</label>

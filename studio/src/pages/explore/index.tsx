@@ -108,7 +108,7 @@ export default function Explore() {
           )}
           <TimeSlider moment={moment} />
         </section>
-        <aside className="panel explore-side">
+        <aside className="panel explore-side" aria-label="Selected node">
           {current ? (
             <>
               <Details key={selected} node={current} point={moment.point} schema={schema.data} />

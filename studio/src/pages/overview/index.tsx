@@ -12,6 +12,7 @@ import { type GraphSchema, typeColor } from '../../lib/schema';
 import { useStore } from '../../lib/store';
 import { isDark } from '../../lib/theme';
 import { useAsync } from '../../lib/useAsync';
+import { commitLink } from '../links';
 import { headsOf } from './branches';
 import './overview.css';
 
@@ -46,7 +47,7 @@ export default function Overview() {
         <Panel title="Branches" flush>
           <Loaded from={described}>{(data) => <Branches divergence={data.divergence} heads={heads.data} graph={id} />}</Loaded>
         </Panel>
-        <Panel title="Newest commits" flush actions={<a href={href(id, 'history', { at: formatPoint(point) })}>All</a>}>
+        <Panel title="Newest commits" flush>
           <Loaded from={commits}>{(data) => <Commits commits={data} graph={id} />}</Loaded>
         </Panel>
         <Panel title="Indexes" flush className="indexes">
@@ -167,7 +168,7 @@ function Commits({ commits, graph }: { commits: Schemas['CommitOutput'][]; graph
         <li key={each.graph_commit_id}>
           <GitCommitHorizontal size={16} className="muted" />
           <div className="clip">
-            <a href={href(graph, 'history', { commit: each.graph_commit_id })} className="clip">
+            <a href={commitLink(graph, each.graph_commit_id)} className="clip">
               {each.message ?? each.kind ?? 'Commit'}
             </a>
             <div className="muted small clip">

@@ -10,6 +10,7 @@ import { go, href } from '../../lib/router';
 import type { GraphSchema } from '../../lib/schema';
 import { useStore } from '../../lib/store';
 import { isDark } from '../../lib/theme';
+import { commitLink } from '../links';
 import { asCsv, copyable, downloadArrow, downloadParquet, save } from './downloads';
 import { Plan } from './Plan';
 import type { Outcome } from './run';
@@ -38,7 +39,7 @@ export function Answer({ outcome, running, schema, graph, point }: Props) {
   if (outcome.written) {
     const what = `${plural(outcome.written.nodes, 'node')} and ${plural(outcome.written.edges, 'edge')} changed, in ${elapsed(outcome.ms)}.`;
     return (
-      <Empty title="Committed" action={outcome.commit && <a className="button" href={href(graph, 'history', { commit: outcome.commit, at: formatPoint(point) })}>See commit {shortId(outcome.commit)}</a>}>
+      <Empty title="Committed" action={outcome.commit && <a className="button" href={commitLink(graph, outcome.commit)}>See commit {shortId(outcome.commit)}</a>}>
         {what}
       </Empty>
     );

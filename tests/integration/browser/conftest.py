@@ -1,0 +1,134 @@
+"""A Chromium, the built studio, and servers with graphs to look at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_graph
+
+from omnigraph.server.studio import files
+from server_process import ServerProcess, serving
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+]
+REQUIRED = "OMNIGRAPH_REQUIRE_BROWSER"
+PATIENCE_MS = int(os.environ.get("OMNIGRAPH_TEST_BROWSER_MS", "60000"))  # an end for a run that hangs
+EVERYTHING = "read, export, change, schema_apply, branch_create, branch_delete, branch_merge, admin, invoke_query"
+POLICY = f"""
+version: 1
+groups: {{ editors: [ada], readers: [rita] }}
+rules:
+  - {{ id: all, allow: {{ actors: {{ group: editors }}, actions: [{EVERYTHING}] }} }}
+  - id: some
+    allow:
+      actors: {{ group: readers }}
+      actions: [read]
+      types: [Person, Team, MemberOf, Knows]
+      mask: {{ Person: [email] }}
+"""
+OPEN = f"""
+version: 1
+groups: {{ editors: [ada] }}
+rules: [ {{ id: all, allow: {{ actors: {{ group: editors }}, actions: [{EVERYTHING}] }} }} ]
+"""
+SERVER_POLICY = """
+version: 1
+groups: { all: [ada, rita] }
+rules: [ { id: list, allow: { actors: { group: all }, actions: [graph_list] } } ]
+"""
+TOKENS = {"ada": "token-of-ada", "rita": "token-of-rita"}
+
+
+def unavailable(reason: str) -> None:
+    """Skip where there cannot be a browser; fail where one was asked for."""
+    if os.environ.get(REQUIRED):
+        pytest.fail(f"{reason}, and {REQUIRED} is set")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser that all tests share; each gets a context of its own."""
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        unavailable("there is no Chromium on PATH: install it (apt-get install chromium)")
+    if not files.is_built():
+        unavailable("the studio was not built: run `make studio`")
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE_MS)
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Where the graphs of the server are."""
+    home = tmp_path_factory.mktemp("browser")
+    sample_graph.create(home / "sample.omni").close()
+    sample_graph.create_hostile(home / "hostile.omni").close()
+    return {"sample": home / "sample.omni", "hostile": home / "hostile.omni"}
+
+
+@pytest.fixture(scope="session")
+def studio(chromium: Any, places: dict[str, Path]) -> Iterator[ServerProcess]:
+    """A server with tokens and policies."""
+    queries = {"colleagues": sample_graph.COLLEAGUES}
+    graphs = {
+        name: {
+            "uri": str(place),
+            "policy": POLICY if name == "sample" else OPEN,
+            "queries": queries if name == "sample" else {},
+        }
+        for name, place in places.items()
+    }
+    with serving({"graphs": graphs, "server_policy": SERVER_POLICY, "tokens": TOKENS}) as server:
+        yield server
+
+
+@pytest.fixture
+def visit(chromium: Any, studio: ServerProcess) -> Iterator[Callable[..., Any]]:
+    """Opens a page of the studio as an actor; anything the browser complains about fails the test."""
+    contexts, complaints, allowed = [], [], []
+
+    def opened(path: str, actor: str | None = "ada", expected: str | None = None, **options: Any) -> Any:
+        allowed.extend([] if expected is None else [expected])
+        context = chromium.new_context(viewport={"width": 1280, "height": 800}, **options)
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda told: complaints.append(told.text) if _is_complaint(told) else None)
+        page.on("dialog", lambda dialog: (complaints.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        if actor is not None:
+            page.add_init_script(f"sessionStorage.setItem('omnigraph.token', {TOKENS[actor]!r})")
+        page.goto(f"{studio.url}/studio/{path}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert [each for each in complaints if not any(known in each for known in allowed)] == []
+
+
+def _is_complaint(told: Any) -> bool:
+    """Refused requests are expected where a test provokes one; scripts, styles and policies never are."""
+    return told.type == "error" and "Failed to load resource" not in told.text

@@ -1,0 +1,85 @@
+"""Takes the pictures of the studio for the documentation: `make screenshots` (needs `make studio` and a Chromium)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests" / "integration" / "browser"), str(ROOT / "tests")]
+
+import sample_graph  # noqa: E402
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+from server_process import serving  # noqa: E402
+
+PICTURES = ROOT / "docs" / "pictures" / "studio"
+SIZES = {"": (1280, 800), "-tablet": (820, 1180)}
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]
+PAPERS = "match { $p: Person  $p $w:wrote $a  $a $t:about $topic }\nreturn { $p, $w, $a, $t, $topic }\nlimit 90"
+ROLES = "match { $p: Person  $p wrote $a }\nreturn { $p.role, count($a) as papers, sum($a.citations) as citations }"
+START = quote(json.dumps([["Team", "graphics"]]))
+# Each picture: the address, what has to be there, and what is done before it is taken.
+PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "overview": ("overview", ".schema-drawing svg", ()),
+    "query": (f"query?q={quote(ROLES)}&run=1", ".grid-row", ()),
+    "query-graph": (f"query?q={quote(PAPERS)}&run=1", ".grid-row", ("tab=Graph",)),
+    "query-chart": (f"query?q={quote(ROLES)}&run=1", ".grid-row", ("tab=Chart",)),
+    "query-plan": (f"query?q={quote(ROLES)}&run=1", ".grid-row", ("tab=Plan",)),
+    "explore": (f"explore?nodes={START}", ".group", ("button=Open all",)),
+}
+
+
+def main() -> None:
+    """Every page, light and dark, on a desk and on a tablet."""
+    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser_path is None:
+        raise SystemExit("there is no Chromium on PATH: apt-get install chromium")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+        sample_graph.create(Path(home) / "sample.omni").close()
+        described = {"uri": f"{home}/sample.omni", "queries": {"colleagues": sample_graph.COLLEAGUES}}
+        with serving({"graphs": {"research": described}}) as server:
+            browser = playwright.chromium.launch(executable_path=browser_path, args=ARGUMENTS)
+            for theme in ("light", "dark"):
+                for suffix in SIZES:
+                    _take_all(browser, server.url, theme, suffix)
+            browser.close()
+
+
+def _take_all(browser: Browser, url: str, theme: str, suffix: str) -> None:
+    width, height = SIZES[suffix]
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
+    context.set_default_timeout(120_000)
+    for name, (path, ready, steps) in PAGES.items():
+        page = context.new_page()
+        page.goto(f"{url}/studio/#/g/research/{path}")
+        page.locator(ready).first.wait_for()
+        for step in steps:
+            _do(page, step)
+        page.wait_for_timeout(1_500)
+        file = PICTURES / f"{name}{suffix}-{theme}.png"
+        page.screenshot(path=file)
+        print(f"{file.relative_to(ROOT)} {file.stat().st_size / 1000:.0f} kB")
+        page.close()
+    context.close()
+
+
+def _do(page: Page, step: str) -> None:
+    role, _, name = step.partition("=")
+    page.get_by_role("tab" if role == "tab" else "button", name=name).first.click()
+    if page.locator(".graph-canvas").count():
+        page.locator(".graph-canvas:not([data-laid-out='0'])").wait_for()
+        page.wait_for_timeout(3_000)
+
+
+if __name__ == "__main__":
+    main()
