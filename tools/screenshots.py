@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT / "tests" / "integration" / "browser"), str(ROOT / "tes
 
 import sample_graph  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+
 from server_process import serving  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures" / "studio"
