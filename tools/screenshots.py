@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from server_process import serving  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures" / "studio"
-SIZES = {"": (1280, 800), "-tablet": (820, 1180)}
+TABLET = ROOT / "studio" / "tablet"  # not in Git: to look at
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -40,24 +40,25 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def main() -> None:
-    """Every page, light and dark, on a desk and on a tablet."""
+    """Every page, light and dark; `--tablet` takes them on a tablet, to look at, into a folder of its own."""
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     if browser_path is None:
         raise SystemExit("there is no Chromium on PATH: apt-get install chromium")
-    PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         sample_graph.create(Path(home) / "sample.omni").close()
         described = {"uri": f"{home}/sample.omni", "queries": {"colleagues": sample_graph.COLLEAGUES}}
         with serving({"graphs": {"research": described}}) as server:
             browser = playwright.chromium.launch(executable_path=browser_path, args=ARGUMENTS)
             for theme in ("light", "dark"):
-                for suffix in SIZES:
-                    _take_all(browser, server.url, theme, suffix)
+                _take_all(browser, server.url, theme, PICTURES, (1280, 800))
+                if "--tablet" in sys.argv:
+                    _take_all(browser, server.url, theme, TABLET, (820, 1180))
             browser.close()
 
 
-def _take_all(browser: Browser, url: str, theme: str, suffix: str) -> None:
-    width, height = SIZES[suffix]
+def _take_all(browser: Browser, url: str, theme: str, folder: Path, size: tuple[int, int]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    width, height = size
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
     context.set_default_timeout(120_000)
     for name, (path, ready, steps) in PAGES.items():
@@ -67,7 +68,7 @@ def _take_all(browser: Browser, url: str, theme: str, suffix: str) -> None:
         for step in steps:
             _do(page, step)
         page.wait_for_timeout(1_500)
-        file = PICTURES / f"{name}{suffix}-{theme}.png"
+        file = folder / f"{name}-{theme}.png"
         page.screenshot(path=file)
         print(f"{file.relative_to(ROOT)} {file.stat().st_size / 1000:.0f} kB")
         page.close()
