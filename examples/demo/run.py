@@ -152,6 +152,9 @@ def farewell(tour: Tour) -> None:
     print(f"\n{_bold(f'Done in {time.perf_counter() - tour.started:.0f} s.')} Everything is in {home}; go on with:")
     print(f"   cd {shlex.quote(str(home))} && export PATH={shlex.quote(str(OMNIGRAPH.parent))}:$PATH")
     print("   omnigraph shell --store graph.omni               # type queries, Tab completes from the schema")
+    print(
+        "   omnigraph studio graph.omni                      # see it in a browser (in a checkout: `make studio` first)"
+    )
     print("   omnigraph query --store graph.omni --query queries.gq friends_of_friends -p handle=p4 --explain")
     print("   python -c \"import omnigraph as og; print(og.open('graph.omni').get('Person', 'zoe'))\"")
     print("   docs/quickstart.md loads data of your own; docs/queries.md and docs/schema.md are the two languages.")
