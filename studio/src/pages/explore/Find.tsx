@@ -1,6 +1,6 @@
 // Finds nodes by key or by words in their text properties.
 import { Search } from 'lucide-react';
-import { useState, type FormEvent } from 'react';
+import { useEffect, useState } from 'react';
 import { Empty, Failure } from '../../components/basics';
 import { api, ask } from '../../lib/api/client';
 import { type Entity, keyOf, type NodeRef, titleOf } from '../../lib/entities';
@@ -23,8 +23,13 @@ export function Find({ graph, schema, point, onNode }: { graph: string; schema: 
   const [problem, setProblem] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
 
-  async function search(event: FormEvent) {
-    event.preventDefault();
+  const [waiting, setWaiting] = useState(false); // asked for before the schema was known
+  useEffect(() => {
+    if (waiting && schema) void search();
+  }, [waiting, schema]);
+
+  async function search() {
+    setWaiting(!schema);
     if (!schema) return;
     setBusy(true);
     setProblem(null);
@@ -40,7 +45,7 @@ export function Find({ graph, schema, point, onNode }: { graph: string; schema: 
 
   return (
     <aside className="panel explore-find" aria-label="Find a node">
-      <form onSubmit={(event) => void search(event)} role="search">
+      <form role="search" onSubmit={(event) => { event.preventDefault(); void search(); }}>
         <div className="field">
           <label htmlFor="find-node">Key or words</label>
           <div className="row find-row">
