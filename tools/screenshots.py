@@ -36,11 +36,12 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "query-chart": (f"query?q={quote(ROLES)}&run=1", ".grid-row", ("tab=Chart",)),
     "query-plan": (f"query?q={quote(ROLES)}&run=1", ".grid-row", ("tab=Plan",)),
     "explore": (f"explore?nodes={START}", ".group", ("button=Open all",)),
+    "history": ("history", ".log li", ("button=Bo moves to design",)),
 }
 
 
 def main() -> None:
-    """Every page, light and dark; `--tablet` takes them on a tablet, to look at, into a folder of its own."""
+    """Every page or those named, light and dark; `--tablet` takes them on a tablet too, into a folder of its own."""
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     if browser_path is None:
         raise SystemExit("there is no Chromium on PATH: apt-get install chromium")
@@ -61,7 +62,10 @@ def _take_all(browser: Browser, url: str, theme: str, folder: Path, size: tuple[
     width, height = size
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
     context.set_default_timeout(120_000)
+    named = [each for each in sys.argv[1:] if not each.startswith("--")]
     for name, (path, ready, steps) in PAGES.items():
+        if named and name not in named:
+            continue
         page = context.new_page()
         page.goto(f"{url}/studio/#/g/research/{path}")
         page.locator(ready).first.wait_for()

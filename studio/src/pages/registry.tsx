@@ -1,5 +1,5 @@
 // The pages of the studio, in the order of the navigation; each is a chunk of its own, loaded when it is first opened.
-import { Compass, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
+import { Compass, GitCommitVertical, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 import type { Action } from '../lib/graph';
 
@@ -16,4 +16,5 @@ export const PAGES: PageEntry[] = [
   { name: 'overview', title: 'Overview', key: 'o', icon: LayoutDashboard, Component: lazy(() => import('./overview')) },
   { name: 'query', title: 'Query', key: 'q', icon: SquareTerminal, Component: lazy(() => import('./query')) },
   { name: 'explore', title: 'Explore', key: 'e', icon: Compass, Component: lazy(() => import('./explore')) },
+  { name: 'history', title: 'History', key: 'h', icon: GitCommitVertical, Component: lazy(() => import('./history')) },
 ];

@@ -85,7 +85,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     home = tmp_path_factory.mktemp("browser")
     sample_graph.create(home / "sample.omni").close()
     sample_graph.create_hostile(home / "hostile.omni").close()
-    return {"sample": home / "sample.omni", "hostile": home / "hostile.omni"}
+    sample_graph.create(home / "changing.omni", people=10, papers=4).close()  # for tests that write
+    return {name: home / f"{name}.omni" for name in ("sample", "hostile", "changing")}
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +96,7 @@ def studio(chromium: Any, places: dict[str, Path]) -> Iterator[ServerProcess]:
     graphs = {
         name: {
             "uri": str(place),
-            "policy": POLICY if name == "sample" else OPEN,
+            "policy": OPEN if name == "hostile" else POLICY,
             "queries": queries if name == "sample" else {},
         }
         for name, place in places.items()

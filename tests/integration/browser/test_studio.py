@@ -235,6 +235,7 @@ PAGES = {
     "overview": ("#/g/sample/overview", ".schema-drawing svg"),
     "query": (query(PAPERS), ".grid-row"),
     "explore": (f"#/g/sample/explore?nodes={quote(json.dumps([['Person', 'p001']]))}", ".group"),
+    "history": ("#/g/sample/history?view=compare&to=branch:review/roles", ".changes li"),
 }
 
 

@@ -1,0 +1,95 @@
+"""The pages of the studio that show and change versions: history, merge review, schema, live changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import expect
+from sample_graph import SCRIPTS
+
+import omnigraph as og
+
+Visit = Callable[..., Any]
+
+
+def person(place: Path, handle: str) -> dict[str, Any]:
+    with og.open(str(place)) as graph:
+        return dict(graph.get("Person", handle))
+
+
+def test_the_history_has_lanes_and_filters(visit: Visit) -> None:
+    page = visit("#/g/sample/history")
+    rows = page.locator(".log li")
+    expect(rows).to_have_count(12)
+    main = rows.filter(has_text="Budget of the new year").locator(".lanes circle")
+    review = rows.filter(has_text="More for storage").locator(".lanes circle")
+    assert float(main.get_attribute("cx")) < float(review.get_attribute("cx"))
+    expect(rows.filter(has_text="Who knows whom")).to_contain_text("first-year")
+    page.get_by_label("Actor").fill("ada")
+    expect(rows.filter(has_text="Budget of the new year")).to_have_count(0)
+    expect(rows.filter(has_text="More for storage")).to_have_count(1)
+    page.get_by_label("Message", exact=True).fill("no such message")
+    expect(page.get_by_role("heading", name="No commit fits")).to_be_visible()
+    page.get_by_role("button", name="Show all").click()
+    expect(rows).to_have_count(12)
+    page.get_by_label("Branches").select_option("one")
+    expect(rows.filter(has_text="More for storage")).to_have_count(0)
+
+
+def test_a_commit_shows_each_change_property_by_property(visit: Visit) -> None:
+    page = visit("#/g/sample/history")
+    page.get_by_role("button", name="Bo moves to design").click()
+    changes = page.get_by_role("list", name="Changes")
+    expect(changes.locator("li")).to_have_count(1)
+    expect(changes.locator("dt")).to_have_text(["born"])
+    expect(changes.locator("del")).to_have_text("1966")
+    expect(changes.locator(".value.after")).to_have_text("1986")
+    page.keyboard.press("k")
+    expect(page.locator(".commit-head h2")).to_have_text("Budget of the new year")
+    page.get_by_role("button", name="People of the first year").click()
+    expect(page.locator(".counts tbody tr")).to_contain_text(["MemberOf", "Person"])
+    page.locator(".counts").get_by_role("button", name="Person").click()
+    expect(page.get_by_text("50 changes so far")).to_be_visible()
+    page.get_by_role("button", name="Show more changes").click()
+    expect(page.get_by_text("100 changes so far")).to_be_visible()
+    assert "MemberOf" not in changes.inner_text()
+
+
+def test_two_points_are_compared(visit: Visit) -> None:
+    page = visit("#/g/sample/history?view=compare&from=branch:main&to=branch:review/roles")
+    expect(page.locator(".compare-sums .badge")).to_have_text(["1 added", "2 changed", "0 removed"])
+    expect(page.get_by_role("list", name="Differences")).to_contain_text("provenance")
+    page.get_by_role("button", name="Exchange the two points").click()
+    expect(page.locator(".compare-sums .badge")).to_have_text(["0 added", "2 changed", "1 removed"])
+
+
+def test_a_commit_is_reverted(visit: Visit, places: dict[str, Path]) -> None:
+    assert person(places["changing"], "p003")["role"] == "manager"
+    page = visit("#/g/changing/history")
+    page.get_by_role("button", name="Dara leads the team").click()
+    page.get_by_role("button", name="Revert…").click()
+    dialog = page.get_by_role("dialog", name="Revert on main")
+    expect(dialog.locator(".counts tbody tr")).to_contain_text(["Person"])
+    dialog.get_by_label("Message").fill("Dara does not lead")
+    dialog.get_by_role("button", name="Revert", exact=True).click()
+    expect(page.get_by_role("button", name="Dara does not lead")).to_be_visible()
+    assert person(places["changing"], "p003")["role"] != "manager"
+
+
+def test_what_may_not_be_done_is_not_offered(visit: Visit) -> None:
+    page = visit("#/g/sample/history", actor="rita")
+    page.get_by_role("button", name="Bo moves to design").click()
+    expect(page.get_by_role("heading", name="The changes are not shown")).to_be_visible()
+    expect(page.get_by_role("button", name="Revert…")).to_have_count(0)
+    expect(page.get_by_role("tab", name="Compare")).to_have_count(0)
+
+
+def test_messages_and_actors_are_text(visit: Visit) -> None:
+    page = visit("#/g/hostile/history")
+    page.get_by_role("button", name=SCRIPTS[0]).click()
+    expect(page.locator(".commit-head h2")).to_have_text(SCRIPTS[0])
+    expect(page.get_by_role("list", name="Changes")).to_contain_text(SCRIPTS[2])
+    assert page.title() == "OmniGraph studio"
+    assert page.evaluate("document.querySelectorAll('main script, main img, main svg[onload]').length") == 0
