@@ -29,7 +29,7 @@ class Settings(Displayed):
     lease_ttl_ms: int = 30_000
     lease_skew_ms: int = 10_000
     writer_wait_ms: int = 10_000
-    # A compaction is told from foreign work by the mark set after it; so long may a live process take to set it.
+    # A compaction is known from foreign work by the mark set after it; a live process may take this long to set it.
     mark_wait_ms: int = 5_000
     control_ttl_ms: int = 900_000
     retire_grace_ms: int = 900_000

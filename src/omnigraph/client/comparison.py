@@ -17,7 +17,7 @@ _PAGE = 8_192
 
 @dataclass(frozen=True, slots=True)
 class _ServedChange(ValueChange):
-    """A change whose differing values were told by the server."""
+    """A change whose differing values come from the server."""
 
     told: tuple[PropertyChange, ...] = ()
 
@@ -27,7 +27,7 @@ class _ServedChange(ValueChange):
 
 @dataclass(frozen=True)
 class RemoteDifference(Difference):
-    """A difference as a server tells it; the steps between the schemas are JSON objects."""
+    """A difference as a server returns it; the steps between the schemas are JSON objects."""
 
     values: tuple[ValueChange, ...] = field(default=(), repr=False)
     facts: tuple[tuple[dict[str, Any], str], ...] = ()

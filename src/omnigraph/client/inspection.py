@@ -157,7 +157,7 @@ def _blame(answer: Answer) -> Blame:
 
 @dataclass(frozen=True, slots=True)
 class RemoteExplanation:
-    """The plan of a read as a server tells it."""
+    """The plan of a read as a server returns it."""
 
     text: str
     document: Mapping[str, Any]
@@ -187,7 +187,7 @@ def _explanation(answer: Answer) -> RemoteExplanation:
 
 @dataclass(frozen=True, slots=True)
 class RemotePlan:
-    """The steps of a schema change as a server tells them; each is a JSON object with its `kind`."""
+    """The steps of a schema change as a server returns them; each is a JSON object with its `kind`."""
 
     supported: bool
     steps: tuple[Mapping[str, Any], ...]

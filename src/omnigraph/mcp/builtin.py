@@ -56,7 +56,7 @@ class Tool:
 
 
 def tools_for(here: frozenset[str], there: frozenset[str], *, restricted: bool) -> list[Tool]:
-    """The tools that somebody with these actions may use."""
+    """The tools that a caller with these actions may use."""
     return [
         each for each in TOOLS.values() if each.here <= here and each.there <= there and not (each.whole and restricted)
     ]
@@ -150,7 +150,7 @@ async def _propose(graph: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     created = False
     try:
         done = await graph.mutate(*change, message=given["message"])
-    except BranchNotFound:  # which branches there are is not for everybody to list
+    except BranchNotFound:  # tried first, because the caller may not be allowed to list branches
         await graph.branches.create(branch)
         created, done = True, await graph.mutate(*change, message=given["message"])
     return {

@@ -55,7 +55,7 @@ class ServedSource:
         self._graph = graph
 
     async def catalog(self) -> list[dict[str, Any]]:
-        """What the sender may do on the branch in use; every call is decided about again."""
+        """What the sender may do on the current branch; every call is checked again."""
         allowed = await self._graph.permissions()
         here = frozenset(allowed["actions"])
         there = frozenset((await self._graph.branch(PROPOSAL).permissions())["actions"])

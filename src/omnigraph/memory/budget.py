@@ -16,7 +16,7 @@ from omnigraph.memory.cache import Cache, CacheKind
 from omnigraph.memory.sizes import parse_bytes
 
 MEMORY = "OMNIGRAPH_MEMORY"
-# One opened graph keeps at most half of what the process may use, unless it is told another figure: the other half is
+# One opened graph keeps at most half of what the process may use, unless another figure is given: the other half is
 # for queries, which need room for their intermediate results, and for whatever else runs in the process.
 _DEFAULT_PART = 2
 # What no figure reaches: a process that keeps all it may use is killed when it answers a question.

@@ -10,7 +10,7 @@ BundleKind = Literal["graph", "server"]
 
 
 class Action(StrEnum):
-    """What somebody wants to do."""
+    """What an actor wants to do."""
 
     READ = "read"
     EXPORT = "export"

@@ -19,7 +19,7 @@ _SHOWN_TEXT = 36
 
 
 class Gettable(Protocol):
-    """What tells of one entity."""
+    """Anything that returns one entity."""
 
     def get(self, type_name: str, entity_id: str) -> dict[str, Any] | None: ...
 

@@ -8,7 +8,7 @@ from omnigraph.render.picture import Arrow, Box, Picture
 
 
 def draw_schema(catalog: Catalog, source: str | None = None) -> Picture:
-    """Every node type with its properties, and every edge type; the text tells in which order they were declared."""
+    """Every node type with its properties, and every edge type; the text gives the order of their declaration."""
     boxes = tuple(Box(name, name, name, _lines(info, source)) for name, info in sorted(catalog.nodes.items()))
     return Picture("schema", boxes, tuple(_arrow(edge, source) for _, edge in sorted(catalog.edges.items())))
 

@@ -59,7 +59,7 @@ class Server:
         self.metrics = Metrics()
         self.closing = asyncio.Event()
         self.reload_asked = asyncio.Event()
-        self.draining = False  # told to stop, and still answering
+        self.draining = False  # stopping, and still answering
         self.reload_workers: Callable[[], None] | None = None
         self.reload_failed = False  # the deployment is older than what was last found applied
         self._tracing = tracing if tracing is not None else Tracing()

@@ -27,7 +27,7 @@ _RESPONSE_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How much a server does at once, how long it waits, and what it tells."""
+    """How much a server does at once, how long it waits, and what it reports."""
 
     caps: Caps = field(default_factory=Caps)
     limits: Limits = field(default_factory=lambda: Limits(seconds=_QUERY_SECONDS))

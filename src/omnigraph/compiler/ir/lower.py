@@ -190,7 +190,7 @@ def _step(link: Link, bound: set[str]) -> list[MatchOp]:
 
 
 def _result(read: CheckedRead, keeps: tuple[str, ...] = ()) -> tuple[ResultOp, ...]:
-    """The result operators; of a stage, the variables that it keeps are told apart but are no columns."""
+    """The result operators; of a stage, the variables that it keeps are distinguished but are not columns."""
     read, windows = _with_windows(read)
     ties = [column for column in read.columns if column.is_key]
     if keeps:
@@ -222,7 +222,7 @@ def _with_windows(read: CheckedRead) -> tuple[CheckedRead, list[ResultOp]]:
     if not calls:
         return read, []
     outputs = tuple(Output(value.name, call) for call, value in calls.items())
-    # What the result is ranked by is no matter of its windows.
+    # Windows do not depend on what the result is ranked by.
     op = WindowColumns(read.window_var, outputs, _row_order(replace(read, rank=None), ()).ties)
     return replace(read, columns=columns, keys=keys, per=per), [op]
 

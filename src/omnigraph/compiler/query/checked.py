@@ -170,7 +170,7 @@ CheckedClause: TypeAlias = Bind | Step | Where | NotMatch | OptionalMatch | Exis
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One result column; `alias` tells a written name from a derived one."""
+    """One result column; `alias` distinguishes a written name from a derived one."""
 
     name: str
     expr: ir.Expr

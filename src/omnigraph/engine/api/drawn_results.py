@@ -27,7 +27,7 @@ def read(core: Core, runners: Runners, state: ManifestState, call: ReadCall) -> 
 
 
 def labels_in(core: Core, state: ManifestState, label: str | Sequence[str]) -> Labels:
-    """How nodes of a state are labelled; the order of declaration is told to readers who may see the whole schema."""
+    """How nodes of a state are labelled; the order of declaration is for readers who may see the whole schema."""
     from omnigraph.render.labels import labels_of
 
     source = None if core.visibility is not None else core.schemas.of(state).source

@@ -48,5 +48,5 @@ def commit_changes_page(
 
 
 def graph_identity(state: ManifestState) -> str:
-    """Tells this graph from every other one, also from a later one at the same place."""
+    """Distinguishes this graph from every other one, also from a later one at the same place."""
     return hashed(state.schema.schema_identity_domain if state.schema is not None else "")

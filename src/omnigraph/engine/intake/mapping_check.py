@@ -58,7 +58,7 @@ def _problems(found: Described, catalog: Catalog) -> Iterator[OmnigraphError]:
 
 
 def _headers(source: FileSource) -> Iterator[tuple[str, pa.Schema | None]]:
-    """The columns of every file, as far as a file tells without being read."""
+    """The columns of every file, as far as they are known without reading it."""
     if source.frame is not None:
         yield source.path, source.frame.schema
         return

@@ -49,7 +49,7 @@ def _decode_block(data: bytes, catalog: Catalog, intake: Intake, first: int, fil
     lines = split_lines(data, first)
     raw: list[RawRows] = []
     rest = np.arange(len(lines))
-    # Where absent properties keep their values, a null has to be told from an absence, which Arrow's reader does not.
+    # Where absent properties keep their values, null and absent must differ, which Arrow's reader does not show.
     if len(lines) >= _FEW_LINES and (intake.existing is None or b"null" not in data):
         raw, rest = read_usual_lines(lines, catalog, file)
     slow, violations = read_lines(_indexed(lines, rest), catalog, file)

@@ -266,7 +266,7 @@ class _Replay:
         )
 
     def _is_there(self, txn: Txn) -> bool:
-        """Whether somebody else has transferred it; a refusal when the branch is not at the commit before it."""
+        """Whether another process has transferred it; a refusal when the branch is not at the commit before it."""
         if txn.effective_head == self._commit.graph_commit_id:
             return True
         if txn.effective_head != self._step.base.graph_commit_id:

@@ -82,7 +82,7 @@ class LoadResult(Displayed):
     actor_id: str | None
     commit: GraphCommit | None
     runner: str
-    rejected: Mapping[str, int] = field(default_factory=dict)  # by error code, when the load was told to skip
+    rejected: Mapping[str, int] = field(default_factory=dict)  # by error code, when the load skips bad rows
     dry_run: bool = False
     embeddings: EmbedCounts = EmbedCounts()
     # Edges to nodes that are not there, by type, where the mapping says `missing: skip`.

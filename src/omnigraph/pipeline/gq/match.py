@@ -139,7 +139,7 @@ class Matcher:
         return replace(rows, frame=frame, columns={**rows.columns, **bound}, kinds=kinds)
 
     def _mark(self, rows: Rows, op: Mark) -> Rows:
-        """Add a column that tells whether the inner pipeline finds anything, or what an aggregate makes of that."""
+        """Add a column that says whether the inner pipeline finds anything, or what an aggregate makes of that."""
         if rows.frame is None:
             rows = self._one_row()
         if op.call is not None:

@@ -188,7 +188,7 @@ class _Running:
         raise Conflict(f"{_MOST_NAMES} branches are called like '{name}'; put {{time}} or {{run}} into the template")
 
     def _drop_rejected(self) -> None:
-        """The branches of earlier tries of the same input go, unless somebody has worked on them."""
+        """Delete the branches of earlier tries of the same input, unless they have later commits."""
         for run in history(self.graph, self.pipeline.name):
             if run.status in ("rejected", "conflict") and run.digest == self.digest and run.branch is not None:
                 with suppress(NotFound):

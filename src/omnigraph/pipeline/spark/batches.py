@@ -88,7 +88,7 @@ class Operations:
     order_by: str | None = None
 
     def used(self) -> tuple[str, ...]:
-        """The columns that are no properties."""
+        """The columns that are not properties."""
         return (self.op,) if self.order_by is None else (self.op, self.order_by)
 
     def parted(self, frame: Any) -> tuple[Any, pa.Table]:

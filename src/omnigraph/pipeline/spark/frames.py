@@ -50,7 +50,7 @@ def is_spark_frame(data: Any) -> bool:
 
 def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
     """Write every partition of a frame; partitions without rows are left out."""
-    # On the way columns are numbered: Spark confuses names that differ in case only unless its session is told not to.
+    # On the way columns are numbered: Spark confuses names that differ in case only unless its session is set not to.
     names = list(frame.columns)
 
     def spill(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -75,7 +75,7 @@ class SparkReader(SparkView):
         return Asked(load, plan.arrow_schema, stored, tuple(plan.arrow_schema.names)).frame()
 
     def _source_name(self, type_name: str, predicates: Sequence[str]) -> str:
-        """The name of the source in Spark's plans, which says what Lance is told."""
+        """The name of the source in Spark's plans, which shows what is pushed down to Lance."""
         if not predicates:
             return OmnigraphSource.name()
         name = f"omnigraph {type_name} where {' and '.join(predicates)}"

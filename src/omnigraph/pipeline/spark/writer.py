@@ -71,7 +71,7 @@ class Target:
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, overwrite: bool = False) -> Target:
-        """The target that options describe; unknown or missing ones are told."""
+        """The target that options describe; unknown or missing ones are errors."""
         unknown = sorted(set(options) - OPTIONS - GIVEN_BY_SPARK)
         if unknown:
             raise BadRequest(f"unknown option '{unknown[0]}' for writing (known: {', '.join(sorted(OPTIONS))})")
@@ -172,7 +172,7 @@ class GraphWriter(DataSourceArrowWriter):
         try:
             return SpilledRows(spilled, stage_split(self.job, self.target.split(spilled)))
         except OmnigraphError:
-            return SpilledRows(spilled)  # told once, by the load that ends the job, and not by Spark after four tries
+            return SpilledRows(spilled)  # reported once, by the load that ends the job, not by Spark after four tries
 
     @told_plainly
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

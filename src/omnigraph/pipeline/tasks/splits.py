@@ -186,7 +186,7 @@ def cut(
 
 
 def about_rows(splits: Sequence[Split]) -> int:
-    """How many rows some splits have together, as far as can be told without reading them."""
+    """How many rows some splits have together, as far as is known without reading them."""
     return sum(split.about_rows for split in splits)
 
 

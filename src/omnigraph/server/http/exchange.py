@@ -196,7 +196,7 @@ class Exchange:
     async def write(self, call: Callable[[], _T], *branches: str) -> _T:
         """Run a write in a thread, to its end.
 
-        A sender who may not read one of the branches is not told which of their rows it contradicts.
+        A sender who may not read one of the branches does not learn which of their rows it contradicts.
         """
         if self.graph.handle.read_only:
             raise refuse(403, "this server only reads; send writes to one that was started without --read-only")
@@ -210,7 +210,7 @@ class Exchange:
 
 
 def named_branch(given: str | None, what: str = "branch") -> str:
-    """The branch a request names, trimmed before anybody decides about it; `main` when it names none."""
+    """The branch a request names, trimmed before any decision about it; `main` when it names none."""
     if given is None:
         return MAIN
     name = given.strip()

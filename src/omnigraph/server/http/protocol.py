@@ -127,7 +127,7 @@ def protocol(connections: Connections) -> type[H11Protocol]:
                 self._sending = None
 
         def _look_at_reader(self) -> None:
-            """Whoever takes less than the least in a while gives up what is held for it."""
+            """Cut off a client that takes less than the minimum of its answer within the time allowed."""
             left = self.transport.get_write_buffer_size()
             if self._unsent - left < wire.send_bytes:
                 connections.note("its answer is not being read", self._address)
@@ -162,7 +162,7 @@ def protocol(connections: Connections) -> type[H11Protocol]:
             self._hang_up()
 
         def _hang_up(self) -> None:
-            """Say that nothing more comes; closing at once would make the answer vanish for who is still sending."""
+            """End the sending side first: closing at once would discard the answer for a client that still sends."""
             if self._refused or connections.lingering >= LINGERING or not self.transport.can_write_eof():
                 self.transport.close()
                 return

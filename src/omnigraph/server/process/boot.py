@@ -138,7 +138,7 @@ _Seen = tuple[str, frozenset[str]]
 
 
 def _seen(applied: AppliedCluster) -> _Seen:
-    """What tells two looks at a cluster apart: the ledger, and whose operations are under way."""
+    """What distinguishes two states of a cluster: the ledger, and whose operations are under way."""
     return applied.tag, frozenset(graph.id for graph in applied.graphs if graph.pending)
 
 

@@ -40,7 +40,7 @@ def development_deployment(
     settings: WriteSettings = DEFAULTS,
     sign_in: OneTimeCode | None = None,
 ) -> Deployment:
-    """A graph under the id `default`; the holder of the token may do everything; without a token everybody may."""
+    """A graph under the id `default`; the holder of the token may do everything; without a token every client may."""
     stored = registry(declared_in([_read(path) for path in queries]))
     if token is None:
         graph = ServedGraph(GRAPH_ID, open_graph(uri, settings=settings), stored)

@@ -73,7 +73,7 @@ def bound_socket(bind: Bind) -> socket.socket:
 
 
 def announce(listening: socket.socket) -> None:
-    """The one line that tells a supervisor where the server really listens."""
+    """The one line from which a supervisor learns where the server really listens."""
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     sys.stdout.write(f"{LISTEN}={shown}:{port}\n")

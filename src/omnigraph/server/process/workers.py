@@ -91,7 +91,7 @@ class _Crew:
 
     def _stop(self) -> None:
         self._stopping = True
-        self._close()  # what connects now would wait for nobody
+        self._close()  # a connection accepted from now on would never be answered
         for child in self._started:
             _signal(child, signal.SIGTERM)
 

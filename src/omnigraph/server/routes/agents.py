@@ -35,7 +35,7 @@ def _import_protocol() -> None:
         import mcp.server.lowlevel
         import mcp.server.streamable_http_manager  # noqa: F401
     except ImportError:
-        return  # said by the one who needs it
+        return  # reported by the route that needs it
 
 
 class _Conversation(Response):

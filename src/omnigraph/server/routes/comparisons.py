@@ -47,7 +47,7 @@ async def diff(exchange: Exchange) -> Response:
 
 
 async def _point(exchange: Exchange, reference: str, branch: str) -> GraphCommit:
-    """The commit that a name means; what is told of it is for those who may read all of the branch it is on."""
+    """The commit that a name means; its details are only for those who may read all of the branch it is on."""
     await exchange.allow_whole(branch)
     graph, text = exchange.graph.handle, reference.strip()
     named = await exchange.read(lambda _: text if text in graph.branches.list() else None)

@@ -25,7 +25,7 @@ async def health(exchange: Exchange) -> Response:
 
 
 async def ready(exchange: Exchange) -> Response:
-    """Whether requests should be sent here, told to everybody; what is served, to those who may list graphs.
+    """Whether requests should be sent here, for every caller; what is served, for those who may list graphs.
 
     Touches no storage. A wrong token is not a reason to refuse: rotating one must not take a fleet out of service.
     """
@@ -55,7 +55,7 @@ async def openapi(exchange: Exchange) -> Response:
 
 
 async def list_graphs(exchange: Exchange) -> Response:
-    """The graphs that are served, told only to those whom the server's own policy names."""
+    """The graphs that are served, only for those whom the server's own policy allows to list them."""
     await exchange.allow(Action.GRAPH_LIST)
     graphs = exchange.deployment.graphs
     return answer({"graphs": [{"graph_id": name, "uri": graphs[name].uri} for name in sorted(graphs)]})

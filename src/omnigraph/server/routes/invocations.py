@@ -33,7 +33,7 @@ _LOG = logging.getLogger("omnigraph.server")
 
 
 async def list_queries(exchange: Exchange) -> Response:
-    """Every stored query that can be told; listing asks for read only, so not everything listed can be invoked."""
+    """Every stored query that may be shown; listing needs only `read`, so not everything listed can be invoked."""
     branch = named_branch(exchange.value("branch"))
     await exchange.allow(Action.READ, branch=branch)
     queries = exchange.graph.queries

@@ -12,7 +12,7 @@ from omnigraph.server.http.exchange import Exchange, named_branch
 async def permissions(exchange: Exchange) -> Response:
     """The actions that the policy allows the sender on a branch; it decides again about each request.
 
-    Everybody with a token may ask: the answer is about the sender alone, and does not say whether a branch exists.
+    Every caller with a token may ask: the answer is about the sender alone, and does not say whether a branch exists.
     """
     branch = named_branch(exchange.value("branch"))
     allowed = [action.value for action in Action if kind_of(action) == "graph" and _allows(exchange, action, branch)]

@@ -59,7 +59,7 @@ class Gates:
     def __init__(self) -> None:
         self.schema = SharedGate()
         self._guard = threading.Lock()
-        # A turn lives as long as somebody holds it or waits for it; names of branches come and go.
+        # A turn lives as long as a thread holds it or waits for it; names of branches come and go.
         self._branches: WeakValueDictionary[str | None, Turn[Any]] = WeakValueDictionary()
         self._tables: WeakValueDictionary[TableRef, Turn[Any]] = WeakValueDictionary()
 

@@ -236,7 +236,7 @@ def normalize_branch(name: str | None) -> str | None:
 
 
 def is_public(ref: str) -> bool:
-    """Whether a ref of the manifest is a branch that everybody sees: neither a lock nor a transaction's."""
+    """Whether a ref of the manifest is a public branch: neither a lock nor a transaction's."""
     return ref != SCHEMA_LOCK_REF and not ref.startswith(PRIVATE_PREFIX)
 
 

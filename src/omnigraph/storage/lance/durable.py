@@ -50,7 +50,7 @@ def sync_successor(address: Address, before: Any, after: Any, indexes: Iterable[
     known = {name for fragment in before.get_fragments() for name in written_files(address, fragment.metadata)}
     names = {name for fragment in after.get_fragments() for name in written_files(address, fragment.metadata)} - known
     _sync(address, names | _index_files(address, indexes))
-    # Afterwards, so that a version which is on the disk has its data there; without it the version is no file yet.
+    # Afterwards, so that a version which is on the disk has its data there; without it the version is not a file yet.
     _sync(address, {version_name(version) for version in range(before.version + 1, after.version + 1)})
 
 

@@ -224,7 +224,7 @@ def stage_change(base: TableHandle, fragments: Iterable[str], over: Places | Non
 
 
 def stage_carried(base: TableHandle, fragments: Iterable[FragmentMetadata]) -> Staged:
-    """Add fragments under the row ids they name. No writer builds on an unpublished base; the slot tells if one did."""
+    """Add fragments under the row ids they name. No writer builds on an unpublished base; the slot shows if one did."""
     transaction = Transaction(read_version=base.version, operation=LanceOperation.Append(list(fragments)))
     return Staged(base.address, base.version, transaction, base.dataset)
 

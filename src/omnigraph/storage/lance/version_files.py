@@ -88,7 +88,7 @@ def _version_file(objects: Objects, address: Address, version: int) -> tuple[str
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """A version and what tells its file from another one under the same name: its inode, on object stores its tag."""
+    """A version and what identifies its file among those of the same name: its inode, on object stores its tag."""
 
     version: int
     tag: int | str
@@ -230,7 +230,7 @@ def slept(address: Address, started: float) -> bool:
         return False
     if address.root.is_local:
         with suppress(OSError):
-            os.unlink(f"{address.uri}/_versions/{_HINT}")  # until the next commit everybody lists
+            os.unlink(f"{address.uri}/_versions/{_HINT}")  # until the next commit every reader lists
     return True
 
 

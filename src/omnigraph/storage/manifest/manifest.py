@@ -144,7 +144,7 @@ def newest(root: Root, branch: str | None = None) -> tuple[int, Identifier]:
 
 
 def publish_rows(loaded: Loaded, rows: Sequence[ManifestRow]) -> CommitOutcome:
-    """Insert or update rows by object_id in one step; Refused means that somebody touched the same ids first."""
+    """Insert or update rows by object_id in one step; Refused means that another writer touched the same ids first."""
     forget_tip(loaded.handle.address)
     return tables.merge_rows(loaded.handle, encode_rows(rows), key="object_id")
 
@@ -208,7 +208,7 @@ def carry_over(state: ManifestState, compacted: TableHandle) -> None:
     for version in range(state.version + 1, compacted.version + 1):
         info = compacted.transaction(version)
         if info is None or not tables.preserves_content(compacted.address, info):
-            return  # somebody published in between
+            return  # another writer published in between
     snapshot = replace(state.snapshot, manifest_version=compacted.version)
     same = replace(state, version=compacted.version, snapshot=snapshot)
     _remember(compacted, same)
@@ -248,7 +248,7 @@ def _state_at(address: Address, branch: str | None, version: int, identifier: Id
 
 
 def _domain(root: Root) -> str:
-    """What tells a graph from another one that was made later at the same path."""
+    """What distinguishes a graph from another one that was made later at the same path."""
     schema = load(root).state.schema
     return "" if schema is None else schema.schema_identity_domain
 
@@ -289,7 +289,7 @@ _STATES: CacheKind[ManifestState] = CacheKind("manifests", _state_bytes, share=1
 
 
 def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _StateKey:
-    # The stamp tells a graph from another one that was deleted and created again at the same path.
+    # The stamp distinguishes a graph from one that was deleted and created again at the same path.
     return handle.address.uri, branch, identifier, handle.version, handle.stamp
 
 

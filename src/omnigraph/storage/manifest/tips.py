@@ -92,7 +92,7 @@ def _newest_file(address: Address) -> FileIdentity | None:
 def _opened(address: Address) -> TableHandle:
     """Opened now; an older manifest looks perfectly sound, and the next writer would undo what the lost one had.
 
-    What a power cut took before it was acknowledged is no such loss; its hint goes with it (`discard_unwritten`).
+    What a power cut took before it was acknowledged is not such a loss; its hint goes with it (`discard_unwritten`).
     """
     known = hinted_version(address.uri) if address.root.is_local else None  # before opening: only later ones may come
     handle = tables.open_table(address, control=True)

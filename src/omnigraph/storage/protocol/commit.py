@@ -310,7 +310,7 @@ class Write:
     def _lost(
         self, error: OmnigraphError, current: _Prepared, operation_id: str | None, *, stepped_back: bool = False
     ) -> None:
-        """Learn from an attempt that failed, with its operation decided; raises where there is to be no other."""
+        """Learn from an attempt that failed, with its operation decided; raises where no other may follow."""
         if isinstance(error, OperationAborted):
             # Another process took this attempt for dead; that is the same as having lost a race.
             self.failure = ReadSetChanged(f"operation:{error.operation_id}", expected="open", actual="aborted")

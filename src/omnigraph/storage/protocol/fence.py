@@ -56,7 +56,7 @@ def settle(store: Store, branch: str | None, operation_id: str, abort: Abort) ->
             return "aborted"  # a sealed or deleted branch accepts no publication
         decision = loaded.state.decision(operation_id)
         if decision is not None:
-            # Whoever decided it may have died before it was on the disk.
+            # The process that decided it may have died before it was on the disk.
             sync_whole(loaded.handle.address, loaded.handle.dataset)
             return decision
         failpoints.hit("fence.settle_pre_commit")

@@ -122,7 +122,7 @@ def _already_decided(loaded: Loaded, publications: Sequence[Publication]) -> tup
             raise OperationAborted(operation_id)
     undecided = [operation_id for operation_id, decision in decisions.items() if decision is None]
     if not undecided:
-        sync_whole(loaded.handle.address, loaded.handle.dataset)  # whoever published them may not have come so far
+        sync_whole(loaded.handle.address, loaded.handle.dataset)  # their publisher may not have come so far
         return tuple(_published(state, each) for each in publications)
     if len(undecided) < len(publications):
         # A recovery that took this process for dead publishes them one by one; whether it goes on is to be settled.

@@ -214,7 +214,7 @@ def _restored(store: Store, intent: Sidecar, table: TableOutcome) -> _Restored |
             recover=lambda other: _recover_nested(store, other),
         )
     except (RecoveryRequired, Conflict, ReadSetChanged):
-        return None  # somebody is at work there, or the drift is not ours: the next writer deals with it
+        return None  # another writer is active there, or the drift is not ours: the next writer deals with it
     failpoints.hit("recovery.post_table_restore")
     if not owned or handle.version == pin:
         return None

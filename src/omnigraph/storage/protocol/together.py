@@ -130,7 +130,7 @@ class _Company:
                 break  # what it has done to its tables is settled after the others were published
 
     def publish(self, publication: Publication) -> Published:
-        """Publish everybody's commit by one version; the leader's."""
+        """Publish the commits of all members in one version; returns the leader's."""
         joined = [member for member in self._members if member.publication is not None]
         for member in joined:
             member.attempt.check_lease()

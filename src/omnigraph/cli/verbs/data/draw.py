@@ -59,7 +59,7 @@ def _picture(call: Call, graph: AnyGraph) -> Picture:
 
 
 def _place(call: Call, graph: AnyGraph) -> tuple[Readable, str]:
-    """What is drawn, and the text of its schema; a server tells only that of today."""
+    """What is drawn, and the text of its schema; a server has only the current one."""
     snapshot = call.text("--snapshot")
     stored = in_storage(graph)
     if stored is not None:
@@ -83,7 +83,7 @@ class _Past:
 
 
 def _declared(source: str) -> Catalog:
-    """The types of a schema's text, which a server tells too."""
+    """The types of a schema text, which a server returns as well."""
     from omnigraph.compiler.catalog import compile_schema
 
     return compile_schema(source)

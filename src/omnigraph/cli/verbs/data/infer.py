@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def infer_files(call: Call) -> None:
-    """Print both, or write them into a directory; what was found is told beside them."""
+    """Print both, or write them into a directory; what was found is printed beside them."""
     from omnigraph.pipeline.formats.infer import infer
 
     place, sample = call.text("--out"), call.number("--sample")

@@ -146,7 +146,7 @@ def _print_mutation(call: Call, done: MutationResult) -> None:
 def print_rows(call: Call, envelope: Envelope, preferred: str | None = None, started: float | None = None) -> None:
     """Rows in the format that was asked for, else in `preferred`, else in the configured one.
 
-    At a terminal, tables end after a thousand rows unless `--all` is given, and the time since `started` is told.
+    At a terminal, tables end after a thousand rows unless `--all` is given, and the time since `started` is printed.
     """
     took = None if started is None else perf_counter() - started
     format = "json" if call.json else call.text("--format") or preferred or call.config.defaults.output or "table"
@@ -212,7 +212,7 @@ def _stored_graph(call: Call, *, write: bool) -> RemoteGraph:
 
 
 def _stored_texts(graph: RemoteGraph, name: str) -> Texts:
-    """Which parameters of a stored query take text, as far as the server tells."""
+    """Which parameters of a stored query take text, as far as the server says."""
     try:
         stored = next((each for each in graph.queries.list() if each["name"] == name), {})
     except OmnigraphError:

@@ -216,7 +216,7 @@ def _is_list(source: pa.DataType) -> bool:
 def are_cells(source: pa.DataType) -> bool:
     """Whether this is how Parquet files and Spark frames of ours hold blobs that may be references.
 
-    Where no value of a JSON file has one of the members, nothing tells that there is one.
+    A member that no value of a JSON file has is missing from the type.
     """
     names = {field.name for field in source} if pa.types.is_struct(source) else set()
     return bool(names) and names <= set(BLOB_CELL.names)

@@ -82,7 +82,7 @@ def from_text(kind: PropType | None, texts: pa.Array, cells: Cells = PLAIN_CELLS
 
 
 def _lists(kind: PropType, values: list[Any]) -> pa.Array:
-    """Decoded cells; whole numbers that only U64 holds have to be told, where Arrow would guess a signed type."""
+    """Decoded cells; whole numbers that fit only U64 need an explicit type, because Arrow would guess a signed one."""
     try:
         return pa.array(values)
     except OverflowError:

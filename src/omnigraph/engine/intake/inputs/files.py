@@ -52,7 +52,7 @@ def is_remote(path: str) -> bool:
 
 
 def written_at(path: str) -> str:
-    """When a file was written last, as far as its store tells."""
+    """When a file was written last, as far as its store knows."""
     system, place = _located(path)
     try:
         return str(system.get_file_info(place).mtime_ns)

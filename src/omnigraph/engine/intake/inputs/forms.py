@@ -67,7 +67,7 @@ BY_NAME = Form()
 
 
 def format_of(path: str) -> str:
-    """The format that a name tells; anything unknown is taken for CSV."""
+    """The format that a file name implies; anything unknown is taken for CSV."""
     plain = _unpacked(path)
     return next((name for name, endings in SUFFIXES.items() if plain.endswith(endings)), "csv")
 

@@ -40,7 +40,7 @@ class Columns:
 
     With `as_text` the cells of a CSV file stay text; otherwise Arrow guesses their types. `named` ones are shown even
     where a piece of a JSON file has no value for them; those `in_text` are text whatever a JSON file has there. `blank`
-    is told where a CSV file has blank lines.
+    collects where a CSV file has blank lines.
     """
 
     wanted: Callable[[Sequence[str]], list[str] | None] = _all
@@ -82,7 +82,7 @@ def table_pieces(
 
 
 def file_schema(path: str, form: Form) -> pa.Schema | None:
-    """The columns of a file as a load reads them; None where only reading tells them (JSON, an empty file)."""
+    """The columns of a file as a load reads them; None where only reading shows them (JSON, an empty file)."""
     format = form.of(path)
     if format == "json":
         return None

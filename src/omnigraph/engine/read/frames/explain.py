@@ -15,7 +15,7 @@ from omnigraph.engine.read.frames.expected import Expected
 
 Operator: TypeAlias = MatchOp | ResultOp | Stage
 
-# An operator inside `not` runs many times; what it did the first times tells enough.
+# An operator inside `not` runs many times; its first runs are enough.
 _MOST_NOTES = 8
 _MOST_EXPECTED = 1e15
 

@@ -23,7 +23,7 @@ MANY = 1 << 52
 
 
 def count_expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Frame | None:
-    """The rows after a hop of which at most the target is asked for; None where more is."""
+    """The rows after a hop of which at most the target is needed; None where more is."""
     kept = live & frame.bound.keys()
     if op.link.edge_var in live or (op.target in live and kept):
         return None
@@ -46,7 +46,7 @@ def count_expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Fr
 
 
 def count_scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str]) -> Frame | None:
-    """The rows after a scan whose nodes nobody asks for; None where they are, or where conditions tell them apart."""
+    """The rows after a scan whose nodes are not needed; None where they are, or where conditions distinguish them."""
     if op.var in live:
         return None
     if not op.joins:

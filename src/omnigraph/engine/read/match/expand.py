@@ -127,7 +127,7 @@ def _is_plain(frame: Frame, op: Expand, live: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Neighbours of some starts: which start each one belongs to, the node, and the edge if anybody asks for it."""
+    """Neighbours of some starts: which start each one belongs to, the node, and the edge if it is needed."""
 
     at: Rows
     nodes: Rows

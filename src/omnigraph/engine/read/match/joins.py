@@ -161,7 +161,7 @@ def join_of(run: Run, op: NodeScan, nodes: Rows) -> Join | None:
 
 
 def join_counts(run: Run, frame: Frame, op: NodeScan, nodes: Rows) -> Rows | None:
-    """How many nodes fit each row, where one condition decides that and pairs need not be told apart."""
+    """How many nodes fit each row, where one condition decides that and pairs need not be distinguished."""
     if len(op.joins) != 1:
         return None
     join = join_of(run, op, nodes)

@@ -22,7 +22,7 @@ from omnigraph.engine.values.arrow import arrow_type
 MARK = "#row"
 
 Pipeline = Callable[[Run, Frame, tuple[MatchOp, ...], frozenset[str]], Frame]
-# The same, told whether only the existence of a row for each assignment of the variables to keep matters.
+# The same, with a flag: whether only the existence of a row for each assignment of the variables to keep matters.
 Match = Callable[..., Frame]
 
 

@@ -47,7 +47,7 @@ class Stage:
 class Outline:
     """The stages of a plan's match, and whether equal rows may collapse on the way, or be counted instead of made.
 
-    `any_order` says that the order of rows is nobody's wish: it only makes answers repeatable.
+    `any_order` says that the query does not ask for an order of rows: it only makes answers repeatable.
     """
 
     stages: tuple[Stage, ...]

@@ -34,7 +34,7 @@ def refined(plan: ReadPlan) -> ReadPlan:
 
 
 def _joining(ops: tuple[MatchOp, ...]) -> tuple[MatchOp, ...]:
-    """Conditions right behind a scan that tell which of its nodes fit a row are looked up by it."""
+    """Conditions right after a scan that decide which of its nodes fit a row become look-ups of the scan."""
     found: list[MatchOp] = []
     for op in ops:
         before = found[-1] if found else None
@@ -77,7 +77,7 @@ def _counted(op: ResultOp, bound: set[str | None]) -> ResultOp:
 
 
 def _without_ends(plan: ReadPlan) -> ReadPlan:
-    """A hop of which only the edge is asked for is a scan of edges: an edge has both ends, and knows their ids."""
+    """A hop of which only the edge is needed is a scan of edges: an edge has both ends, and knows their ids."""
     if len(plan.match) < 2:
         return plan
     scan, hop, *rest = plan.match

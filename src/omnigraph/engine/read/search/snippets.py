@@ -72,7 +72,7 @@ def snippet(text: str, wanted: frozenset[str], most: int, tokens: Callable[[str]
 def _units(
     text: str, wanted: frozenset[str], tokens: Callable[[str], frozenset[str]]
 ) -> Iterator[tuple[int, int, bool]]:
-    """(start, end, whether it is wanted) of every word, and of every character where words are not told apart."""
+    """(start, end, whether it is wanted) of every word, and of every character where words are not separated."""
     for match in _WORD.finditer(text):
         word, position = match.group(), match.start()
         done = 0
