@@ -22,7 +22,7 @@ class Displayed:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        import html  # with a table of every entity there is
+        import html  # slow to import: it has a table of all HTML entities
 
         if not hasattr(self, "__dataclass_fields__"):
             return f"<pre>{html.escape(str(self))}</pre>"

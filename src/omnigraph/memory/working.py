@@ -44,7 +44,7 @@ class WorkingMemory:
             return True
 
     def give_back(self, size: int) -> None:
-        """Let others have it."""
+        """Return memory, so that others can take it."""
         with self._lock:
             self.drawn -= size
 
@@ -62,7 +62,7 @@ class Reservation:
         self.size = 0
 
     def need(self, size: int) -> None:
-        """Hold at least so much; refused for good when it is more than there ever is, or for now."""
+        """Hold at least `size`; refused for good when it exceeds the whole amount, for now when too much is held."""
         if size <= self.size:
             return
         with self._lock:
@@ -80,7 +80,7 @@ class Reservation:
             self.size = size
 
     def keep(self, size: int) -> None:
-        """Give back what is held beyond so much."""
+        """Give back what is held above `size`."""
         with self._lock:
             if size < self.size:
                 for pool in (self._process, self._own):

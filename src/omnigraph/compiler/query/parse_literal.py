@@ -117,7 +117,7 @@ def _item(cur: QueryCursor, known: dict[str, Expr]) -> Expr:
 
 
 def _repeat(cur: QueryCursor, known: dict[str, Expr], items: list[Expr]) -> None:
-    """Take the items of one token that came before and end at a comma: half a million of them are one made once.
+    """Reuse expressions for repeated one-token items, each before a comma: half a million equal items are one object.
 
     A finding about such an item is reported at its first place anyway.
     """

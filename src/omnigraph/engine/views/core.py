@@ -79,7 +79,7 @@ class Core:
         return replace(self, schema_check=check)
 
     def with_patience(self, seconds: float | None, attempts: int | None = None) -> Core:
-        """The same graph for a caller whose writes are tried no longer and no more often; the settings bound it."""
+        """The same graph for a caller with tighter limits on the time and attempts of writes, within the settings."""
         settings = self.store.settings
         tighter = replace(
             settings,

@@ -82,7 +82,7 @@ class Exchange:
 
     @property
     def writable(self) -> ServedGraph:
-        """The graph of the path for a write that is tried no longer and no more often than the sender prefers."""
+        """The graph of the path for a write that is tried for as long and as often as the sender prefers, at most."""
         preferred = preferences(self.request)
         return self.graph.with_patience(preferred.seconds, preferred.attempts)
 

@@ -48,7 +48,7 @@ class ServedGraph:
         return self if policy is self.policy else replace(self, handle=self.handle.with_policy(policy))
 
     def with_patience(self, seconds: float | None, attempts: int | None = None) -> ServedGraph:
-        """The same graph for a sender whose writes are tried no longer and no more often than this."""
+        """The same graph for a sender whose writes are tried for at most this long and this often."""
         return replace(self, handle=self.handle.with_patience(seconds, attempts))
 
     def require_queries_fit(self, catalog: Catalog) -> None:

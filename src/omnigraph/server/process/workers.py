@@ -65,7 +65,7 @@ class _Crew:
                 continue
             code = os.waitstatus_to_exitcode(status)
             if code == 0:
-                self._stop()  # it was asked to stop by itself, and so is the server
+                self._stop()  # a worker that was asked to stop stops the whole server
             elif code > 0 and _is_young(began):
                 self._failed = True
                 self._stop()

@@ -142,7 +142,7 @@ def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
     items: list[ir.Const] = []
     known: dict[int, ir.Const] = {}
     for item in literal.items:
-        if (same := known.get(id(item))) is not None:  # one that is repeated is one object
+        if (same := known.get(id(item))) is not None:  # equal items are one object
             items.append(same)
             continue
         found = constant(item, scope) if not isinstance(item, ast.ListLiteral) else None

@@ -18,9 +18,9 @@ _DIRECT_SLOTS = 1 << 20
 # Larger arrays that come and go with every query are cleared page by page by the system each time: a query that reaches
 # 270,000 entries from 1,000 nodes took a quarter longer for it.
 _BLOCK = 1 << 15
-# From so many tests on, neighbours are marked in a table of about so many slots, with at least so many tests a time.
+# From _MANY_TESTS on, neighbours are marked in a table of about _MARKS slots, _TESTS_PER_BLOCK or more tests a time.
 _MANY_TESTS = 1 << 16
-# For fewer rows it is not worth asking whether they are all there are.
+# For fewer rows it is not worth checking whether they are all rows.
 _MANY_ROWS = 1 << 10
 _MARKS = 1 << 22
 _TESTS_PER_BLOCK = 1 << 10
