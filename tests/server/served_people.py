@@ -73,3 +73,10 @@ def copies(template: Path, folder: Path, names: list[str]) -> dict[str, str]:
         shutil.copytree(template, folder / f"{name}.omni")
         found[name] = str(folder / f"{name}.omni")
     return found
+
+
+def combinations(people: int) -> str:
+    """A query that looks at every combination of so many people: its condition is about all of them, so none is only counted."""
+    steps = " ".join(f"$p{number}: Person" for number in range(people))
+    condition = " + ".join(f"length($p{number}.name)" for number in range(people))
+    return f"query big() {{ match {{ {steps} {condition} > 0 }} return {{ count($p0) as n }} }}"

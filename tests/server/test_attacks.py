@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from graph_api import Api
-from served_people import ADD, COUNT, TOKENS
+from served_people import ADD, COUNT, TOKENS, combinations
 
 from server_process import PATIENCE, ServerProcess
 
@@ -194,8 +194,7 @@ def test_an_endless_body_is_cut_off(open_server: ServerProcess) -> None:
 
 
 def test_an_expensive_query_ends_at_its_budget(open_server: ServerProcess) -> None:
-    steps = " ".join(f"$p{n}: Person" for n in range(20))
-    text = f"query big() {{ match {{ {steps} }} return {{ count($p0) as n }} }}"
+    text = combinations(20)
     with open_server.client() as client:
         answer = Api(client, "default").post("/query", {"query": text}, headers={"Prefer": "wait=1"})
     assert answer.status_code == 413

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from graph_api import Api
-from served_people import ADD, AGE, COUNT, FIND
+from served_people import ADD, AGE, COUNT, FIND, combinations
 
 from server_process import PATIENCE, ServerProcess, eventually
 
@@ -719,9 +719,7 @@ def test_metrics_count_requests_by_route(shared: Api) -> None:
 
 
 def test_a_disconnected_reader_stops_its_query(shared: Api, open_server: ServerProcess) -> None:
-    # Five unconnected persons make 4**12 combinations; nobody waits for them.
-    steps = " ".join(f"$p{n}: Person" for n in range(14))
-    text = f"query big() {{ match {{ {steps} }} return {{ count($p0) as n }} }}"
+    text = combinations(14)
     with open_server.client() as client, pytest.raises(httpx.ReadTimeout):
         client.post(shared.path("/query"), json={"query": text}, timeout=httpx.Timeout(PATIENCE, read=0.3))
     alone = "omnigraph_http_requests_in_flight 1.0"

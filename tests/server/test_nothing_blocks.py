@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from served_people import COUNT, TOKENS
+from served_people import COUNT, TOKENS, combinations
 
 from server_process import PATIENCE, ServerProcess
 
 JSON = {"Content-Type": "application/json"}
 NUMBERS = ",".join(["1"] * 490_000)
 IN_LIST = f"query q() {{ match {{ $p: Person  $p.age in [{NUMBERS}] }} return {{ $p.name }} }}"
-MANY = " ".join(f"$p{number}: Person" for number in range(13))
-CARTESIAN = f"query big() {{ match {{ {MANY} }} return {{ count($p0) as n }} }}"
+CARTESIAN = combinations(13)
 
 
 def answers_beside(server: ServerProcess, send: Callable[[httpx.Client, threading.Event], int]) -> tuple[int, int]:

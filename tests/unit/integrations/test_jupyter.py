@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,12 +15,14 @@ import omnigraph as og
 
 @pytest.fixture
 def shell(roads: og.Graph) -> Iterator[Any]:
+    own = sys.modules["__main__"]  # a shell puts its own module there, and processes are spawned by what that one says
     made = InteractiveShell.instance()
     made.run_line_magic("load_ext", "omnigraph")
     made.user_ns.update(g=roads)
     yield made
     made.reset()
     InteractiveShell.clear_instance()
+    sys.modules["__main__"] = own
 
 
 def test_a_cell_is_a_query_with_variables_as_parameters(shell: Any) -> None:
