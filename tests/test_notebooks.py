@@ -25,7 +25,7 @@ def execute(path: Path, home: Path) -> Any:
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "spark" else []) for path in NOTEBOOKS],
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow]) for path in NOTEBOOKS],
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_notebook_runs_and_shows_the_same_kinds_of_outputs(path: Path, tmp_path: Path) -> None:

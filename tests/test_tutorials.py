@@ -125,8 +125,8 @@ def alike(text: str) -> str:
 
 
 def _tutorial(path: Path) -> object:
-    """The one that starts Java takes its time."""
-    return pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "data-engineer" else [])
+    """Those that start Java or a server take their time."""
+    return pytest.param(path, id=path.stem, marks=[] if path.stem == "analyst" else [pytest.mark.slow])
 
 
 @pytest.mark.parametrize("path", [_tutorial(path) for path in TUTORIALS])

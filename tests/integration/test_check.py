@@ -110,6 +110,7 @@ def test_every_file_of_every_table_is_covered(place: Path) -> None:
     assert any(file.suffix == ".blob" for file in tabled)
 
 
+@pytest.mark.slow
 def test_one_flipped_bit_in_any_file_is_found(place: Path) -> None:
     rng = random.Random(3)
     stored = [file for part in ("data", "_deletions") for file in place.glob(f"*/*/**/{part}/**/*") if file.is_file()]

@@ -273,6 +273,7 @@ with failpoints.armed(sys.argv[2] + "=kill"):
 """
 
 
+@pytest.mark.slow
 def test_the_recovery_actor_finds_what_recovery_finished_or_rolled_back(graph: og.Graph) -> None:
     graph.load(_people("a"))
     for step, name in (

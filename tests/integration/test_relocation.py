@@ -42,7 +42,10 @@ def test_a_graph_is_moved_again_and_back(origin: Path, tmp_path: Path) -> None:
     assert observed(opened(str(other), read_only=True)) == shown
 
 
-@pytest.mark.parametrize("command", [["cp", "-r"], ["cp", "-a"]], ids=["cp -r", "cp -a"])
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(["cp", "-r"], id="cp -r"), pytest.param(["cp", "-a"], id="cp -a", marks=pytest.mark.slow)],
+)
 def test_a_copy_reads_and_writes_its_own_files_only(origin: Path, tmp_path: Path, command: list[str]) -> None:
     before = observed(opened(str(origin)))
     place = tmp_path / "copy.omni"

@@ -73,6 +73,7 @@ _BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _BROKEN)
 def test_a_protocol_that_is_broken_on_purpose_is_noticed(name: str) -> None:
     mutation = next(each for each in MUTATIONS if each.name == name)

@@ -43,6 +43,7 @@ def place(s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param("cluster-52", id="cluster-52")])
 def test_a_cluster_lives_in_a_bucket_alone(place: Path, case: str) -> None:
     before = sorted(path.name for path in place.iterdir())
