@@ -8,7 +8,7 @@ from typing import Literal
 from omnigraph.display import Displayed
 from omnigraph.memory.sizes import parse_bytes
 
-Topology = Literal["multi_process", "single_process"]
+Writers = Literal["multi_process", "single_process"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Settings(Displayed):
     sync: bool | None = None
     # What one task of a bulk load may hold of the rows it stages or checks; a machine runs a task per core.
     task_memory: int | str = 1 << 30
-    topology: Topology = "multi_process"
+    writers: Writers = "multi_process"
     lease_ttl_ms: int = 30_000
     lease_skew_ms: int = 10_000
     writer_wait_ms: int = 10_000

@@ -204,7 +204,7 @@ def test_a_deleted_name_can_be_used_again_at_once(store: Store, case: str) -> No
 
 @case("V13")
 def test_a_single_process_may_reuse_a_deleted_name_at_once(store: Store, case: str) -> None:
-    alone = replace(store, settings=replace(LONG_LEASES, topology="single_process"))
+    alone = replace(store, settings=replace(LONG_LEASES, writers="single_process"))
     create_branch(alone, "feature")
     write(alone, inserting(["old"], A), "feature")
     delete_branch(alone, "feature")

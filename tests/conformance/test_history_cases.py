@@ -190,7 +190,7 @@ def test_an_edge_is_found_with_its_endpoints(graph: og.Graph, case: str) -> None
 
 @pytest.mark.parametrize("case", ["V23"])
 def test_a_commit_of_a_deleted_and_recreated_branch_has_no_witness(tmp_path: Path, case: str) -> None:
-    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=og.Settings(topology="single_process"))
+    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=og.Settings(writers="single_process"))
     graph.branches.create("feature")
     commit = graph.commits.show(add(graph, "a", branch="feature"))
     graph.branches.delete("feature")
@@ -205,7 +205,7 @@ def test_a_commit_of_a_deleted_and_recreated_branch_has_no_witness(tmp_path: Pat
 
 
 def test_a_commit_is_not_read_from_a_later_branch_of_the_name_that_has_come_as_far(tmp_path: Path) -> None:
-    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=og.Settings(topology="single_process"))
+    graph = og.init(tmp_path / "g.omni", SCHEMA, settings=og.Settings(writers="single_process"))
     graph.branches.create("feature")
     commits = [graph.commits.show(add(graph, f"old{number}", branch="feature")) for number in range(8)]
     graph.branches.delete("feature")

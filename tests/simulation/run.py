@@ -90,7 +90,7 @@ def scenario_of(seed: int, *, steps: int = STEPS, mute: frozenset[int] = frozens
         manifest_compact_fragments=chance.choice((0, 3, 12)),
         table_compact_fragments=chance.choice((0, 3, 16)),
         manifest_keep_versions=chance.choice((1, 3, 64)),
-        topology="multi_process",
+        writers="multi_process",
     )
     return Scenario(
         seed,

@@ -75,7 +75,7 @@ def forget_refs(store: Store, location: str, names: Iterable[str], control: Cont
     for name in names:
         control.require()
         store.objects.delete(f"{location}/{ref_file(name)}")
-        if location == MANIFEST and store.settings.topology == "single_process":
+        if location == MANIFEST and store.settings.writers == "single_process":
             store.objects.delete_prefix(f"{location}/tree/{name}")
 
 

@@ -187,7 +187,7 @@ WRITE_PROTOCOL = {
     "cache": "what this machine's disk may hold of graphs on object stores; `OMNIGRAPH_CACHE_BYTES` without it",
     "sync": "whether a commit on a disk waits until the disk has it; `OMNIGRAPH_SYNC` without it",
     "task_memory": "what one task of a load may hold of the rows it stages or checks, in bytes or as `1GiB`",
-    "topology": "`multi_process`, or `single_process` where no other process ever writes",
+    "writers": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",
     "lease_skew_ms": "how far the clocks of writers may differ",
     "writer_wait_ms": "how long a branch operation, maintenance or a write waits for a schema change or a cleanup",
