@@ -37,6 +37,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "query-plan": (f"query?q={quote(ROLES)}&run=1", ".grid-row", ("tab=Plan",)),
     "explore": (f"explore?nodes={START}", ".group", ("button=Open all",)),
     "history": ("history", ".log li", ("button=Bo moves to design",)),
+    "merge": ("merge?source=review/roles", ".conflict", ("button=1985", "button=researcher")),
 }
 
 

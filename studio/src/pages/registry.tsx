@@ -1,5 +1,5 @@
 // The pages of the studio, in the order of the navigation; each is a chunk of its own, loaded when it is first opened.
-import { Compass, GitCommitVertical, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
+import { Compass, GitCommitVertical, GitMerge, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 import type { Action } from '../lib/graph';
 
@@ -17,4 +17,5 @@ export const PAGES: PageEntry[] = [
   { name: 'query', title: 'Query', key: 'q', icon: SquareTerminal, Component: lazy(() => import('./query')) },
   { name: 'explore', title: 'Explore', key: 'e', icon: Compass, Component: lazy(() => import('./explore')) },
   { name: 'history', title: 'History', key: 'h', icon: GitCommitVertical, Component: lazy(() => import('./history')) },
+  { name: 'merge', title: 'Merge', key: 'm', icon: GitMerge, Component: lazy(() => import('./merge')) },
 ];

@@ -236,6 +236,7 @@ PAGES = {
     "query": (query(PAPERS), ".grid-row"),
     "explore": (f"#/g/sample/explore?nodes={quote(json.dumps([['Person', 'p001']]))}", ".group"),
     "history": ("#/g/sample/history?view=compare&to=branch:review/roles", ".changes li"),
+    "merge": ("#/g/sample/merge?source=review/roles", ".conflict"),
 }
 
 

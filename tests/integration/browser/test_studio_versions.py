@@ -78,12 +78,65 @@ def test_a_commit_is_reverted(visit: Visit, places: dict[str, Path]) -> None:
     assert person(places["changing"], "p003")["role"] != "manager"
 
 
+def test_a_conflict_is_decided_by_property_and_merged(visit: Visit, places: dict[str, Path]) -> None:
+    page = visit("#/g/changing/merge")
+    page.get_by_role("button", name="review/roles").click()
+    expect(page.get_by_role("heading", name="2 conflicts")).to_be_visible()
+    merge = page.get_by_role("button", name="Merge", exact=True)
+    expect(merge).to_be_disabled()
+    bo = page.get_by_role("region", name="Person p001", exact=True)
+    expect(bo.locator("th")).to_have_text(["Property", "Base", "Ours: main", "Theirs: review/roles", "Result"])
+    bo.get_by_role("row", name="born").get_by_role("button", name="1985").click()
+    bo.get_by_role("row", name="role").get_by_role("button", name="designer").last.click()
+    expect(bo.locator(".result")).to_have_text(["1985", "designer"])
+    expect(page.get_by_text("1 conflict to decide")).to_be_visible()
+    team = page.get_by_role("region", name="Team storage", exact=True)
+    team.get_by_role("button", name="All of review/roles").click()
+    expect(page.locator(".merge-result tbody tr")).to_contain_text(["Person", "Team", "Topic"])
+    page.get_by_label("Message").fill("Roles, reviewed")
+    page.get_by_label("delete the branch afterwards").check()
+    merge.click()
+    expect(page.get_by_role("heading", name="Merged")).to_be_visible()
+    with og.open(str(places["changing"])) as graph:
+        found = graph.get("Person", "p001")
+        assert (found["born"], found["role"]) == (1985, "designer")
+        assert graph.get("Team", "storage")["budget"] == 410000.0
+        assert "review/roles" not in graph.branches.list()
+        newest = graph.commits.list(limit=1)[0]
+        assert (newest.message, newest.kind, newest.actor_id) == ("Roles, reviewed", "merge", "ada")
+    page.get_by_role("link", name="Open the commit").click()
+    expect(page.locator(".commit-head h2")).to_have_text("Roles, reviewed")
+
+
+def test_branches_are_made_and_deleted(visit: Visit, places: dict[str, Path]) -> None:
+    page = visit("#/g/changing/merge")
+    expect(page.get_by_role("button", name="New branch…")).to_be_visible()
+    page.keyboard.press("n")
+    page.get_by_label("Name").fill("trial/of one")
+    page.get_by_role("button", name="Make the branch").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_be_visible()
+    page.get_by_label("Name").fill("trial/one")
+    page.get_by_role("button", name="Make the branch").click()
+    expect(page.get_by_role("heading", name="Nothing to merge")).to_be_visible()
+    with og.open(str(places["changing"])) as graph:
+        assert "trial/one" in graph.branches.list()
+    page.get_by_role("button", name="Delete trial/one").click()
+    page.get_by_role("button", name="Delete the branch").click()
+    expect(page.get_by_role("heading", name="Choose the branch to merge")).to_be_visible()
+    with og.open(str(places["changing"])) as graph:
+        assert "trial/one" not in graph.branches.list()
+
+
 def test_what_may_not_be_done_is_not_offered(visit: Visit) -> None:
     page = visit("#/g/sample/history", actor="rita")
     page.get_by_role("button", name="Bo moves to design").click()
     expect(page.get_by_role("heading", name="The changes are not shown")).to_be_visible()
     expect(page.get_by_role("button", name="Revert…")).to_have_count(0)
     expect(page.get_by_role("tab", name="Compare")).to_have_count(0)
+    page = visit("#/g/sample/merge?source=review/roles", actor="rita")
+    expect(page.get_by_role("heading", name="A merge is not shown")).to_be_visible()
+    for name in ("Merge", "New branch…", "Delete review/roles"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
 
 
 def test_messages_and_actors_are_text(visit: Visit) -> None:
