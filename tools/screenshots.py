@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import sys
@@ -27,6 +28,15 @@ ARGUMENTS = [
 ]
 PAPERS = "match { $p: Person  $p $w:wrote $a  $a $t:about $topic }\nreturn { $p, $w, $a, $t, $topic }\nlimit 90"
 ROLES = "match { $p: Person  $p wrote $a }\nreturn { $p.role, count($a) as papers, sum($a.citations) as citations }"
+EDITED = sample_graph.SCHEMA.replace("label: String @key", "label: String @key\n  weight: F64?").replace(
+    "budget: F64", ""
+)
+# What is written while the page of live changes is open; each picture writes other values.
+BORN = itertools.count(1971)
+TOLD = {
+    "A year mended": 'query q() { update Person set { born: BORN } where handle = "p005" }',
+    "A topic that was missing": 'query q() { insert Topic { label: "lanes BORN" } }',
+}
 START = quote(json.dumps([["Team", "graphics"]]))
 # Each picture: the address, what has to be there, and what is done before it is taken.
 PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
@@ -38,6 +48,8 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "explore": (f"explore?nodes={START}", ".group", ("button=Open all",)),
     "history": ("history", ".log li", ("button=Bo moves to design",)),
     "merge": ("merge?source=review/roles", ".conflict", ("button=1985", "button=researcher")),
+    "schema": ("schema", ".cm-line", (f"edit={EDITED}",)),
+    "live": ("live", ".dot.pulse", ("tell=A year mended", "tell=A topic that was missing")),
 }
 
 
@@ -82,6 +94,18 @@ def _take_all(browser: Browser, url: str, theme: str, folder: Path, size: tuple[
 
 def _do(page: Page, step: str) -> None:
     role, _, name = step.partition("=")
+    if role == "edit":
+        page.locator(".cm-content").click()
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(name)
+        page.locator(".plan-steps").wait_for()
+        return
+    if role == "tell":
+        page.get_by_text("Listening").wait_for()
+        body = {"query": TOLD[name].replace("BORN", str(next(BORN))), "message": name}
+        page.request.post(f"{page.url.partition('/studio')[0]}/graphs/research/mutate", data=body)
+        page.get_by_text(name).wait_for()
+        return
     page.get_by_role("tab" if role == "tab" else "button", name=name).first.click()
     if page.locator(".graph-canvas").count():
         page.locator(".graph-canvas:not([data-laid-out='0'])").wait_for()

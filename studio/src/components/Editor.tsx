@@ -67,7 +67,7 @@ export function Editor({ value, onChange, language, label, diagnostics, complete
           colours,
           LOOK,
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           editable.current.of([EditorState.readOnly.of(readOnly)]),
           ...(hint ? [placeholder(hint)] : []),
           Prec.highest(keymap.of([{ key: 'Mod-Enter', run: () => (latest.current.onRun?.(), true) }])),

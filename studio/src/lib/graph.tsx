@@ -29,7 +29,7 @@ export function useGraph(): GraphContext {
 }
 
 /** What the policy allows on a branch. Until it is known, nothing: a button must not appear and then vanish. */
-export function usePermissions(branch: string): { may: (action: Action) => boolean; restricted: boolean; declared: boolean; actor: string | null; known: boolean } {
+export function usePermissions(branch: string): { may: (action: Action) => boolean; restricted: boolean; declared: boolean; actor: string | null; known: boolean; failed: unknown } {
   const { id } = useGraph();
   const found = useAsync((signal) => ask(api.GET('/graphs/{graph_id}/permissions', { params: { path: { graph_id: id }, query: { branch } }, signal })), [id, branch]);
   const actions = found.data?.actions;
@@ -39,6 +39,7 @@ export function usePermissions(branch: string): { may: (action: Action) => boole
     declared: found.data?.schema_declared ?? false,
     actor: found.data?.actor_id ?? null,
     known: found.data !== undefined,
+    failed: found.error,
   };
 }
 

@@ -1,5 +1,5 @@
 // The pages of the studio, in the order of the navigation; each is a chunk of its own, loaded when it is first opened.
-import { Compass, GitCommitVertical, GitMerge, LayoutDashboard, SquareTerminal, type LucideIcon } from 'lucide-react';
+import { Compass, FileCode2, GitCommitVertical, GitMerge, LayoutDashboard, Radio, SquareTerminal, type LucideIcon } from 'lucide-react';
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 import type { Action } from '../lib/graph';
 
@@ -18,4 +18,6 @@ export const PAGES: PageEntry[] = [
   { name: 'explore', title: 'Explore', key: 'e', icon: Compass, Component: lazy(() => import('./explore')) },
   { name: 'history', title: 'History', key: 'h', icon: GitCommitVertical, Component: lazy(() => import('./history')) },
   { name: 'merge', title: 'Merge', key: 'm', icon: GitMerge, Component: lazy(() => import('./merge')) },
+  { name: 'schema', title: 'Schema', key: 's', icon: FileCode2, Component: lazy(() => import('./schema')) },
+  { name: 'live', title: 'Live', key: 'l', icon: Radio, Component: lazy(() => import('./live')) },
 ];

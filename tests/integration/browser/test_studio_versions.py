@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from playwright.sync_api import expect
-from sample_graph import SCRIPTS
+from sample_graph import HOSTILE_BRANCH, SCRIPTS
 
 import omnigraph as og
 
 Visit = Callable[..., Any]
+
+
+# Chromium styles what is typed over selected text by itself; the policy refuses that, and CodeMirror draws the line anew.
+TYPING = "Applying inline style violates"
+
+
+def type_text(page: Any, text: str) -> None:
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(text)
 
 
 def person(place: Path, handle: str) -> dict[str, Any]:
@@ -127,6 +138,40 @@ def test_branches_are_made_and_deleted(visit: Visit, places: dict[str, Path]) ->
         assert "trial/one" not in graph.branches.list()
 
 
+def test_a_schema_is_planned_and_applied(visit: Visit, places: dict[str, Path]) -> None:
+    page = visit("#/g/changing/schema", expected=TYPING)
+    expect(page.get_by_role("heading", name="Nothing to change")).to_be_visible()
+    with og.open(str(places["changing"])) as graph:
+        source = graph.schema.source
+    type_text(page, source.replace("label: String @key", "label: Strng @key"))
+    expect(page.get_by_role("heading", name="Not a schema yet")).to_be_visible()
+    expect(page.locator(".cm-lintRange-error")).to_have_text("Strng")
+    apply = page.get_by_role("button", name="Apply to main")
+    expect(apply).to_be_disabled()
+    type_text(page, source.replace("label: String @key", "label: String @key\n  weight: F64?"))
+    expect(page.locator(".plan-steps li")).to_contain_text(["add property 'Topic.weight'"])
+    page.get_by_label("Message").fill("Topics have a weight")
+    apply.click()
+    expect(page.get_by_text("The schema of main is changed.")).to_be_visible()
+    with og.open(str(places["changing"])) as graph:
+        assert "weight: F64?" in graph.schema.source
+        assert graph.commits.list(limit=1)[0].message == "Topics have a weight"
+
+
+def test_changes_appear_as_they_happen(visit: Visit, places: dict[str, Path]) -> None:
+    page = visit("#/g/changing/live")
+    expect(page.get_by_role("heading", name="Nothing has happened on main yet")).to_be_visible()
+    expect(page.get_by_text("Listening: main")).to_be_visible()
+    with og.open(str(places["changing"])) as graph:
+        update = 'query q() { update Person set { born: 1971 } where handle = "p005" }'
+        graph.with_actor("bo").mutate(update, message="Hana is older")
+    block = page.get_by_role("region", name="Commit")
+    expect(block).to_contain_text("Hana is older")
+    expect(block.locator(".value.after")).to_have_text("1971")
+    page.get_by_label("Type").select_option("Team")
+    expect(page.get_by_role("heading", name="No change fits")).to_be_visible()
+
+
 def test_what_may_not_be_done_is_not_offered(visit: Visit) -> None:
     page = visit("#/g/sample/history", actor="rita")
     page.get_by_role("button", name="Bo moves to design").click()
@@ -137,6 +182,10 @@ def test_what_may_not_be_done_is_not_offered(visit: Visit) -> None:
     expect(page.get_by_role("heading", name="A merge is not shown")).to_be_visible()
     for name in ("Merge", "New branch…", "Delete review/roles"):
         expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+    page = visit("#/g/sample/schema", actor="rita")
+    expect(page.get_by_role("heading", name="The schema text is not shown")).to_be_visible()
+    page = visit("#/g/sample/live", actor="rita")
+    expect(page.get_by_role("heading", name="The feed is not shown")).to_be_visible()
 
 
 def test_messages_and_actors_are_text(visit: Visit) -> None:
@@ -144,5 +193,8 @@ def test_messages_and_actors_are_text(visit: Visit) -> None:
     page.get_by_role("button", name=SCRIPTS[0]).click()
     expect(page.locator(".commit-head h2")).to_have_text(SCRIPTS[0])
     expect(page.get_by_role("list", name="Changes")).to_contain_text(SCRIPTS[2])
+    page = visit(f"#/g/hostile/merge?source={quote(HOSTILE_BRANCH)}&target={quote(SCRIPTS[1])}")
+    expect(page.locator("main")).to_contain_text(HOSTILE_BRANCH)
+    expect(page.get_by_role("heading", name="There is no such branch")).to_be_visible()
     assert page.title() == "OmniGraph studio"
     assert page.evaluate("document.querySelectorAll('main script, main img, main svg[onload]').length") == 0

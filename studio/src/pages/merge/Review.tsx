@@ -16,7 +16,7 @@ import { useDoing } from './branches';
 
 type Merged = Schemas['BranchMergeOutput'];
 
-export function Review({ source, target, mayMerge, mayDelete }: { source: string; target: string; mayMerge: boolean; mayDelete: boolean }) {
+export function Review({ missing, source, target, mayMerge, mayDelete }: { missing: boolean; source: string; target: string; mayMerge: boolean; mayDelete: boolean }) {
   const { id, branches } = useGraph();
   const schema = useSchema({ kind: 'branch', name: source });
   const [decisions, setDecisions] = useState<Decisions>({});
@@ -59,6 +59,13 @@ export function Review({ source, target, mayMerge, mayDelete }: { source: string
         >
           {source} is in {target} now{merged.branch_deleted ? ', and the branch is deleted' : ''}.
         </Empty>
+      </section>
+    );
+  }
+  if (missing) {
+    return (
+      <section className="panel">
+        <Empty title="There is no such branch">It was merged and deleted, or you may not see it. Choose another one.</Empty>
       </section>
     );
   }

@@ -22,6 +22,7 @@ export default function Merge() {
   const target = params.get('target') ?? 'main';
   const ofTarget = usePermissions(target);
   const ofSource = usePermissions(source ?? target);
+  const missing = branches.data !== undefined && source !== null && !(branches.data.includes(source) && branches.data.includes(target));
   const [dialog, setDialog] = useState<'create' | 'delete' | null>(null);
   const described = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/describe', { params: { path: { graph_id: id } }, signal }))).divergence, [id, branches.data]);
   const distance = new Map(described.data?.map((each) => [each.branch, each]));
@@ -95,7 +96,7 @@ export default function Merge() {
                   <Empty title="A merge is not shown">You see a part of this graph. Merges are reviewed by those who may read all of it.</Empty>
                 </section>
               ) : (
-                ofTarget.known && ofSource.known && <Review key={`${source}\n${target}`} source={source} target={target} mayMerge={ofTarget.may('branch_merge')} mayDelete={mayDelete} />
+                (missing || (ofTarget.known && ofSource.known)) && <Review key={`${source}\n${target}`} missing={missing} source={source} target={target} mayMerge={ofTarget.may('branch_merge')} mayDelete={mayDelete} />
               )}
             </>
           )}
