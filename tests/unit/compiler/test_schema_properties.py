@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -58,7 +59,12 @@ def test_migrating_a_schema_to_a_reordering_of_itself_is_an_empty_plan(data):
     plan = plan_migration(accepted, format_schema(data.draw(reorderings(schema))))
     assert plan.steps == ()
     assert plan.target.next_id == accepted.next_id
-    assert plan.target.catalog.nodes == accepted.catalog.nodes
+    assert _as_stored(plan.target.catalog.nodes) == _as_stored(accepted.catalog.nodes)
+
+
+def _as_stored(nodes):
+    """Types without the order in which the text lists the columns of a key, which only mappings follow (decision 0042)."""
+    return {name: replace(node, declared_key=node.key) for name, node in nodes.items()}
 
 
 @quick

@@ -155,8 +155,8 @@ def _note_others(runners: Runners, graph: Access, request: LoadRequest, error: O
 
 
 def _chosen(runners: Runners, request: LoadRequest) -> Runner:
-    if request.spark is not None or type(request.data).__module__.startswith("pyspark."):
-        return "spark"
+    if request.spark is not None or any(each.__module__.startswith("pyspark.") for each in type(request.data).__mro__):
+        return "spark"  # frames of ours are Spark's with more to say about what they read
     if not runners.is_installed():
         return "inline"
     from omnigraph.engine.intake.inputs.files import RECORD_SUFFIXES, TABLE_SUFFIXES

@@ -45,7 +45,7 @@ class SpilledFrame:
 
 def is_spark_frame(data: Any) -> bool:
     """Whether a caller handed over a Spark DataFrame."""
-    return type(data).__module__.startswith("pyspark.") and hasattr(data, "mapInArrow")
+    return hasattr(data, "mapInArrow") and any(each.__module__.startswith("pyspark.") for each in type(data).__mro__)
 
 
 def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:

@@ -315,8 +315,9 @@ def value_order(violation: Violation) -> tuple[str, str, str]:
 
 def first_try() -> bool:
     """Whether Spark has not tried this task before."""
-    pyspark: Any = sys.modules.get("pyspark")
-    context = None if pyspark is None else pyspark.TaskContext.get()
+    # Another thread may be importing it: then this is not a task of Spark.
+    contexts: Any = getattr(sys.modules.get("pyspark"), "TaskContext", None)
+    context = None if contexts is None else contexts.get()
     return bool(context is None or context.attemptNumber() == 0)
 
 
