@@ -189,6 +189,13 @@ def test_an_open_upper_bound_reaches_everything(huts: og.Graph, body: str, expec
     assert [code for (code,) in rows(huts, f"match {{ {body} }} return {{ $x.code }}")] == expected
 
 
+def test_many_nodes_are_tested_against_one_each_by_itself(huts: og.Graph) -> None:
+    """Several hops between two nodes are searched from both; with one node at one end only, each of the others counts."""
+    for test, expected in (("exists", ["h1", "h3", "h4"]), ("not", ["h2"])):
+        body = f'match {{ $x: Hut {{ code: "h4" }} $h: Hut {test} {{ $h path{{1,2}} $x }} }} return {{ $h.code }}'
+        assert sorted(code for (code,) in rows(huts, body)) == expected
+
+
 def test_an_open_upper_bound_stops_at_the_hop_limit(huts: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     body = f"match {{ {H1} $h path{{1,}} $x }} return {{ $x.code }}"
     monkeypatch.setenv("OMNIGRAPH_QUERY_MAX_HOPS", "2")

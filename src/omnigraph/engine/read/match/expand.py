@@ -161,9 +161,10 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
     tails, heads = frame.rows(link.tail), frame.rows(link.head)
     near, far, backward = tails, heads, False
     starts, others = distinct_rows(tails), distinct_rows(heads)
+    one_pair = len(starts) == len(others) == 1
     if len(others) < len(starts):
         near, far, backward, starts = heads, tails, True, others
-    if not link.is_single and len(starts) == len(others) == 1:
+    if one_pair and not link.is_single:
         tail, head = (_node(run, link, end, frame) for end in (link.tail, link.head))
         if tail != head:
             return frame if _linked(run, link, tail, head) else frame.take(np.empty(0, np.int64))
