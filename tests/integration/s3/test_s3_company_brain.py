@@ -151,7 +151,9 @@ def _busy(server: ServerProcess) -> Iterator[Counter[tuple[str, int]]]:
 def _evolve(brain: Path) -> None:
     """A property and two queries more: first looked at, then applied."""
     schema, queries = brain / "schema.pg", brain / "queries.gq"
-    schema.write_text(schema.read_text().replace("  decided:   Date\n", "  decided:   Date\n  urgency:   I32?\n"))
+    before = schema.read_text()
+    schema.write_text(before.replace("  decided: Date\n", "  decided: Date\n  urgency: I32?\n"))
+    assert schema.read_text() != before
     queries.write_text(queries.read_text() + MORE)
     planned = plan(brain)
     assert planned["ok"], planned
