@@ -233,7 +233,7 @@ QUERY = (
     ),
     Attack(
         "query",
-        "a product of 400^20 rows",
+        "a product of 400^20 rows, whose number does not fit",
         ("413",),
         _status(
             lambda t: t.query(

@@ -196,6 +196,17 @@ def test_many_nodes_are_tested_against_one_each_by_itself(huts: og.Graph) -> Non
         assert sorted(code for (code,) in rows(huts, body)) == expected
 
 
+def test_rows_that_are_only_counted_are_counted_exactly_or_not_at_all(huts: og.Graph) -> None:
+    def product(nodes: int) -> str:
+        steps = " ".join(f"$h{number}: Hut" for number in range(nodes))
+        return f"match {{ {steps} }} return {{ count($h0) as n }}"
+
+    ((count,),) = rows(huts, "match { $h: Hut } return { count($h) as n }")
+    assert rows(huts, product(20)) == [(count**20,)]
+    with pytest.raises(ResourceLimitExceeded, match="query_counted_rows"):
+        rows(huts, product(60))
+
+
 def test_an_open_upper_bound_stops_at_the_hop_limit(huts: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     body = f"match {{ {H1} $h path{{1,}} $x }} return {{ $x.code }}"
     monkeypatch.setenv("OMNIGRAPH_QUERY_MAX_HOPS", "2")

@@ -7,6 +7,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.errors import ResourceLimitExceeded
+
 Rows: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -25,3 +27,14 @@ def flatten(start: Rows, stop: Rows) -> Rows:
     entry = np.arange(int(ends[-1]) if len(ends) else 0)
     entry += np.repeat(start - (ends - counts), counts)
     return entry
+
+
+# Rows that are counted instead of made: beyond this their number would not fit into 64 bits after the next sum.
+_COUNTABLE = 2**62
+
+
+def countable(times: Rows, factors: Rows | None = None) -> None:
+    """Refuse a number of rows, `times` by `factors`, that cannot be counted exactly."""
+    total = float(times.sum(dtype=np.float64) if factors is None else np.dot(times.astype(np.float64), factors))
+    if total > _COUNTABLE:
+        raise ResourceLimitExceeded("query_counted_rows", limit=_COUNTABLE, actual=int(total))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
 from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows, fold
 
 
@@ -39,7 +39,10 @@ class Frame:
     @property
     def count(self) -> int:
         """How many rows these stand for."""
-        return self.length if self.times is None else int(self.times.sum())
+        if self.times is None:
+            return self.length
+        countable(self.times)
+        return int(self.times.sum())
 
     def bind(self, var: str, table_key: str, rows: Rows) -> Frame:
         """One more variable."""
@@ -85,6 +88,7 @@ class Frame:
 
     def repeated(self, times: Rows) -> Frame:
         """Each row so many times; those with none go."""
+        countable(times, self.times)
         wide = times if self.times is None else self.times * times
         kept = Frame(self.length, self.bound, self.score, self.outputs, wide)
         return kept.where(times > 0)
@@ -95,6 +99,8 @@ class Frame:
             return Frame(1, times=np.array([self.count])) if self.length else self
         if len(self.bound) != 1 or self.length <= _FEW_ROWS:
             return self
+        if self.times is not None:
+            countable(self.times)
         ((var, one),) = self.bound.items()
         rows, times = fold(one.rows, self.times)
         return Frame(len(rows), {var: Bound(one.table_key, rows)}, times=times) if len(rows) < self.length else self
@@ -154,6 +160,7 @@ def concatenate(frames: list[Frame]) -> Frame:
         times = np.concatenate(
             [np.ones(frame.length, np.int64) if frame.times is None else frame.times for frame in frames]
         )
+        countable(times)
     return Frame(sum(frame.length for frame in frames), bound, times=times)
 
 

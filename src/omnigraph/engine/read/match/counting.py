@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from omnigraph.compiler.ir.ops import Expand, NodeScan
-from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.arrays import Rows, countable
 from omnigraph.engine.read.columns.rowindex import added, distinct, fold
 from omnigraph.engine.read.frames.frame import START, Bound, Frame
 from omnigraph.engine.read.frames.run import Run
@@ -35,13 +35,16 @@ def count_expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Fr
         owner, nodes = found.at, found.nodes
         if op.target not in live:
             return _times(frame, np.bincount(owner, minlength=len(starts)).astype(np.int64)[place], live)
-        return _reached(op, *fold(nodes, _start_times(frame, starts, place)[owner]))
+        ways = _start_times(frame, starts, place)[owner]
+        countable(ways)
+        return _reached(op, *fold(nodes, ways))
     degrees = lists.degrees(starts)
     if op.target not in live:
         return _times(frame, degrees[place], live)
     if not int(degrees.sum()):
         return _reached(op, np.empty(0, np.int64), np.empty(0, np.int64))
     times = _start_times(frame, starts, place)
+    countable(times, degrees)
     return _reached(op, *lists.counted(starts, None if bool((times == 1).all()) else times))
 
 

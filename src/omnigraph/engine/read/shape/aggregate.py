@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate
 from omnigraph.compiler.ir.ranges import can_fail
-from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
 from omnigraph.engine.read.columns.rowindex import added, distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
@@ -58,6 +58,8 @@ def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
 
 def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
     """One aggregate over rows whose groups are numbered."""
+    if frame.times is not None:
+        countable(frame.times)
     if call.where is not None:
         kept = numpy_of(run.evaluator(frame).keep(call.where))
         if frame.times is None and _is_plain(call) and int(np.count_nonzero(kept)) * _MANY >= len(kept):
