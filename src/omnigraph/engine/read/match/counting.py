@@ -1,4 +1,4 @@
-"""Counting rows instead of making them: hops and scans after which nobody asks which rows there were, only how many.
+"""Counting rows instead of making them: hops and scans after which only the number of rows is needed.
 
 A frame whose rows stand for several (`Frame.times`) takes the sum over all ways to a node in one pass over neighbour
 lists, and a node that is not needed later is a factor.
