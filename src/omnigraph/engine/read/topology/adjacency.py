@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, flatten, spread
 from omnigraph.engine.read.columns.rowindex import EXACT, distinct_rows, fold
+from omnigraph.engine.read.topology.sorting import sort_entries
 
 # Beyond this many empty slots per stored edge the direct index costs more memory than a binary search costs time.
 _MAX_SPARSITY = 8
@@ -291,14 +292,13 @@ def build(sources: Rows, neighbours: Rows, edges: Rows, *, settled: bool = False
     if not len(sources):
         empty = np.empty(0, np.int64)
         return Adjacency(np.zeros(2, np.int64), empty, empty, 0)
-    order = _sorted_order(sources, neighbours, edges, settled=settled)
-    sources = sources[order]
+    sources, neighbours, edges = sort_entries(sources, neighbours, edges, settled=settled)
     low, high = int(sources[0]), int(sources[-1])
     if _is_dense(low, high, len(sources)):
         counts = np.bincount(sources - low, minlength=high - low + 1)
-        return Adjacency(_offsets(counts), _narrow(neighbours[order]), _narrow(edges[order]), low)
+        return Adjacency(_offsets(counts), _narrow(neighbours), _narrow(edges), low)
     keys, counts = np.unique(sources, return_counts=True)
-    return Adjacency(_offsets(counts), _narrow(neighbours[order]), _narrow(edges[order]), keys)
+    return Adjacency(_offsets(counts), _narrow(neighbours), _narrow(edges), keys)
 
 
 def gathered(
@@ -326,18 +326,6 @@ def _is_dense(low: int, high: int, entries: int) -> bool:
 
 def _offsets(counts: Rows) -> Rows:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def _sorted_order(major: Rows, minor: Rows, last: Rows, *, settled: bool) -> Rows:
-    """Positions that sort by major, then minor, then last."""
-    width = int(minor.max()) + 1
-    if (int(major.max()) + 1) * width >= 1 << 62:
-        return np.lexsort((last, minor, major))
-    packed = major * width + minor
-    if settled or not bool((last[1:] < last[:-1]).any()):
-        return np.argsort(packed, kind="stable")
-    order = np.argsort(last, kind="stable")
-    return order[np.argsort(packed[order], kind="stable")]
 
 
 def _narrow(values: Rows) -> npt.NDArray[Any]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from omnigraph.engine.read.columns.arrays import spread
 from omnigraph.engine.read.topology import adjacency as adjacency_module
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.read.topology.sorting import sort_entries
 
 Triple = tuple[int, int, int]
 # Thin row ids make the lists use a search instead of a direct index.
@@ -102,3 +103,21 @@ def test_what_is_reached_in_blocks_is_what_is_reached(block: int, monkeypatch: p
         for count in (0, 1, 5, 20):
             starts = np.sort(random.permutation(25)[:count])
             assert lists.reached_once(starts).tolist() == sorted(set(lists.reached(starts).tolist()))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first_edge"),
+    [(50, 0), (1 << 20, 1 << 20), (1 << 22, 1 << 33), (1 << 31, 1 << 40)],
+    ids=["few bits", "64 bits", "groups of sources", "too many bits for groups"],
+)
+def test_entries_are_sorted_alike_whatever_the_width_of_their_numbers(nodes: int, first_edge: int) -> None:
+    drawn = np.random.default_rng(11)
+    sources, neighbours = drawn.integers(0, nodes, (2, 5_000))
+    sources[:2_000], neighbours[:2_000] = sources[0], neighbours[0]  # parallel edges
+    edges = drawn.permutation(5_000) * 7 + drawn.integers(0, first_edge + 1)
+    expected = np.lexsort((edges, neighbours, sources))
+    for settled_order in (np.arange(5_000), np.argsort(edges)):
+        mine = [column[settled_order] for column in (sources, neighbours, edges)]
+        found = sort_entries(*mine, settled=False)
+        for column, sorted_column in zip((sources, neighbours, edges), found, strict=True):
+            np.testing.assert_array_equal(sorted_column, column[expected])
