@@ -10,6 +10,8 @@ SOAK_UPDATES ?= 200
 QUERIES ?= 20000
 SEEDS ?= 0-99
 SIMULATE_SECONDS ?=
+# Compiled modules are kept, whatever the machine's default is: a process of the tests imports in 1.1 s instead of 2.8 s.
+export PYTHONDONTWRITEBYTECODE :=
 SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --inexact --quiet \
 	--no-default-groups --group dev --group testing --extra frames --extra spark --extra server --extra client --extra mcp --extra otel \
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
