@@ -19,7 +19,13 @@ from omnigraph.engine.views.time_travel import state_at_commit
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 from omnigraph.storage.intent.control import Control, hold_control
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.reclaim import Reclaimed, existing_versions, reclaim_versions, version_times
+from omnigraph.storage.lance.reclaim import (
+    Reclaimed,
+    drop_transactions,
+    existing_versions,
+    reclaim_versions,
+    version_times,
+)
 from omnigraph.storage.maintenance.checksum_ledger import remove_versions
 from omnigraph.storage.maintenance.load_claims import discard_abandoned
 from omnigraph.storage.maintenance.orphans import FreedBranch, deleted_branches, reclaim_files, reclaim_orphans
@@ -183,6 +189,7 @@ class _Table:
                 if confirm:
                     control.require()
                     gone += remove_versions(self.core.store, newest, sorted(doomed))
+                    drop_transactions(self.core.store.objects, newest.address)
                 else:
                     gone += reclaim_versions(newest, sorted(doomed), preview=True)
         except OmnigraphError as error:

@@ -13,7 +13,10 @@ from datetime import datetime
 from omnigraph.errors import StorageError
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.lance.transaction_log import TRANSACTIONS_DIR
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +58,22 @@ def reclaim_versions(table: TableHandle, versions: Sequence[int], *, preview: bo
     if stats.failed_deletes:
         raise StorageError(f"{table.address.uri}: {stats.failed_deletes} files could not be deleted")
     return Reclaimed(int(stats.old_versions), int(stats.bytes_removed))
+
+
+def drop_transactions(objects: Objects, address: Address, *, at_least: int = 1) -> int:
+    """Remove the transaction files of a lineage if there are that many; how many went.
+
+    Lance (14, the oldest one that graphs were written with) writes every transaction twice: into a file, before the
+    version is named, and into the version file, from where it reads it. So nothing needs the first one any more, not
+    even a commit that is under way.
+    """
+    directory = f"{address.path}/{TRANSACTIONS_DIR}"
+    names = objects.list_dir(directory)
+    if len(names) < at_least:
+        return 0
+    if not address.root.is_local:
+        objects.delete_prefix(directory)  # many at once
+        return len(names)
+    for name in names:
+        objects.delete(f"{directory}/{name}")
+    return len(names)

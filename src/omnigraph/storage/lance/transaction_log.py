@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+TRANSACTIONS_DIR = "_transactions"
 OPERATION_ID = "omnigraph.operation_id"
 BRANCH = "omnigraph.branch"
 EFFECT = "omnigraph.effect"

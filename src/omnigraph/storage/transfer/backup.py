@@ -27,7 +27,7 @@ _FORMAT = 1
 _SNAPSHOTS = "snapshots"
 _OBJECTS = "objects"
 # Files of these directories have names that are never used again, so an earlier backup of one need not be read again.
-_UNIQUE = ("/data/", "/_indices/", "/_deletions/", "/_transactions/")
+_UNIQUE = ("/data/", "/_indices/", "/_deletions/")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -26,6 +26,7 @@ from omnigraph.storage.base.ref_names import owner_of, ref_of_file
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.branches import list_branches
 from omnigraph.storage.lance.refs import ref_names
+from omnigraph.storage.lance.transaction_log import TRANSACTIONS_DIR
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.manifest import Loaded
 
@@ -120,6 +121,8 @@ def _belongs(name: str, limits: Mapping[str, int], refs: set[str]) -> bool:
     base = name.rpartition("/")[2]
     if name.startswith(_SKIPPED) or name in _SKIPPED_NAMES or name in _REPLACED or base.startswith((PROBE_PREFIX, ".")):
         return False
+    if f"/{TRANSACTIONS_DIR}/" in name:
+        return False  # each version file repeats its own, and writers remove these
     if SCHEMA_LOCK_REF in name or PRIVATE_PREFIX in name or base == _HINT or not _of_refs(name, refs):
         return False
     version = version_of(name)

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.api.access import access
 from omnigraph.errors import BadRequest, HistoricalVersionReclaimed
+from omnigraph.storage.lance import tables
+from omnigraph.storage.manifest import manifest
 
 SCHEMA = "node Hut { code: String @key  beds: I32? }"
 SHORT = og.Settings(history="0s", history_versions=8)
@@ -49,6 +52,27 @@ def test_without_a_limit_nothing_is_forgotten(tmp_path: Path) -> None:
         len(graph.at(commit=each).query("query q() { match { $h: Hut } return { $h.code } }").rows())
         for each in commits
     ] == [*range(1, 21)]
+
+
+def test_a_commit_leaves_its_version_its_rows_and_nothing_that_repeats_them(tmp_path: Path) -> None:
+    place = tmp_path / "g.omni"
+    graph = og.init(place, SCHEMA, settings=og.Settings(table_compact_fragments=0))
+    commits = [write(graph, number) for number in range(40)]
+    for number in range(40):
+        graph.mutate("query m($c: String) { delete Hut where code = $c }", params={"c": f"h{number}"})
+    of = {name: len(list(place.glob(f"nodes/*/{name}/*"))) for name in ("_transactions", "data", "_deletions")}
+    assert of["_transactions"] < 8  # lance writes one more for each version, and repeats it in the version file
+    assert of["data"] == 40
+    assert len(list(place.glob("__manifest/_transactions/*"))) < 24
+    # What transactions say can still be told: who wrote a version, and which checksums its files had.
+    assert graph.check().ok
+    assert graph.at(commit=commits[7]).get("Hut", "h7") is not None
+    newest = access(graph).store.root.table(next(iter(manifest.load(access(graph).store.root).state.snapshot)).location)
+    handle = tables.open_table(newest)
+    assert all(handle.transaction(version) is not None for version in range(1, handle.version + 1))
+    graph.cleanup(keep=1, confirm=True)
+    assert not list(place.glob("nodes/*/_transactions/*"))
+    assert graph.check().ok
 
 
 def test_young_history_stays(tmp_path: Path) -> None:
