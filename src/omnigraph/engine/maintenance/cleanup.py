@@ -189,7 +189,7 @@ class _Table:
                 if confirm:
                     control.require()
                     gone += remove_versions(self.core.store, newest, sorted(doomed))
-                    drop_transactions(self.core.store.objects, newest.address)
+                    drop_transactions(newest.address)
                 else:
                     gone += reclaim_versions(newest, sorted(doomed), preview=True)
         except OmnigraphError as error:

@@ -16,6 +16,7 @@ from omnigraph.storage.base.turns import Turn
 
 TableRef = tuple[str, str | None]
 _Key = TypeVar("_Key")
+_WRITES_AFTER_LOSS = 4
 
 
 class SharedGate:
@@ -62,10 +63,24 @@ class Gates:
         # A turn lives as long as a thread holds it or waits for it; names of branches come and go.
         self._branches: WeakValueDictionary[str | None, Turn[Any]] = WeakValueDictionary()
         self._tables: WeakValueDictionary[TableRef, Turn[Any]] = WeakValueDictionary()
+        self._losing: dict[str | None, int] = {}
 
     def turn(self, branch: str | None) -> Turn[Any]:
         """The queue of writers to one branch."""
         return self._lock(self._branches, branch)
+
+    def note_loss(self, branch: str | None) -> None:
+        """Remember that what was computed ahead of the turn had to be computed again."""
+        with self._guard:
+            self._losing[branch] = _WRITES_AFTER_LOSS
+
+    def expects_loss(self, branch: str | None) -> bool:
+        """Whether the next write would probably be computed in vain ahead of its turn; asked once for each write."""
+        with self._guard:
+            left = self._losing.pop(branch, 0)
+            if left > 1:
+                self._losing[branch] = left - 1
+            return left > 0
 
     @contextmanager
     def branches(self, names: Iterable[str | None]) -> Iterator[None]:

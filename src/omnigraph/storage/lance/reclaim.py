@@ -6,7 +6,9 @@ is all that is handed over. Which versions may go is decided elsewhere.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +16,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import Address
-from omnigraph.storage.base.objects import Objects
+from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.lance.transaction_log import TRANSACTIONS_DIR
 
@@ -60,20 +62,19 @@ def reclaim_versions(table: TableHandle, versions: Sequence[int], *, preview: bo
     return Reclaimed(int(stats.old_versions), int(stats.bytes_removed))
 
 
-def drop_transactions(objects: Objects, address: Address, *, at_least: int = 1) -> int:
-    """Remove the transaction files of a lineage if there are that many; how many went.
+def drop_transactions(address: Address, *, at_least: int = 1) -> None:
+    """Remove the transaction files of a lineage, if there are that many on a local disk.
 
     Lance (14, the oldest one that graphs were written with) writes every transaction twice: into a file, before the
     version is named, and into the version file, from where it reads it. So nothing needs the first one any more, not
     even a commit that is under way.
     """
-    directory = f"{address.path}/{TRANSACTIONS_DIR}"
-    names = objects.list_dir(directory)
-    if len(names) < at_least:
-        return 0
     if not address.root.is_local:
-        objects.delete_prefix(directory)  # many at once
-        return len(names)
-    for name in names:
-        objects.delete(f"{directory}/{name}")
-    return len(names)
+        open_objects(address.root).delete_prefix(f"{address.path}/{TRANSACTIONS_DIR}")  # many at once
+        return
+    # Not through the objects of the root: this is asked after every commit.
+    directory = f"{address.uri}/{TRANSACTIONS_DIR}"
+    with suppress(OSError):
+        names = os.listdir(directory)
+        for name in names if len(names) >= at_least else ():
+            os.unlink(f"{directory}/{name}")

@@ -39,19 +39,19 @@ def after_commit(store: Store, published: Published, written: Iterable[TableHand
             manifest.compact_manifest(place, state=published.state)
             if keep := settings.manifest_keep_versions:
                 trim_manifest(place, keep=keep, at_least=keep, state=published.state, own=own)
-            _drop_transactions(store, place)
+            _drop_transactions(place)
         for handle in {handle.address: handle for handle in written}.values():  # the newest one of each
             if 0 < settings.table_compact_fragments <= handle.fragment_count():
                 _compact_table(handle)
-            _drop_transactions(store, handle.address)
+            _drop_transactions(handle.address)
     except Exception as error:
         _log.info("compaction after commit %s was left out: %s", published.commit.graph_commit_id, error)
 
 
-def _drop_transactions(store: Store, address: Address) -> None:
+def _drop_transactions(address: Address) -> None:
     # On object stores every one of them would be a request more; there they go with a cleanup.
-    if store.root.is_local:
-        drop_transactions(store.objects, address, at_least=_TRANSACTIONS)
+    if address.root.is_local:
+        drop_transactions(address, at_least=_TRANSACTIONS)
 
 
 def _compact_table(handle: TableHandle) -> None:
