@@ -43,17 +43,18 @@ def run() -> Iterator[Measurement]:
     place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
     rounds = int(os.environ.get("OMNIGRAPH_BENCH_FLOOR", "100"))
     try:
-        # Lance does not wait for the disk, so neither does the graph that is compared with it.
+        # Lance does not wait for the disk, so neither does the graph that is compared with it first.
         with og.init(place / "graph.omni", SCHEMA, settings=og.Settings(sync=False)) as graph:
-            yield from floor(graph, _Bare(place), rounds)
+            yield from floor(graph, _Bare(place / "bare"), rounds)
             with og.init(place / "synced.omni", SCHEMA, settings=og.Settings(sync=True)) as synced:
+                yield from floor(synced, _Bare(place / "durable", durable=True), rounds, ", both on the disk")
                 yield from waiting(synced, graph, rounds)
             yield from batches(graph, rounds // 4)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def floor(graph: og.Graph, bare: _Bare, rounds: int) -> Iterator[Measurement]:
+def floor(graph: og.Graph, bare: _Bare, rounds: int, how: str = "") -> Iterator[Measurement]:
     """A one-row insert, and an append with one conditional insert into a manifest, by turns."""
     sides: dict[str, Callable[[], object]] = {
         "bare": bare.commit,
@@ -70,7 +71,7 @@ def floor(graph: og.Graph, bare: _Bare, rounds: int) -> Iterator[Measurement]:
                 processor[name].append((time.process_time() - used) * 1_000)
         bare.fold(number)
     peer = "lance append and conditional insert"
-    for what, times in (("one-row commit", wall), ("one-row commit, processor time", processor)):
+    for what, times in ((f"one-row commit{how}", wall), (f"one-row commit{how}, processor time", processor)):
         found, base = statistics.median(times["graph"]), statistics.median(times["bare"])
         mean = sum(times["graph"]) / sum(times["bare"])
         note = f"bare {base:.1f} ms; {mean:.2f}x of means, which have the folding of a graph and not that of its peer"
@@ -109,9 +110,10 @@ def batches(graph: og.Graph, rounds: int) -> Iterator[Measurement]:
 
 
 class _Bare:
-    """A table and a manifest of the same shape with nothing around them."""
+    """A table and a manifest of the same shape with nothing around them; durable ones wait for the disk."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *, durable: bool = False) -> None:
+        self._durable, self._known = durable, set[str]()
         self._table, self._manifest = str(place / "table.lance"), str(place / "manifest.lance")
         self._numbers = count(1)
         for path, rows in ((self._table, self._row(0)), (self._manifest, self._rows(0))):
@@ -119,9 +121,26 @@ class _Bare:
 
     def commit(self) -> None:
         number = next(self._numbers)
-        lance.write_dataset(self._row(number), self._table, mode="append")
-        insert = lance.dataset(self._manifest).merge_insert("object_id").when_matched_update_all()
+        self._bring_to_disk(lance.write_dataset(self._row(number), self._table, mode="append"), self._table)
+        manifest = lance.dataset(self._manifest)
+        insert = manifest.merge_insert("object_id").when_matched_update_all()
         insert.when_not_matched_insert_all().conflict_retries(0).use_index(False).execute(self._rows(number))
+        self._bring_to_disk(manifest, self._manifest)
+
+    def _bring_to_disk(self, dataset: lance.LanceDataset, path: str) -> None:
+        """What is new in a version, then its version file, each with its directory."""
+        if not self._durable:
+            return
+        parts = [fragment.metadata for fragment in dataset.get_fragments()]
+        files = {f"{path}/data/{file.path}" for part in parts for file in part.files}
+        files |= {f"{path}/{gone.path(part.id)}" for part in parts if (gone := part.deletion_file) is not None}
+        version = f"{path}/_versions/{(1 << 64) - 1 - dataset.version:020d}.manifest"
+        for wanted in (files - self._known, {version}):
+            for name in [*sorted(wanted), *sorted({os.path.dirname(each) for each in wanted})]:
+                descriptor = os.open(name, os.O_RDONLY)
+                os.fsync(descriptor)
+                os.close(descriptor)
+        self._known |= files
 
     def fold(self, number: int) -> None:
         if number % _FOLD == 0:

@@ -54,12 +54,12 @@ def run() -> Iterator[Measurement]:
     seconds = float(os.environ.get("OMNIGRAPH_BENCH_SERVE_SECONDS", "2"))
     try:
         store = _build(place)
-        with _serving(place, workers=1) as (address, _):
+        with _serving(place, workers=1) as (address, pid):
             yield from _reads(address, seconds, "1 worker")
             yield from _writes(address, seconds)
             yield from _fairness(address, seconds * 2)
             yield from _writers(store, address, seconds * 2)
-            yield from _one_branch(address, seconds * 2)
+            yield from _one_branch(address, pid, seconds * 2)
             yield from _beside(place, address, seconds * 2)
         with _serving(place, workers=2) as (address, _):
             yield from _reads(address, seconds, "2 workers")
@@ -167,16 +167,24 @@ def _writers(store: Path, address: str, seconds: float) -> Iterator[Measurement]
     yield Measurement("serve", f"one-row mutations on {BRANCHES} branches", found.percentile(50), note=found.note())
 
 
-def _one_branch(address: str, seconds: float) -> Iterator[Measurement]:
+def _one_branch(address: str, pid: int, seconds: float) -> Iterator[Measurement]:
     """Writers of one branch: many against one, by turns; and the same rows as lines of one batch."""
     rates: dict[int, list[float]] = {1: [], WRITERS: []}
+    busy: dict[int, list[float]] = {1: [], WRITERS: []}
     names = count()
     for _ in range(_TURNS):
         for clients, found in rates.items():
             streams = [[_put("shared", next(names)) for _ in range(500)] for _ in range(clients)]
-            found.append(_written(address, streams, for_seconds(seconds / 2)).per_second)
+            before = _processor_seconds(pid)
+            done = _written(address, streams, for_seconds(seconds / 2))
+            found.append(done.per_second)
+            busy[clients].append((_processor_seconds(pid) - before) / done.statuses[200] * 1_000)
     one, many = (statistics.median(found) for found in rates.values())
-    note = f"{many:.0f}/s, one client {one:.0f}/s"
+    ratios = ", ".join(f"{more / less:.1f}" for less, more in zip(*rates.values(), strict=True))
+    alone, shared = (statistics.median(found) for found in busy.values())
+    note = (
+        f"{many:.0f}/s, one client {one:.0f}/s (by turns {ratios}); {shared:.1f} and {alone:.1f} ms of processor time"
+    )
     case = f"one-row mutations on one branch, {WRITERS} clients"
     yield Measurement("serve", case, 1_000 / many, "rate of one client", many / one, note)
     lines = "".join(
@@ -187,6 +195,12 @@ def _one_branch(address: str, seconds: float) -> Iterator[Measurement]:
     rate = found.per_second * _LOADED
     note = f"{rate:,.0f} mutations a second; {found.note()}"
     yield Measurement("serve", f"{_LOADED} mutations a batch", found.percentile(50), "one by one", rate / one, note)
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process and its threads have used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _beside(place: Path, address: str, seconds: float) -> Iterator[Measurement]:
