@@ -38,13 +38,17 @@ _WIDER: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PropType:
-    """A scalar, list, enum or vector type; `scalar` is a base name or "Vector"."""
+    """A scalar, list, enum or vector type; `scalar` is a base name or "Vector".
+
+    Results may also have objects: `scalar` is then "Node" (an edge, too) or "Record", and `members` says what is in it.
+    """
 
     scalar: str
     list: bool = False
     nullable: bool = False
     enum: tuple[str, ...] | None = None
     dim: int | None = None
+    members: tuple[tuple[str, PropType], ...] | None = None
 
     @property
     def is_vector(self) -> bool:
@@ -58,12 +62,22 @@ class PropType:
 
     @property
     def is_plain_scalar(self) -> bool:
-        """Whether this is one value: neither list, vector nor blob."""
-        return not self.list and self.dim is None and self.scalar != "Blob"
+        """Whether this is one value: neither list, vector, blob nor object."""
+        return not self.list and self.dim is None and self.scalar != "Blob" and self.members is None
 
     def with_nullable(self, nullable: bool) -> PropType:
         """The same type with another nullability."""
-        return PropType(self.scalar, self.list, nullable, self.enum, self.dim)
+        return PropType(self.scalar, self.list, nullable, self.enum, self.dim, self.members)
+
+    @property
+    def item(self) -> PropType:
+        """The type of the items of this list."""
+        return PropType(self.scalar, enum=self.enum, members=self.members)
+
+    @property
+    def listed(self) -> PropType:
+        """The type of a list of such values."""
+        return PropType(self.scalar, list=True, enum=self.enum, members=self.members)
 
     def __str__(self) -> str:
         """The name used in messages: `enum(a, b)?`, `[I32]`, `Vector(3)?`."""
@@ -71,6 +85,8 @@ class PropType:
             text = f"enum({', '.join(self.enum)})"
         elif self.dim is not None:
             text = f"Vector({self.dim})"
+        elif self.scalar == "Record":
+            text = f"{{{', '.join(f'{name}: {kind}' for name, kind in self.members or ())}}}"
         else:
             text = self.scalar
         if self.list:
@@ -80,7 +96,7 @@ class PropType:
 
 def compatible(left: PropType, right: PropType) -> bool:
     """Whether two types may be compared or assigned: equal scalars or both numeric, same list-ness."""
-    if left.list != right.list or left.dim != right.dim:
+    if left.list != right.list or left.dim != right.dim or left.members != right.members:
         return False
     return left.scalar == right.scalar or (left.scalar in NUMERIC and right.scalar in NUMERIC)
 

@@ -74,6 +74,13 @@ def _vector(signature: str, summary: str, example: str, answer: str, compute: An
 
 
 LISTS = (
+    _list(
+        "list(item: T, …) -> [T]",
+        "The values as a list; `[a, b]` means the same. Null if one of them is null.",
+        '[1 + 1, length("abc")]',
+        "[2, 3]",
+        lambda *items: items,
+    ),
     _list("size(list: List) -> I64", "The number of items.", "size([3, 1, 2])", "3", len),
     _list(
         "element(list: List, at: Integer) -> Item?",

@@ -73,6 +73,7 @@ __all__ = [
     "In",
     "IsNull",
     "IsTrue",
+    "Member",
     "Nearest",
     "Node",
     "NodeObject",
@@ -84,6 +85,7 @@ __all__ = [
     "Possibly",
     "Property",
     "RankCall",
+    "Record",
     "Rrf",
     "SameNode",
     "Scalar",
@@ -205,6 +207,23 @@ class Function:
     name: str
     args: tuple[Expr, ...]
     type: PropType
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One value of a record, under its name."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Values under names; `node` is what they are the parts of, if it is one, and without it there is no record."""
+
+    members: tuple[Member, ...]
+    type: PropType
+    node: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +380,7 @@ Expr: TypeAlias = (
     | Node
     | Arithmetic
     | Function
+    | Record
     | Choice
     | TextMatch
     | Nearest

@@ -111,6 +111,9 @@ def format_expr(expr: ir.Expr) -> str:
             return _aggregate(expr)
         case ir.Function(name, args):
             return _call(name, *args)
+        case ir.Record(members, _, node):
+            inside = ", ".join(f"{member.name}: {format_expr(member.value)}" for member in members)
+            return f"{{ {inside} }}" if node is None else format_expr(node)
         case ir.Choice(conditions, values, otherwise):
             whens = (
                 f"when {format_condition(condition)} then {format_expr(value)}"

@@ -61,4 +61,14 @@ def _inlined(node: Any, known: dict[ir.Expr, ir.Column], named: dict[str, ir.Exp
     return found if found is not None else rebuild(node, lambda part: _inlined(part, known, named))
 
 
-_VALUES = (ir.Property, ir.Node, ir.Param, ir.Arithmetic, ir.Function, ir.Choice, ir.AggregateCall, *ir.CONDITIONS)
+_VALUES = (
+    ir.Property,
+    ir.Node,
+    ir.Param,
+    ir.Arithmetic,
+    ir.Function,
+    ir.Record,
+    ir.Choice,
+    ir.AggregateCall,
+    *ir.CONDITIONS,
+)

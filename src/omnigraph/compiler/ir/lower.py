@@ -309,4 +309,4 @@ def _reuse_score(expr: ir.Expr, rank: ir.RankCall | None) -> ir.Expr:
 
 def _has_order(column: Column) -> bool:
     kind = column.expr.type
-    return isinstance(kind, ir.NodeObject) or not (kind.list or kind.is_vector)
+    return isinstance(kind, ir.NodeObject) or not (kind.list or kind.is_vector or kind.members is not None)

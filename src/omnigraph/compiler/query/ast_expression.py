@@ -36,6 +36,22 @@ class ListLiteral:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """`name: value` of a record."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """`{ name: value, … }`, which stands inside `collect`, `first` and `last`."""
+
+    members: tuple[Member, ...]
+    span: Span = field(default_factory=no_span, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Var:
     """`$name`: a node, an edge or a parameter; `_` is anonymous."""
 
@@ -229,5 +245,19 @@ class Exists:
 
 Test: TypeAlias = Compare | Range | In | IsNull | Not | And | Or
 Expr: TypeAlias = (
-    Literal | ListLiteral | Var | Prop | Alias | Now | Call | Agg | Unary | Binary | Case | Exists | Window | Test
+    Literal
+    | ListLiteral
+    | Record
+    | Var
+    | Prop
+    | Alias
+    | Now
+    | Call
+    | Agg
+    | Unary
+    | Binary
+    | Case
+    | Exists
+    | Window
+    | Test
 )

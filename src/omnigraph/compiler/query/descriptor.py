@@ -24,6 +24,8 @@ _KINDS = {
     "Date": "date",
     "DateTime": "datetime",
     "Blob": "blob",
+    "Node": "object",
+    "Record": "object",
 }
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from omnigraph.compiler.lexer import quote
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.format_expression import (
-    format_clause_condition,
-    format_column_conditions,
-    format_expr,
-)
+from omnigraph.compiler.query.format_expression import format_clause_condition, format_column_conditions, format_expr
+from omnigraph.compiler.query.format_wide import STEP as _STEP
+from omnigraph.compiler.query.format_wide import WIDTH as _WIDTH
+from omnigraph.compiler.query.format_wide import laid_out
 
-_WIDTH = 100
-_STEP = "  "
+_Entry = TypeVar("_Entry")
 
 
 def format_queries(file: ast.QueryFile) -> str:
@@ -23,7 +22,7 @@ def format_queries(file: ast.QueryFile) -> str:
 
 def format_pattern(clauses: Sequence[ast.Clause]) -> str:
     """Clauses on one line, as they stand inside an expression."""
-    return " ".join(line.strip() for clause in clauses for line in _clause(clause, "").split("\n"))
+    return " ".join(line.strip() for clause in clauses for line in format_clause(clause, "").split("\n"))
 
 
 def _query(query: ast.Query) -> str:
@@ -75,7 +74,7 @@ def _part(read: ast.Read) -> list[str]:
 def _shaped(word: str, read: ast.Read | ast.Stage) -> list[str]:
     lines = [_block("match", read.clauses, _STEP)] if read.clauses else []
     head = f"{word} distinct" if read.distinct else word
-    lines.append(_braced(_STEP, head, [_item(item) for item in read.items], last_comma=True))
+    lines.append(_braced(_STEP, head, read.items, _item, last_comma=True))
     if read.having:
         lines.append(_conditions("having", read.having))
     return lines
@@ -84,7 +83,7 @@ def _shaped(word: str, read: ast.Read | ast.Stage) -> list[str]:
 def _paging(read: ast.Read | ast.Stage) -> list[str]:
     lines = []
     if read.order:
-        lines.append(_braced(_STEP, "order", [_sort(key) for key in read.order], last_comma=False))
+        lines.append(_braced(_STEP, "order", read.order, _sort, last_comma=False))
     counts = (("limit", read.limit), ("offset", read.offset))
     paging = [f"{word} {format_expr(count)}" for word, count in counts if count is not None]
     if read.per:
@@ -99,12 +98,15 @@ def _per_key(key: ast.Expr) -> str:
 
 
 def _conditions(word: str, conditions: Sequence[ast.Expr]) -> str:
-    indent = _STEP + _STEP
-    return _stacked(word, format_column_conditions(conditions, indent, _WIDTH - len(indent)), _STEP)
+    return _stacked(word, _tested(conditions, _STEP + _STEP), _STEP)
+
+
+def _tested(conditions: Sequence[ast.Expr], indent: str) -> list[str]:
+    return format_column_conditions([laid_out(condition, indent, len(indent)) for condition in conditions])
 
 
 def _block(word: str, clauses: Sequence[ast.Clause], indent: str) -> str:
-    return _stacked(word, [_clause(clause, indent + _STEP) for clause in clauses], indent)
+    return _stacked(word, [format_clause(clause, indent + _STEP) for clause in clauses], indent)
 
 
 def _stacked(word: str, inner: list[str], indent: str) -> str:
@@ -115,30 +117,30 @@ def _stacked(word: str, inner: list[str], indent: str) -> str:
     return "\n".join([f"{indent}{word} {{", *(f"{indent}{_STEP}{text}" for text in inner), indent + "}"])
 
 
-def _clause(clause: ast.Clause, indent: str) -> str:
+def format_clause(clause: ast.Clause, indent: str) -> str:
+    """A clause; further lines of it begin with `indent`."""
     match clause:
         case ast.NotBlock(clauses):
             return _block("not", clauses, indent)[len(indent) :]
         case ast.OptionalBlock(clauses):
             return _block("optional", clauses, indent)[len(indent) :]
         case ast.Unwind(expr, name):
-            text = format_expr(expr)
+            text = laid_out(expr, indent, len(indent) + len(name) + 11)
             plain = isinstance(expr, ast.Var | ast.Prop | ast.ListLiteral | ast.Call)
             return f"unwind {text if plain else f'({text})'} as {name}"
         case ast.EitherBlock(alternatives):
             blocks = [_block("", each.clauses, indent)[len(indent) + 1 :] for each in alternatives]
             return "either " + " or ".join(blocks)
         case ast.Filter(condition):
-            return format_clause_condition(condition, indent + _STEP, _WIDTH - len(indent))
+            return format_clause_condition(condition, laid_out(condition, indent, len(indent)))
         case ast.Traversal():
-            return _traversal(clause)
+            return _traversal(clause, indent)
         case ast.Binding(name, type_name, matches):
-            entries = [f"{match.name}: {format_expr(match.value)}" for match in matches]
             head = f"${name}: {type_name}"
-            return _braced(indent, head, entries, last_comma=True)[len(indent) :] if entries else head
+            return _braced(indent, head, matches, _entry, last_comma=True)[len(indent) :] if matches else head
 
 
-def _traversal(clause: ast.Traversal) -> str:
+def _traversal(clause: ast.Traversal, indent: str) -> str:
     edge = f"<{clause.edge}>" if clause.undirected else clause.edge
     if clause.edge_var is not None:
         edge = f"${clause.edge_var}:{edge}"
@@ -147,27 +149,36 @@ def _traversal(clause: ast.Traversal) -> str:
         edge += f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
     many = "" if clause.path_count is None else f" {format_expr(clause.path_count)}"
     path = f"{clause.path_kind}{many} ${clause.path_var}: " if clause.path_var is not None else ""
-    along = "" if clause.along is None else f" {_along(clause.along)}"
-    return f"{path}${clause.left} {edge} ${clause.right}{along}"
+    step = f"{path}${clause.left} {edge} ${clause.right}"
+    return step if clause.along is None else _along(step, clause.along, indent)
 
 
-def _along(along: ast.Along) -> str:
+def _along(step: str, along: ast.Along, indent: str) -> str:
     words = [("", along.edge), ("from ", along.source), ("to ", along.target)]
-    parts = ["along", *(f"{word}${name}" for word, name in words if name is not None)]
-    if along.cost is not None:
-        parts.append(f"by {format_expr(along.cost)}")
-    if along.conditions or along.cost is None:
-        inner = "  ".join(format_column_conditions(along.conditions, _STEP, _WIDTH))
-        parts.append(f"{{ {inner} }}" if inner else "{ }")
-    return " ".join(parts)
+    head = " ".join([step, "along", *(f"{word}${name}" for word, name in words if name is not None)])
+    braces = bool(along.conditions) or along.cost is None
+    inner = "  ".join(_tested(along.conditions, indent + _STEP))
+    cost = "" if along.cost is None else f" by {format_expr(along.cost)}"
+    block = f" {{ {inner} }}" if inner else " { }" if braces else ""
+    if len(indent + head + cost + block) <= _WIDTH and "\n" not in inner:
+        return head + cost + block
+    if along.cost is not None and len(indent + head + cost) + 2 > _WIDTH:
+        deeper = indent + _STEP
+        cost = f"\n{deeper}by {laid_out(along.cost, deeper, len(deeper) + 5)}"
+    if not along.conditions:
+        return head + cost + block
+    lines = [f"{indent}{_STEP}{text}" for text in _tested(along.conditions, indent + _STEP)]
+    return "\n".join([f"{head}{cost} {{", *lines, indent + "}"])
 
 
-def _item(item: ast.Item) -> str:
-    return format_expr(item.expr) if item.alias is None else f"{format_expr(item.expr)} as {item.alias}"
+def _item(item: ast.Item, indent: str) -> str:
+    tail = "" if item.alias is None else f" as {item.alias}"
+    return laid_out(item.expr, indent, len(indent) + len(tail) + 1) + tail
 
 
-def _sort(key: ast.Sort) -> str:
-    return format_expr(key.expr) if key.direction is None else f"{format_expr(key.expr)} {key.direction}"
+def _sort(key: ast.Sort, indent: str) -> str:
+    tail = "" if key.direction is None else f" {key.direction}"
+    return laid_out(key.expr, indent, len(indent) + len(tail) + 1) + tail
 
 
 # --- mutations -------------------------------------------------------------------------------
@@ -176,12 +187,12 @@ def _sort(key: ast.Sort) -> str:
 def _statement(statement: ast.Statement) -> str:
     match statement:
         case ast.Insert(type_name, assigns):
-            return _braced(_STEP, f"insert {type_name}", _assigns(assigns), last_comma=True)
+            return _braced(_STEP, f"insert {type_name}", assigns, _entry, last_comma=True)
         case ast.Update(type_name, assigns, where):
-            sets = _braced(_STEP, f"update {type_name} set", _assigns(assigns), last_comma=True)
-            return f"{sets} where {format_expr(where)}"
+            sets = _braced(_STEP, f"update {type_name} set", assigns, _entry, last_comma=True)
+            return f"{sets} where {laid_out(where, _STEP, len(sets.splitlines()[-1]) + 7)}"
         case ast.Delete(type_name, where):
-            return f"{_STEP}delete {type_name} where {format_expr(where)}"
+            return f"{_STEP}delete {type_name} where {laid_out(where, _STEP, len(type_name) + 16)}"
         case ast.ForEach(clauses, driven):
             return f"{_block('match', clauses, _STEP)}\n{_driven(driven)}"
 
@@ -191,19 +202,22 @@ def _driven(statement: ast.Insert | ast.UpdateVar | ast.DeleteVar) -> str:
         case ast.Insert():
             return _statement(statement)
         case ast.UpdateVar(var, assigns):
-            return _braced(_STEP, f"update ${var} set", _assigns(assigns), last_comma=True)
+            return _braced(_STEP, f"update ${var} set", assigns, _entry, last_comma=True)
         case ast.DeleteVar(var):
             return f"{_STEP}delete ${var}"
 
 
-def _assigns(assigns: Sequence[ast.Assign]) -> list[str]:
-    return [f"{assign.name}: {format_expr(assign.value)}" for assign in assigns]
+def _entry(entry: ast.Assign | ast.PropMatch, indent: str) -> str:
+    return f"{entry.name}: {laid_out(entry.value, indent, len(indent) + len(entry.name) + 3)}"
 
 
-def _braced(indent: str, head: str, entries: list[str], *, last_comma: bool) -> str:
+def _braced(
+    indent: str, head: str, entries: Sequence[_Entry], text: Callable[[_Entry, str], str], *, last_comma: bool
+) -> str:
     """`head { a, b }` on one line when it fits, else one entry a line."""
-    line = f"{indent}{head} {{ {', '.join(entries)} }}"
-    if len(line) <= _WIDTH:
+    texts = [text(entry, indent + _STEP) for entry in entries]
+    line = f"{indent}{head} {{ {', '.join(texts)} }}"
+    if len(line) <= _WIDTH and "\n" not in line:
         return line
-    inner = f",\n{indent}{_STEP}".join(entries)
+    inner = f",\n{indent}{_STEP}".join(texts)
     return f"{indent}{head} {{\n{indent}{_STEP}{inner}{',' if last_comma else ''}\n{indent}}}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 
 from omnigraph.compiler.functions.windows import PLACES
@@ -12,7 +11,7 @@ from omnigraph.compiler.query.parse_expression import WORD_COMPARISONS
 
 # How tightly operators bind, from the loosest.
 _OR, _AND, _NOT, _TEST, _SUM, _PRODUCT, _UNARY = range(1, 8)
-_PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
 # Columns of these names would join the condition before them, or be taken for an operator.
 _JOINING = frozenset({"or", "and", "in", "is", "not", *WORD_COMPARISONS})
 _NO_OPERAND = frozenset({"as", "asc", "desc"})
@@ -20,16 +19,17 @@ _NO_OPERAND = frozenset({"as", "asc", "desc"})
 
 def format_expr(expr: ast.Expr, floor: int = 0) -> str:
     """An expression; in parentheses when its operator binds less tightly than `floor`."""
-    text, strength = _written(expr)
+    text, strength = written(expr)
     return f"({text})" if strength < floor else text
 
 
-def _written(expr: ast.Expr) -> tuple[str, int]:
+def written(expr: ast.Expr) -> tuple[str, int]:
+    """An expression, and how tightly its outermost operator binds."""
     match expr:
         case ast.Unary(op, operand):
             return op + _negated(operand), _UNARY
         case ast.Binary(op, left, right):
-            strength = _PRECEDENCE[op]
+            strength = PRECEDENCE[op]
             return f"{format_expr(left, strength)} {op} {format_expr(right, strength + 1)}", strength
         case ast.Compare(op, left, right):
             return f"{format_expr(left, _SUM)} {op} {_right(right, op)}", _TEST
@@ -44,9 +44,9 @@ def _written(expr: ast.Expr) -> tuple[str, int]:
         case ast.Not(operand):
             return f"not {_guarded(format_expr(operand, _NOT))}", _NOT
         case ast.And(parts):
-            return " and ".join(_part(part, _AND) for part in parts), _AND
+            return " and ".join(format_part(part, _AND) for part in parts), _AND
         case ast.Or(parts):
-            return " or ".join(_part(part, _OR) for part in parts), _OR
+            return " or ".join(format_part(part, _OR) for part in parts), _OR
         case _:
             return _operand(expr), _UNARY + 1
 
@@ -57,6 +57,8 @@ def _operand(expr: ast.Expr) -> str:
             return _literal(expr)
         case ast.ListLiteral(items):
             return f"[{', '.join(format_expr(item) for item in items)}]"
+        case ast.Record(members):
+            return f"{{ {', '.join(f'{each.name}: {format_expr(each.value)}' for each in members)} }}"
         case ast.Var(name):
             return f"${name}"
         case ast.Prop(var, name):
@@ -72,7 +74,8 @@ def _operand(expr: ast.Expr) -> str:
             rest = "" if otherwise is None else f" else {format_expr(otherwise)}"
             return f"case {' '.join(whens)}{rest} end"
         case ast.Agg():
-            return f"{expr.name}({_aggregated(expr)})"
+            head, tail = aggregated(expr)
+            return f"{expr.name}({head}{_match(expr.clauses)}{tail})"
         case ast.Window():
             return f"{expr.name}({_windowed(expr)})"
         case ast.Exists(clauses):
@@ -97,30 +100,20 @@ def _negates(text: str) -> bool:
     return text.startswith("not ") and text.split(" ")[1] not in (*WORD_COMPARISONS, "in", "is", "=", "!=")
 
 
-def _part(part: ast.Expr, strength: int) -> str:
+def format_part(part: ast.Expr, strength: int) -> str:
+    """A part of `and` or `or`."""
     # An equal connective keeps its own group.
     text = format_expr(part, strength + 1)
     return _guarded(text) if text.partition(" ")[0] in (*WORD_COMPARISONS, *_NO_OPERAND) else text
 
 
-def format_clause_condition(condition: ast.Expr, indent: str, width: int) -> str:
-    """A condition that stands as a clause: kept apart from its neighbours, broken at `or`/`and` when too wide."""
-    text = _broken(condition, indent, width)
+def format_clause_condition(condition: ast.Expr, text: str) -> str:
+    """A condition that stands as a clause, whose text this is: kept apart from its neighbours."""
     return f"({text})" if text.startswith("-") or _would_be_misread(condition) else text
 
 
-def _broken(condition: ast.Expr, indent: str, width: int) -> str:
-    text = format_expr(condition)
-    if len(text) > width and isinstance(condition, ast.And | ast.Or):
-        conjunction = isinstance(condition, ast.And)
-        strength = _AND if conjunction else _OR
-        text = f"\n{indent}{'and' if conjunction else 'or'} ".join(_part(part, strength) for part in condition.parts)
-    return text
-
-
-def format_column_conditions(conditions: Sequence[ast.Expr], indent: str, width: int) -> list[str]:
+def format_column_conditions(texts: list[str]) -> list[str]:
     """Conditions of `having`, which begin and end with bare names: grouped, all of them, only if a word demands it."""
-    texts = [_broken(condition, indent, width) for condition in conditions]
     if any(text.partition(" ")[0] in (*_JOINING, *_NO_OPERAND) or text[0] in "-(" for text in texts):
         return [f"({text})" for text in texts]
     return texts
@@ -139,25 +132,27 @@ def _literal(literal: ast.Literal) -> str:
             return "null" if literal.value is None else str(literal.value).lower()
 
 
-def _aggregated(agg: ast.Agg) -> str:
-    text = "*" if agg.arg is None else format_expr(agg.arg)
+def aggregated(agg: ast.Agg) -> tuple[str, str]:
+    """What stands in the parentheses of an aggregate, before and behind its pattern."""
+    head = "*" if agg.arg is None else format_expr(agg.arg)
     if agg.distinct:
-        text = f"distinct {text}"
-    elif text.startswith("distinct ") or (
-        text == "distinct" and (agg.clauses or agg.where is not None or agg.key is not None)
+        head = f"distinct {head}"
+    elif head.startswith("distinct ") or (
+        head == "distinct" and (agg.clauses or agg.where is not None or agg.key is not None)
     ):
-        text = f"({text})"  # before anything but `)` and `,` the word would be read as the modifier
+        head = f"({head})"  # before anything but `)` and `,` the word would be read as the modifier
     for more in agg.more:
-        text += f", {format_expr(more)}"
-    if agg.clauses:
-        from omnigraph.compiler.query.format import format_pattern  # a pattern has conditions, and one of them this
-
-        text += f" match {{ {format_pattern(agg.clauses)} }}"
-    if agg.where is not None:
-        text += f" where {format_expr(agg.where)}"
+        head += f", {format_expr(more)}"
+    tail = "" if agg.where is None else f" where {format_expr(agg.where)}"
     if agg.key is not None:
-        text += f" order {format_expr(agg.key)}{' desc' if agg.descending else ''}"
-    return text
+        tail += f" order {format_expr(agg.key)}{' desc' if agg.descending else ''}"
+    return head, tail
+
+
+def _match(clauses: tuple[ast.Clause, ...]) -> str:
+    from omnigraph.compiler.query.format import format_pattern  # a pattern has conditions, and one of them this
+
+    return f" match {{ {format_pattern(clauses)} }}" if clauses else ""
 
 
 def _windowed(window: ast.Window) -> str:
@@ -184,7 +179,7 @@ def _inside(expr: ast.Expr) -> str:
 
 def _negated(operand: ast.Expr) -> str:
     number = isinstance(operand, ast.Literal) and operand.kind in ("int", "float")
-    text, strength = _written(operand)
+    text, strength = written(operand)
     return f"({text})" if number or strength <= _UNARY else text
 
 

@@ -15,6 +15,7 @@ from omnigraph.compiler.query.parse_literal import (
     QueryCursor,
     close_call,
     open_call,
+    parse_list,
     parse_literal,
     parse_now,
     parse_number,
@@ -175,8 +176,10 @@ def _primary(cur: QueryCursor) -> Expr:
         return _variable(cur)
     if kind == LOWER:
         return _word(cur)
-    if kind in (STRING, INT, FLOAT) or cur.text == "[":
+    if kind in (STRING, INT, FLOAT):
         return parse_literal(cur)
+    if cur.text == "[":
+        return parse_list(cur, parse_expr)
     if cur.text == "(":
         cur.enter()
         cur.advance()
@@ -363,7 +366,7 @@ def _aggregate(cur: QueryCursor) -> Agg | ast.Window:
         distinct = cur.text == "distinct" and cur.peek()[1] not in (")", ",")
         if distinct:
             cur.advance()
-        arg = parse_expr(cur)
+        arg = _record(cur) if cur.text == "{" and name in _TAKE_RECORDS else parse_expr(cur)
     more: list[Expr] = []
     while cur.take_punct(",") is not None:
         more.append(parse_expr(cur))
@@ -380,6 +383,23 @@ def _aggregate(cur: QueryCursor) -> Agg | ast.Window:
         if not descending:
             cur.take_word("asc")
     return Agg(name, arg, distinct, close_call(cur, start), tuple(more), where, key, descending, clauses)
+
+
+def _record(cur: QueryCursor) -> ast.Record:
+    cur.enter()
+    start = cur.need_punct("{")
+    members = [_member(cur)]
+    while cur.take_punct(",") is not None:
+        members.append(_member(cur))
+    cur.need_punct("}")
+    cur.leave()
+    return ast.Record(tuple(members), cur.span_from(start))
+
+
+def _member(cur: QueryCursor) -> ast.Member:
+    name, _ = cur.need_lower("the name of a member")
+    cur.need_punct(":")
+    return ast.Member(name, parse_expr(cur))
 
 
 def _window(cur: QueryCursor) -> ast.Window:
@@ -445,5 +465,6 @@ SPECIAL_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     "datetime": _temporal,
     "duration": _temporal,
 }
+_TAKE_RECORDS = frozenset({"collect", "first", "last"})
 _LATE = frozenset({*AGGREGATES, *PLACES, "nearest", "bm25", "rrf"})
 _CONSTANT_CALLS = ("now", "date", "datetime", "duration")

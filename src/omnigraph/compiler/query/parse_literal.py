@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from omnigraph.compiler.cursor import Cursor
 from omnigraph.compiler.lexer import FLOAT, INT, LOWER, STRING, VAR
 from omnigraph.compiler.query.ast import Expr, ListLiteral, Literal, Now, Var
@@ -44,7 +46,7 @@ def parse_literal(cur: QueryCursor, what: str = "a literal") -> Literal | ListLi
     if text == "-" and cur.peek()[0] in (INT, FLOAT):
         return parse_number(cur, cur.advance(), negative=True)
     if text == "[":
-        return _list(cur)
+        return parse_list(cur, parse_literal)
     if kind == LOWER:
         if text in ("date", "datetime") and cur.peek()[1] == "(":
             return parse_temporal(cur)
@@ -93,26 +95,29 @@ def close_call(cur: QueryCursor, start: int) -> Span:
     return cur.span_from(start)
 
 
-def _list(cur: QueryCursor) -> ListLiteral:
+def parse_list(cur: QueryCursor, parse_item: Callable[[QueryCursor], Expr]) -> ListLiteral:
+    """A list whose items are literals, or what `parse_item` takes."""
     cur.enter()
     start = cur.need_punct("[")
     items: list[Expr] = []
     if not cur.at_punct("]"):
         known: dict[str, Expr] = {}
-        items.append(_item(cur, known))
+        items.append(_item(cur, known, parse_item))
         while cur.take_punct(",") is not None:
             _repeat(cur, known, items)
-            items.append(_item(cur, known))
+            items.append(_item(cur, known, parse_item))
     cur.need_punct("]")
     cur.leave()
     return ListLiteral(tuple(items), cur.span_from(start))
 
 
-def _item(cur: QueryCursor, known: dict[str, Expr]) -> Expr:
-    at, text = cur.index, cur.text
-    item = parse_literal(cur)
-    if cur.index == at + 1:
-        known[text] = item
+def _item(cur: QueryCursor, known: dict[str, Expr], parse_item: Callable[[QueryCursor], Expr]) -> Expr:
+    # Long lists are lists of literals, which are quickly read.
+    alone = (cur.kind in (STRING, INT, FLOAT) or cur.text in LITERAL_WORDS) and cur.peek()[1] in (",", "]")
+    if not alone:
+        return parse_item(cur)
+    text = cur.text
+    item = known[text] = parse_literal(cur)
     return item
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.compiler.types import PropType
@@ -49,7 +50,10 @@ def arrow_type(kind: PropType) -> pa.DataType:
     """The Arrow type of one property's values; blobs are cells."""
     if kind.dim is not None:
         return pa.list_(pa.float32(), kind.dim)
-    scalar = _SCALARS[kind.scalar]
+    if kind.members is not None:
+        scalar = pa.struct([(name, arrow_type(each)) for name, each in kind.members])
+    else:
+        scalar = _SCALARS[kind.scalar]
     return pa.list_(scalar) if kind.list else scalar
 
 
@@ -74,7 +78,15 @@ def shown(values: pa.Array) -> pa.Array:
     if pa.types.is_struct(kind):
         parts = [shown(values.field(at)) for at in range(kind.num_fields)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
+    if pa.types.is_struct(kind.value_type):
+        return relisted(values, shown(values.flatten()))
     return values.cast(pa.list_(pa.int64())).cast(kind)
+
+
+def relisted(lists: pa.Array, items: pa.Array) -> pa.Array:
+    """The same lists of other items, one for each item of `lists.flatten()`."""
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lists.value_lengths().fill_null(0))])
+    return pa.ListArray.from_arrays(offsets, items, mask=lists.is_null() if lists.null_count else None)
 
 
 def property_names(info: TableType) -> list[str]:

@@ -254,6 +254,8 @@ class Evaluator:
                 return self._function(expr)
             case ir.Choice():
                 return self._choice(expr)
+            case ir.Record():
+                return self._record(expr)
         if isinstance(expr, ir.CONDITIONS):
             return self._truth(expr)
         return self.leaf(expr), None
@@ -290,6 +292,15 @@ class Evaluator:
                     return found, failed, width
             return (*self._number(found, width, failed), width)
         return found, failed, wanted
+
+    def _record(self, expr: ir.Record) -> tuple[pa.Array, Failed | None]:
+        """A struct of its members; that of a node that was not found is null."""
+        kind = arrow_type(expr.type)
+        found = [self._value(member.value) for member in expr.members]
+        parts = [self._column(operand, field.type) for (operand, _), field in zip(found, kind, strict=True)]
+        missing = parts[0].is_null() if expr.node is not None and expr.type.nullable else None
+        record = pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
+        return record, either(*(failed for _, failed in found))
 
     def _choice(self, expr: ir.Choice) -> tuple[Operand, Failed | None]:
         """The value of the first condition that is true; what is not chosen may fail."""

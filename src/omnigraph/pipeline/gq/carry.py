@@ -14,7 +14,7 @@ import pyarrow as pa
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.intake.columns.property_columns import column_from_arrow
-from omnigraph.engine.values.arrow import arrow_type
+from omnigraph.engine.values.arrow import arrow_type, relisted
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.spark.datasource import shown_as, spark_type
 from omnigraph.pipeline.tasks.jobs import translated
@@ -46,6 +46,11 @@ def from_spark(values: pa.Array, kind: PropType) -> pa.Array:
         return pa.nulls(len(values))
     if kind.dim is not None:
         return column_from_arrow("", kind, values)[0]
+    if kind.members is not None and kind.list:
+        return relisted(values, from_spark(values.flatten(), kind.item))
+    if kind.members is not None:
+        parts = [from_spark(values.field(name), each) for name, each in kind.members]
+        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=values.is_null())
     if kind.scalar == "DateTime":
         if kind.list:
             return values.cast(pa.list_(pa.timestamp("ms", "UTC"))).cast(pa.list_(pa.int64())).cast(wanted)

@@ -267,6 +267,8 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
         return pa.binary()
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return pa.list_(spark_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(spark_type(field.type)) for field in kind])
     return kind
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.compiler.functions.search import SPECIAL
 from omnigraph.compiler.functions.windows import WINDOWS
+from omnigraph.testing.graphs.objects import OBJECT_CASES
 from omnigraph.testing.graphs.patterns import PATTERN_CASES
 from omnigraph.testing.graphs.stages import STAGE_CASES
 
@@ -200,6 +201,7 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         _read("$h: Hut", "$h.code as c, to_int(first($h.code)) as x", 'having { c = "zz" }'),
         [],
     ),
+    **OBJECT_CASES,
     **PATTERN_CASES,
     **STAGE_CASES,
     **window_examples(),

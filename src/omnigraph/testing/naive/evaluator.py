@@ -458,7 +458,7 @@ class _Evaluation:
 
 def _has_order(column: Column) -> bool:
     kind = column.expr.type
-    return isinstance(kind, ir.NodeObject) or not (kind.list or kind.is_vector)
+    return isinstance(kind, ir.NodeObject) or not (kind.list or kind.is_vector or kind.members is not None)
 
 
 def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, list[str]]:

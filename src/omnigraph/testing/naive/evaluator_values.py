@@ -88,6 +88,10 @@ class Values:
                 return _arithmetic(op, *self._both(left, right, row, rows), expr.type.scalar)
             case ir.Function():
                 return self._function(expr, row, rows)
+            case ir.Record(members, _, node):
+                if node is not None and row[node.var] is None:
+                    return None
+                return {member.name: self.value(member.value, row, rows) for member in members}
             case ir.Choice(conditions, values, otherwise):
                 chosen = next(
                     (value for test, value in zip(conditions, values, strict=True) if self.truth(test, row) is True),

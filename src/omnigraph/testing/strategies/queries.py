@@ -31,7 +31,9 @@ _R = TypeVar("_R", ast.Read, ast.Stage)
 _FLAT = ("value", "property", "value", "alias", "property")
 _EXPRESSION_KINDS = {
     (False, False): st.sampled_from(_FLAT),
-    (False, True): st.sampled_from((*_FLAT, "binary", "minus", "call", "aggregate", "function", "case", "condition")),
+    (False, True): st.sampled_from(
+        (*_FLAT, "binary", "minus", "call", "aggregate", "function", "list", "case", "condition")
+    ),
     (True, False): st.sampled_from(("value", "alias")),
     (True, True): st.sampled_from(("value", "alias", "alias", "value", "binary", "minus", "function", "case")),
 }
@@ -165,6 +167,8 @@ def expressions(draw: st.DrawFn, *, bare: bool = False, depth: int = 2) -> ast.E
             return ast.Unary("-", _word_is_property(operand) if bare else operand)
         case "function":
             return draw(_calls(depth - 1, bare=bare))
+        case "list":
+            return ast.ListLiteral(draw(_tuples(inner)))
         case "case":
             return draw(_cases(depth - 1, bare=bare))
         case "condition":
@@ -254,9 +258,24 @@ def _bindings() -> SearchStrategy[ast.Binding]:
 @cache
 def _traversals() -> SearchStrategy[ast.Traversal]:
     hops = st.tuples(_integers(minimum=0), st.none() | _integers(minimum=0))
-    edge = st.lists(names().filter(lambda name: name != "not"), min_size=1, max_size=2).map("|".join)
+    edge = st.lists(names(), min_size=1, max_size=2).map("|".join)
     plain = st.builds(ast.Traversal, names(), edge, names(), st.booleans(), st.none() | names(), st.none() | hops)
-    return st.builds(lambda step, path: replace(step, path_var=path), plain, st.none() | names())
+    costs = expressions(depth=1)
+    along = st.builds(ast.Along, names(), st.none() | names(), st.none() | names(), st.none() | costs, _tuples(costs))
+    count = st.none() | st.builds(ast.Literal, st.integers(1, 9), st.just("int")) | st.builds(ast.Var, names())
+    counted = st.tuples(st.sampled_from(["shortest", "cheapest"]), count)
+    kinds = counted | st.tuples(st.sampled_from(["simple", "all shortest"]), st.none())
+    paths = st.none() | st.tuples(names(), kinds)
+    return st.builds(_with_path, plain, paths, st.none() | along)
+
+
+def _with_path(
+    step: ast.Traversal, path: tuple[str, tuple[str, ast.Literal | ast.Var | None]] | None, along: ast.Along | None
+) -> ast.Traversal:
+    if path is None:
+        return replace(step, along=along)
+    name, (kind, count) = path
+    return replace(step, path_var=name, path_kind=kind, path_count=count, along=along)
 
 
 @st.composite
@@ -303,16 +322,19 @@ def _aggregates(draw: st.DrawFn, depth: int) -> ast.Agg:
     if name == "count" and draw(st.booleans()):
         return ast.Agg("count", None, where=where)
     inner = expressions(depth=depth)
+    record = st.builds(ast.Record, _tuples(st.builds(ast.Member, names(), inner), min_size=1))
     more = (draw(inner),) if name == "percentile" else ()
+    pattern = draw(_tuples(clauses(0), min_size=1)) if draw(st.integers(0, 4)) == 0 else ()
     key = draw(st.none() | inner)
     return ast.Agg(
         name,
-        draw(inner),
+        draw(record | inner if name in ("collect", "first") else inner),
         draw(st.booleans()),
         more=more,
         where=where,
         key=key,
         descending=key is not None and draw(st.booleans()),
+        clauses=pattern,
     )
 
 

@@ -10,10 +10,13 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.calls import Typed
+from omnigraph.compiler.query.check.objects import node_record
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import describe
 from omnigraph.compiler.types import PropType
 
+# What nodes and records can be given to.
+_TAKE_OBJECTS = ("collect", "first", "last")
 _ORDERED = ("String", "Date", "DateTime")
 _NEEDED = {
     "Number": "numbers",
@@ -47,6 +50,8 @@ def check_aggregate(agg: ast.Agg, scope: Scope, typed: Typed) -> ir.Expr:
     if agg.arg is None:
         return ir.AggregateCall("count", None, False, ir.INT64, where)
     arg = typed(agg.arg)
+    if isinstance(arg, ir.Node) and agg.name in _TAKE_OBJECTS:
+        arg = node_record(arg, scope)
     if has_aggregate(arg):
         raise scope.error("T8", "aggregates do not nest", agg.span)
     if arg.type == ir.NULL:
@@ -70,9 +75,7 @@ def _folded(agg: ast.Agg, arg: ir.Expr, rows: _Rows, scope: Scope, typed: Typed)
             return ir.AggregateCall(agg.name, arg, False, item, where)
         case "any" | "all":
             return ir.AggregateCall("max" if agg.name == "any" else "min", arg, False, item, where)
-    values = ir.AggregateCall(
-        "collect", arg, agg.distinct, PropType(kind.scalar, list=True, enum=kind.enum), where, key, agg.descending
-    )
+    values = ir.AggregateCall("collect", arg, agg.distinct, kind.listed, where, key, agg.descending)
     match agg.name:
         case "collect":
             return values
@@ -87,6 +90,8 @@ def _folded(agg: ast.Agg, arg: ir.Expr, rows: _Rows, scope: Scope, typed: Typed)
 
 def _check_argument(info: AggregateInfo, expr: ast.Expr, arg: ir.Expr, scope: Scope) -> None:
     kind = arg.type
+    if info.name in _TAKE_OBJECTS and isinstance(arg, ir.Record):
+        return
     single = isinstance(kind, PropType) and kind.is_plain_scalar
     fits = single and (
         info.takes == "Value"

@@ -34,6 +34,8 @@ _NAMED_KINDS = {
     "MomentOrText": "a Date, a DateTime or a String",
     "Group": "the number of a group",
 }
+# What a list of nodes or records can be given to.
+_TAKE_OBJECTS = ("size", "element", "slice")
 # What has to be known before any row is read.
 _FIXED_KINDS = ("Pattern", "Format", "Word", "Group", "Replacement")
 
@@ -52,6 +54,14 @@ def check_call(call: ast.Call, scope: Scope, typed: Typed) -> ir.Expr:
     shared = _shared_type(function, args, call, scope)
     _check_whole(call, args, scope)
     return ir.Function(call.name, args, _result(function, args, shared))
+
+
+def check_list(written: ast.ListLiteral, scope: Scope, typed: Typed) -> ir.Expr:
+    """`[a, b]` of values that rows have; a list of constants is a constant."""
+    nested = next((item for item in written.items if isinstance(item, ast.ListLiteral)), None)
+    if nested is not None:
+        raise scope.error("T32", "a list contains single values, not lists", nested.span)
+    return check_call(ast.Call("list", written.items, written.span), scope, typed)
 
 
 def check_case(case: ast.Case, scope: Scope, typed: Typed) -> ir.Expr:
@@ -113,7 +123,11 @@ def _argument(function: Function, param: Argument, expr: ast.Expr, scope: Scope,
         if param.kind in _FIXED_KINDS or not (function.own_nulls and param.kind == "T"):
             raise scope.error("T7", f"{function.name}(…) of null is null", expr.span)
         return found
-    if not isinstance(kind, PropType) or kind.scalar == "Blob" or not _fits(param.kind, kind):
+    fits = isinstance(kind, PropType) and kind.scalar != "Blob" and _fits(param.kind, kind)
+    if fits and kind.members is not None and function.name not in _TAKE_OBJECTS:  # type: ignore[union-attr]
+        message = f"{function.name}(…) does not work on objects; {', '.join(_TAKE_OBJECTS)} do"
+        raise scope.error("T7", message, expr.span, "collect the values themselves: collect($x.name)")
+    if not fits:
         needed = _NAMED_KINDS.get(param.kind, f"a {param.kind}")
         message = f"'{param.name}' of {function.name}(…) is {needed}, not {describe(found)}"
         raise scope.error("T7", message, expr.span, f"it is called as {function.signature}")
@@ -218,9 +232,12 @@ def _result(function: Function, args: tuple[ir.Expr, ...], shared: PropType | No
         case "ItemNumeric":
             found = PropType("F64" if kinds[0].scalar in FLOATING else "I64")
         case "Item":
-            found = PropType(kinds[0].scalar, enum=kinds[0].enum)
+            found = kinds[0].item
         case "List" | "Moment":
             found = kinds[0]
+        case "[T]":
+            assert shared is not None
+            found = shared.listed
         case _ if name.startswith("["):
             found = PropType(name[1:-1], list=True)
         case _:

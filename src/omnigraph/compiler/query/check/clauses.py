@@ -11,15 +11,8 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import ITEM
 from omnigraph.compiler.ir.walk import children, expressions, variables
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.check.operands import (
-    EDGE_COLUMNS,
-    IN_FILTER,
-    NODE_COLUMNS,
-    TYPE_COLUMN,
-    check_condition,
-    operand,
-    whole,
-)
+from omnigraph.compiler.query.check.objects import EDGE_COLUMNS, NODE_COLUMNS, TYPE_COLUMN, whole
+from omnigraph.compiler.query.check.operands import IN_FILTER, check_condition, operand
 from omnigraph.compiler.query.check.scope import ANONYMOUS, Scope
 from omnigraph.compiler.query.check.traversals import check_traversal
 from omnigraph.compiler.query.check.values import (
@@ -108,7 +101,9 @@ def has_pattern(expr: ast.Expr) -> bool:
         part = pending.pop()
         if isinstance(part, ast.Exists) or (isinstance(part, ast.Agg) and part.clauses):
             return True
-        if not isinstance(part, ast.ListLiteral):  # a long one would be walked for nothing
+        if isinstance(part, ast.ListLiteral):  # a long one would be walked for nothing
+            pending.extend(item for item in part.items if not isinstance(item, ast.Literal))
+        else:
             pending.extend(children(part))
     return False
 
@@ -331,6 +326,9 @@ def _unwind(clause: ast.Unwind, scope: Scope) -> UnwindMatch:
     kind = found.type
     if not (isinstance(kind, PropType) and kind.list):
         raise scope.error("T7", f"'unwind' takes a list, not {describe(found)}", clause.expr.span)
+    if kind.members is not None:
+        message = "'unwind' takes a list of values, not of objects"
+        raise scope.error("T7", message, clause.expr.span, "match from the nodes instead of collecting them")
     if clause.name in scope.columns:
         raise scope.error(
             "T26", f"two values are called '{clause.name}'", clause.span, "choose another name after 'as'"

@@ -11,13 +11,14 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check import search
 from omnigraph.compiler.query.check.aggregates import check_aggregate
-from omnigraph.compiler.query.check.calls import check_arithmetic, check_call, check_case
+from omnigraph.compiler.query.check.calls import check_arithmetic, check_call, check_case, check_list
 from omnigraph.compiler.query.check.conditions import check_test, truth
+from omnigraph.compiler.query.check.objects import EDGE_COLUMNS, NODE_COLUMNS, TYPE_COLUMN, node_record, whole
 from omnigraph.compiler.query.check.scope import Scope
-from omnigraph.compiler.query.check.values import constant, needed_parameter, parameter
+from omnigraph.compiler.query.check.values import constant, describe, needed_parameter, parameter
 from omnigraph.compiler.query.check.windows import check_window
 from omnigraph.compiler.query.checked import EdgeVar, NodeVar, PathVar
-from omnigraph.compiler.types import union_members
+from omnigraph.compiler.types import PropType, union_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,6 @@ class Place:
     aggregates: Place | None = None  # aggregates can stand here, and inside them this place holds
 
 
-# Which type an entity of a union has; no declared property can carry the name.
-TYPE_COLUMN = "@type"
-# What the language calls stored columns, and their names; no declared property can carry either.
-NODE_COLUMNS = {"id": "id"}
-EDGE_COLUMNS = {"id": "id", "from": "src", "to": "dst"}
 # Words that look like columns but never name one by themselves.
 _COLUMN_HELP = {
     "as": "a name after 'as' is a bare lower-case word",
@@ -57,8 +53,12 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
     match expr:
         case ast.Literal() | ast.ListLiteral():
             found = constant(expr, scope)
+            if isinstance(expr, ast.ListLiteral) and found is None:
+                return check_list(expr, scope, lambda part: operand(part, scope, replace(place, rank_allowed=False)))
             assert found is not None
             return found
+        case ast.Record():
+            return _record(expr, scope, place)
         case ast.Prop():
             if place.columns_only:
                 raise scope.error("T27", f"{place.what} speaks about columns", expr.span, _NAME_IT)
@@ -133,17 +133,19 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
     return ir.Property(prop.var, prop.name, kind.with_nullable(kind.nullable or variable.optional))
 
 
-def whole(var: str, variable: NodeVar | EdgeVar, scope: Scope) -> ir.Node:
-    """A node or an edge as a value: identity in comparisons and counts, an object in results."""
-    info = scope.info(variable)
-    names = tuple(name for name in info.properties if name not in info.blobs)
-    if isinstance(variable, EdgeVar):
-        shared = tuple((name, info.properties[name]) for name in names)
-        fields = None if variable.type_name in scope.catalog.edges else shared
-        return ir.Node(var, variable.type_name, ("src", "dst", *names), variable.optional, fields, "edge")
-    united = variable.interface is not None or variable.type_name not in scope.catalog.nodes
-    fields = tuple((name, info.properties[name]) for name in names) if united else None
-    return ir.Node(var, variable.type_name, names, variable.optional, fields)
+def _record(written: ast.Record, scope: Scope, place: Place) -> ir.Record:
+    """`{ name: value, … }`."""
+    members: dict[str, ir.Member] = {}
+    for each in written.members:
+        if each.name in members:
+            raise scope.error("T26", f"two members are called '{each.name}'", written.span)
+        found = operand(each.value, scope, replace(place, rank_allowed=False))
+        found = node_record(found, scope) if isinstance(found, ir.Node) else found
+        if found.type == ir.NULL or not isinstance(found.type, PropType):
+            raise scope.error("T7", f"'{each.name}' cannot be {describe(found)}", each.value.span)
+        members[each.name] = ir.Member(each.name, found)
+    kind = PropType("Record", members=tuple((name, each.value.type) for name, each in members.items()))  # type: ignore[misc]
+    return ir.Record(tuple(members.values()), kind)
 
 
 def _readable(found: ir.Property, prop: ast.Prop, scope: Scope) -> ir.Property:

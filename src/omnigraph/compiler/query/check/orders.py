@@ -47,6 +47,8 @@ def check_per(
     keys: list[ir.Expr] = []
     for expr in written:
         found = operand(expr, scope, place)
+        if isinstance(found.type, PropType) and found.type.members is not None:
+            raise scope.error("T27", "a limit is not per object", expr.span, "name one of its values instead")
         if isinstance(found, ir.Const | ir.Param):
             raise scope.error("T27", "a limit per constant is a plain limit", expr.span)
         if grouped or distinct:
@@ -116,5 +118,5 @@ def _group_column(sort: ast.Sort, expr: ir.Expr, columns: tuple[Column, ...], sc
 def check_orderable(sort: ast.Sort, expr: ir.Expr, scope: Scope) -> None:
     """A key of order must be of a type that has one."""
     kind = expr.type
-    if isinstance(kind, PropType) and (kind.list or kind.is_vector):
+    if isinstance(kind, PropType) and (kind.list or kind.is_vector or kind.members is not None):
         raise scope.error("T27", f"{kind} has no order", sort.span)

@@ -13,6 +13,7 @@ from omnigraph.compiler.query.check.operands import Place, check_condition, oper
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import parameter
 from omnigraph.compiler.query.checked import Column
+from omnigraph.compiler.source import Span
 from omnigraph.compiler.types import INTEGER, PropType
 
 
@@ -128,9 +129,19 @@ def _check_groupable(items: tuple[ast.Item, ...], columns: list[Column], scope: 
         if isinstance(column.expr, ir.RankCall | ir.TextMatch):
             message = "beside an aggregate, a column must be a value to group by"
             raise scope.error("T34", message, item.span)
+        if column.is_key:
+            check_distinguished(column, item.span, scope)
         if column.is_aggregate and ungrouped(column.expr, keys):
             message = "beside an aggregate, a value must be one of the columns to group by"
             raise scope.error("T34", message, item.span, "return it as a column of its own, or aggregate it")
+
+
+def check_distinguished(column: Column, span: Span, scope: Scope) -> None:
+    """Rows are told apart by single values, nodes and lists, not by an object that was picked from a list."""
+    kind = column.expr.type
+    if isinstance(kind, PropType) and kind.members is not None and not kind.list:
+        message = f"'{column.name}' is an object, and rows are not grouped or compared by objects"
+        raise scope.error("T34", message, span, "return one of its values instead, such as its id")
 
 
 def settled(expr: ir.Expr, keys: Collection[ir.Expr]) -> ir.Expr:

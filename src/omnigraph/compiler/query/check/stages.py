@@ -6,7 +6,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.clauses import check_clauses
 from omnigraph.compiler.query.check.orders import check_order, check_per
-from omnigraph.compiler.query.check.returns import check_count, check_having, check_return
+from omnigraph.compiler.query.check.returns import check_count, check_distinguished, check_having, check_return
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.checked import CheckedRead, CheckedStage, Column, RowVar
 from omnigraph.compiler.types import PropType
@@ -17,6 +17,8 @@ def check_part(read: ast.Read | ast.Stage, scope: Scope, source: CheckedStage | 
     clauses = check_clauses(read.clauses, scope)
     known = len(scope.marks)
     columns = check_return(read.items, scope)
+    for item, column in zip(read.items, columns, strict=True) if read.distinct else ():
+        check_distinguished(column, item.span, scope)
     having = check_having(read.having, columns, scope)
     rank, keys = check_order(read.order, columns, scope, limited=read.limit is not None)
     limit = check_count(read.limit, "limit", scope)

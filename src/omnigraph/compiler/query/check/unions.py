@@ -10,7 +10,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.calls import meet
 from omnigraph.compiler.query.check.operands import Place, operand
 from omnigraph.compiler.query.check.orders import check_orderable
-from omnigraph.compiler.query.check.returns import check_count
+from omnigraph.compiler.query.check.returns import check_count, check_distinguished
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.checked import CheckedRead, Column
 from omnigraph.compiler.types import PropType, compatible
@@ -24,6 +24,8 @@ def check_union(read: ast.Read, scope: Scope, check_part: Callable[[ast.Read], C
     columns = parts[0].columns
     for part, found in zip(written[1:], parts[1:], strict=True):
         columns = _united(columns, found.columns, part, scope)
+    for item, column in zip(read.items, columns, strict=True) if not read.union_all else ():
+        check_distinguished(column, item.span, scope)
     shown = tuple(Column(each.name, ir.Column(each.name, each.expr.type), each.nullable, each.name) for each in columns)
     keys = tuple(_key(sort, shown, scope) for sort in read.order)
     limit, offset = check_count(read.limit, "limit", scope), check_count(read.offset, "offset", scope)

@@ -18,8 +18,9 @@ def constant(expr: ast.Expr, scope: Scope) -> ir.Const | None:
     match expr:
         case ast.Literal():
             return _scalar(expr, scope)
-        case ast.ListLiteral():
-            return _list(expr, scope)
+        case ast.ListLiteral(items):
+            spelt = all(isinstance(item, ast.Literal | ast.ListLiteral | ast.Unary) for item in items)
+            return _list(expr, scope) if spelt else None
         case ast.Unary("-", ast.Literal(float() as value, "float")):
             return ir.Const(-value, ir.FLOAT64)
         case ast.Unary("-", ast.Literal(int() as value, "int")) if value <= -_LEAST:
@@ -138,18 +139,20 @@ def _integer_type(value: int) -> PropType:
     return ir.INT64 if value <= _GREATEST else _UINT64
 
 
-def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const:
+def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const | None:
     items: list[ir.Const] = []
     known: dict[int, ir.Const] = {}
     for item in literal.items:
         if (same := known.get(id(item))) is not None:  # equal items are one object
             items.append(same)
             continue
-        found = constant(item, scope) if not isinstance(item, ast.ListLiteral) else None
-        if found is None:
-            raise scope.error("T32", "a list holds plain literals, neither lists nor variables", item.span)
+        if isinstance(item, ast.ListLiteral):
+            raise scope.error("T32", "a list contains single values, not lists", item.span)
+        found = constant(item, scope)
+        if found is None:  # a computed value
+            return None
         if found.type == ir.NULL:
-            raise scope.error("T32", "a list cannot hold null", item.span)
+            raise scope.error("T32", "a list cannot contain null", item.span)
         if items and not compatible(items[0].type, found.type):
             message = f"a list cannot mix {items[0].type} and {found.type}"
             raise scope.error("T32", message, item.span)

@@ -25,11 +25,20 @@ def number_expr(run: Run, frame: Frame, expr: ir.Expr) -> Numbered:
     if isinstance(expr, ir.Node):
         found, inverse = distinct(frame.rows(expr.var))
         return inverse, len(found)
+    if isinstance(expr, ir.Record):
+        return number_expr(run, frame, expr.node) if expr.node is not None else _number_record(run, frame, expr)
     if isinstance(expr, ir.Choice) and all(isinstance(each, ir.Const) for each in (*expr.values, expr.otherwise)):
         return _number_choice(run, frame, expr)
     if isinstance(expr, ir.Property) and (known := _known_numbers(run, frame, expr)) is not None:
         return known
     return per_entity(run, frame, expr, number)
+
+
+def _number_record(run: Run, frame: Frame, expr: ir.Record) -> Numbered:
+    found = (np.zeros(frame.length, np.int64), min(frame.length, 1))
+    for member in expr.members:
+        found = combine(*found, *number_expr(run, frame, member.value))
+    return found
 
 
 def _known_numbers(run: Run, frame: Frame, expr: ir.Property) -> Numbered | None:

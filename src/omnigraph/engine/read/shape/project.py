@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Output, Project, ResultColumn
 from omnigraph.compiler.ir.walk import properties
+from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.frames.frame import Bound, Frame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL, TYPE, Columns, is_union
-from omnigraph.engine.values.arrow import arrow_type, shown
+from omnigraph.engine.values.arrow import arrow_type, relisted, shown
 
 # What the object of an edge calls its ends, and their columns.
 ENDS = {"from": "src", "to": "dst"}
@@ -69,7 +70,18 @@ def value_type(run: Run, kind: ir.ValueType) -> pa.DataType:
         info = run.table_type(f"{kind.kind}:{kind.type_name}")
         names = [name for name in info.properties if name not in info.blobs]
         return pa.struct([("id", pa.utf8()), *ends, *((name, arrow_type(info.properties[name])) for name in names)])
+    if run.node_ids and kind.members is not None:
+        return arrow_type(_with_ids(kind))
     return pa.null() if kind == ir.NULL else arrow_type(kind)
+
+
+def _with_ids(kind: PropType) -> PropType:
+    """The type with ids in the place of nodes."""
+    if kind.members is None:
+        return kind
+    if kind.scalar == "Node":
+        return PropType("String", list=kind.list)
+    return replace(kind, members=tuple((name, _with_ids(each)) for name, each in kind.members))
 
 
 def column_of(kind: ir.NodeObject, member: str) -> str:
@@ -132,6 +144,13 @@ def _alike(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _as_promised(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_struct(column.type) and pa.types.is_string(kind):
-        column = column.field("id")
-    return column if column.type.equals(kind) else column.cast(kind)
+    if column.type.equals(kind):
+        return column
+    if pa.types.is_struct(column.type):
+        if pa.types.is_string(kind):
+            return pc.struct_field(column, "id")
+        parts = [_as_promised(column.field(field.name), field.type) for field in kind]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column.is_null())
+    if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type):
+        return relisted(column, _as_promised(column.flatten(), kind.value_type))
+    return column.cast(kind)

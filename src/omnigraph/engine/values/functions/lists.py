@@ -29,6 +29,15 @@ def _lists(items: pa.Array, sizes: Numbers, known: pa.Array) -> pa.Array:
     return pc.if_else(known, made, pa.scalar(None, made.type)) if known.false_count else made
 
 
+def _list(call: Call) -> pa.Array:
+    columns = [column.cast(call.kind.value_type) for column in call.columns()]
+    known = valid(columns)
+    there = np.ones(call.length, np.bool_) if known is None else known
+    rows, width = np.flatnonzero(there), len(columns)
+    index = (rows[:, None] + np.arange(width) * call.length).ravel()
+    return _lists(pa.concat_arrays(columns).take(pa.array(index)), there * width, pa.array(there))
+
+
 def _size(call: Call) -> pa.Array:
     return pc.list_value_length(call.column(0)).cast(pa.int64())
 
@@ -194,6 +203,7 @@ def _plain_lists(column: pa.Array) -> pa.Array:
 
 
 LIST_KERNELS: dict[str, Kernel] = {
+    "list": _list,
     "size": _size,
     "element": _element,
     "slice": _slice,
