@@ -92,7 +92,8 @@ def make_world(rng: Random, place: Path) -> World:
     rows = _rows(rng)
     graph = og.init(place / "graph.omni", schema=SCHEMA)
     graph.load([_record(kind, row) for kind, found in rows.items() for row in found])
-    db = duckdb.connect(config={"threads": 1})
+    # A path that SQL enumerates row by row took 17 GB once; a temporary directory would let it go on for hours instead.
+    db = duckdb.connect(config={"threads": 1, "memory_limit": "3GB", "max_temp_directory_size": "0B"})
     db.execute("SET TimeZone = 'UTC'")
     for kind, found in rows.items():
         _fill(db, kind, found)

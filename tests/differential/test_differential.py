@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import pytest
 from diff_generator import Generator
 from diff_sql import Translator
@@ -39,7 +40,7 @@ PER_GRAPH = 50
 )
 def test_every_query_gives_the_rows_that_duckdb_gives(batch: int, tmp_path: Path) -> None:
     wanted = -(-QUERIES // BATCHES)
-    compared = refused = nonempty = graphs = 0
+    compared = refused = too_large = nonempty = graphs = 0
     while compared < wanted:
         seed = f"{SEED}-{batch}-{graphs}"
         world = make_world(Random(seed), tmp_path / str(graphs))
@@ -53,7 +54,11 @@ def test_every_query_gives_the_rows_that_duckdb_gives(batch: int, tmp_path: Path
                 refused += 1
                 continue
             sql = translator.query(query)
-            expected = answer(world, query, sql)
+            try:
+                expected = answer(world, query, sql)
+            except duckdb.OutOfMemoryException:
+                too_large += 1
+                continue
             where = f"OMNIGRAPH_DIFFERENTIAL_SEED={SEED}, batch {batch}, graph {graphs}, query {number}"
             assert same(found, expected), f"{where}\n{text}\n{params}\n{sql}\nomnigraph: {found}\nduckdb:    {expected}"
             compared += 1
@@ -63,6 +68,7 @@ def test_every_query_gives_the_rows_that_duckdb_gives(batch: int, tmp_path: Path
         graphs += 1
     # A generator that makes little sense would compare nothing; a handful of queries says nothing about it.
     assert refused < compared
+    assert too_large <= compared / 100
     assert nonempty > compared / 4 or compared < 100
 
 
