@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine.api.graph import Graph, open_handle
 from omnigraph.engine.api.runners import Runners
@@ -51,6 +51,11 @@ class PipelineRunners(Runners):
         from omnigraph.pipeline.tasks.indexing import task_runner
 
         return task_runner(stage, spark)
+
+    def is_spark_frame(self, data: Any) -> bool:
+        from omnigraph.pipeline.spark.frames import is_spark_frame
+
+        return is_spark_frame(data)
 
     def load_on_spark(self, graph: Access, request: LoadRequest) -> LoadResult:
         from omnigraph.pipeline.tasks.load import load_on_spark

@@ -26,6 +26,7 @@ ARGUMENTS = [
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
+AXE = Path(__file__).resolve().parents[3] / "studio" / "node_modules" / "axe-core" / "axe.min.js"
 REQUIRED = "OMNIGRAPH_REQUIRE_BROWSER"
 PATIENCE_MS = int(os.environ.get("OMNIGRAPH_TEST_BROWSER_MS", "60000"))  # an end for a run that hangs
 EVERYTHING = "read, export, change, schema_apply, branch_create, branch_delete, branch_merge, admin, invoke_query"
@@ -62,19 +63,36 @@ def unavailable(reason: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """A browser that all tests share; each gets a context of its own."""
+def executable() -> str | None:
+    """The path of a Chromium, where the studio that it would show is built."""
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if path is None:
         unavailable("there is no Chromium on PATH: install it (apt-get install chromium)")
     if not files.is_built():
         unavailable("the studio was not built: run `make studio`")
+    return path
+
+
+@pytest.fixture(scope="session")
+def axe() -> Path:
+    """The script that looks for barriers in a page; it comes with what the studio is built with."""
+    if not AXE.exists():
+        unavailable("axe-core is not installed: run `make studio`")
+    return AXE
+
+
+@pytest.fixture(scope="module")
+def chromium(executable: str) -> Iterator[Any]:
+    """A browser that the tests of a module share; each gets a context of its own.
+
+    It ends with the module: as long as it runs, so does an event loop, and no other test of this worker could start one.
+    """
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE_MS)
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield browser
         browser.close()
 
@@ -90,7 +108,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def studio(chromium: Any, places: dict[str, Path]) -> Iterator[ServerProcess]:
+def studio(executable: str, places: dict[str, Path]) -> Iterator[ServerProcess]:
     """A server with tokens and policies."""
     queries = {"colleagues": sample_graph.COLLEAGUES}
     graphs = {

@@ -16,8 +16,6 @@ from sample_graph import HOSTILE_BRANCH, SCRIPTS
 from server_process import ServerProcess
 
 Visit = Callable[..., Any]
-REPOSITORY = Path(__file__).resolve().parents[3]
-AXE = REPOSITORY / "studio" / "node_modules" / "axe-core" / "axe.min.js"
 PAPERS = "match { $p: Person  $p $w:wrote $a }\nreturn { $p, $w, $a }\nlimit 60"
 ROLES = "match { $p: Person  $p wrote $a }\nreturn { $p.role, count($a) as papers }"
 
@@ -244,11 +242,11 @@ PAGES = {
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_no_violation(visit: Visit, name: str, theme: str) -> None:
+def test_axe_finds_no_violation(visit: Visit, axe: Path, name: str, theme: str) -> None:
     path, ready = PAGES[name]
     page = visit(path, color_scheme=theme, bypass_csp=True)
     page.locator(ready).first.wait_for()
-    page.add_script_tag(path=str(AXE))
+    page.add_script_tag(path=str(axe))
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     told = [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]]
     assert told == []

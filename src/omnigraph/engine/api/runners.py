@@ -71,6 +71,10 @@ class LoadRequest:
 class Runners(TableTasks, Protocol):
     """What a package above the engine does for a graph that is opened with it."""
 
+    def is_spark_frame(self, data: Any) -> bool:
+        """Whether data is a Spark DataFrame, which only Spark can read."""
+        ...
+
     def load_on_spark(self, graph: Access, request: LoadRequest) -> LoadResult:
         """Load by Spark tasks."""
         ...
@@ -155,8 +159,8 @@ def _note_others(runners: Runners, graph: Access, request: LoadRequest, error: O
 
 
 def _chosen(runners: Runners, request: LoadRequest) -> Runner:
-    if request.spark is not None or any(each.__module__.startswith("pyspark.") for each in type(request.data).__mro__):
-        return "spark"  # frames of ours are Spark's with more to say about what they read
+    if request.spark is not None or runners.is_spark_frame(request.data):
+        return "spark"
     if not runners.is_installed():
         return "inline"
     from omnigraph.engine.intake.inputs.files import RECORD_SUFFIXES, TABLE_SUFFIXES

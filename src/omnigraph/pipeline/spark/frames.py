@@ -44,7 +44,7 @@ class SpilledFrame:
 
 
 def is_spark_frame(data: Any) -> bool:
-    """Whether a caller handed over a Spark DataFrame."""
+    """Whether data is a Spark DataFrame, without importing PySpark; frames of ours are subclasses of Spark's."""
     return hasattr(data, "mapInArrow") and any(each.__module__.startswith("pyspark.") for each in type(data).__mro__)
 
 
