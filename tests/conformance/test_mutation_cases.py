@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.compiler.ir.ops import MutationPlan
+from omnigraph.compiler.ir.plan import MutationPlan
 from omnigraph.engine.intake.embedding import Filling
 from omnigraph.engine.views.view import View
 from omnigraph.engine.write.reads import Reads

@@ -11,8 +11,8 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.ir.lower import lower
-from omnigraph.compiler.ir.ops import Plan
 from omnigraph.compiler.ir.optimize import optimize
+from omnigraph.compiler.ir.plan import Plan
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.checked import Checked, Parameter
 from omnigraph.compiler.query.params import ParamValue, bind_params

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
-from omnigraph.compiler.query.parse_expression import SPECIAL_CALLS, WORD_COMPARISONS
+from omnigraph.compiler.query.parse_call import SPECIAL_CALLS
+from omnigraph.compiler.query.parse_expression import WORD_COMPARISONS
 from omnigraph.compiler.query.parse_literal import LITERAL_WORDS
 from omnigraph.compiler.schema.lint import KNOWN as ANNOTATIONS
 from omnigraph.compiler.schema.parse import CONSTRAINTS

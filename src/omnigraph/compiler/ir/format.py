@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir import ops
+from omnigraph.compiler.ir import ops, write_ops
 from omnigraph.compiler.ir.link import OPEN_HOPS, Link
+from omnigraph.compiler.ir.plan import MutationPlan, Plan, ReadPlan, ResultColumn, Stage
 from omnigraph.compiler.lexer import quote
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import PropType
 
 
-def format_plan(plan: ops.Plan) -> str:
+def format_plan(plan: Plan) -> str:
     """The operators of a plan, one a line, blocks indented."""
-    if isinstance(plan, ops.MutationPlan):
+    if isinstance(plan, MutationPlan):
         return "\n".join(line for op in plan.ops for line in _mutation(op))
     lines = list(_read(plan, 0))
     lines.append("columns " + ", ".join(_column(column) for column in plan.columns))
     return "\n".join(lines)
 
 
-def _read(plan: ops.ReadPlan, depth: int) -> Iterator[str]:
+def _read(plan: ReadPlan, depth: int) -> Iterator[str]:
     if plan.source is not None:
         yield from _read(plan.source.plan, depth)
         yield "  " * depth + format_operator(plan.source)
@@ -34,9 +35,9 @@ def _read(plan: ops.ReadPlan, depth: int) -> Iterator[str]:
                 yield from _read(part, depth + 2)
 
 
-def format_operator(op: ops.MatchOp | ops.ResultOp | ops.Stage) -> str:
+def format_operator(op: ops.MatchOp | ops.ResultOp | Stage) -> str:
     """One operator on one line; what stands inside a block is not shown."""
-    if isinstance(op, ops.Stage):
+    if isinstance(op, Stage):
         columns = [f"column {quote(column.name)}" for column in op.plan.columns]
         return "stage " + ", ".join([*(f"${name}" for name in op.keeps), *columns])
     if isinstance(op, ops.Unwind):
@@ -254,7 +255,7 @@ def _outputs(columns: tuple[ops.Output, ...]) -> str:
     return ", ".join(f"{format_expr(column.expr)} as {quote(column.name)}" for column in columns)
 
 
-def _column(column: ops.ResultColumn) -> str:
+def _column(column: ResultColumn) -> str:
     kind = column.type
     shown = str(kind.with_nullable(False)) if isinstance(kind, PropType) else f"object {kind}"
     return f"{quote(column.name)}: {shown}{'?' if column.nullable else ''}"
@@ -263,8 +264,8 @@ def _column(column: ops.ResultColumn) -> str:
 # --- mutations -------------------------------------------------------------------------------
 
 
-def _mutation(op: ops.MutationOp) -> Iterator[str]:
-    if isinstance(op, ops.ForEach):
+def _mutation(op: write_ops.MutationOp) -> Iterator[str]:
+    if isinstance(op, write_ops.ForEach):
         yield "for each" + (f" ${op.var}" if op.var is not None else "")
         yield from _pipeline(op.match, 1)
         yield _write(op.write).replace(f" where {format_condition(ir.ALWAYS)}", "")
@@ -272,28 +273,28 @@ def _mutation(op: ops.MutationOp) -> Iterator[str]:
         yield _write(op)
 
 
-def _write(op: ops.PlainWrite) -> str:
+def _write(op: write_ops.PlainWrite) -> str:
     match op:
-        case ops.InsertNode(type_name, values):
+        case write_ops.InsertNode(type_name, values):
             return f"insert node {type_name} {_values(values)}"
-        case ops.InsertEdge(type_name, _, _, source, target, values):
+        case write_ops.InsertEdge(type_name, _, _, source, target, values):
             return f"insert edge {type_name} from {format_expr(source)} to {format_expr(target)} {_values(values)}"
-        case ops.UpdateNode(type_name, values, predicate):
+        case write_ops.UpdateNode(type_name, values, predicate):
             return f"update node {type_name} {_values(values)} where {format_condition(predicate)}"
-        case ops.UpdateEdge(type_name, values, predicate):
+        case write_ops.UpdateEdge(type_name, values, predicate):
             return f"update edge {type_name} {_values(values)} where {format_condition(predicate)}"
-        case ops.DeleteNode(type_name, predicate, cascades):
+        case write_ops.DeleteNode(type_name, predicate, cascades):
             through = ", ".join(_cascade(cascade) for cascade in cascades) or "no edges"
             return f"delete node {type_name} where {format_condition(predicate)} cascading to {through}"
-        case ops.DeleteEdge(type_name, predicate):
+        case write_ops.DeleteEdge(type_name, predicate):
             return f"delete edge {type_name} where {format_condition(predicate)}"
 
 
-def _values(values: tuple[ops.Value, ...]) -> str:
+def _values(values: tuple[write_ops.Value, ...]) -> str:
     return "{" + ", ".join(f"{value.property}: {format_expr(value.expr)} as {value.type}" for value in values) + "}"
 
 
-def _cascade(cascade: ops.Cascade) -> str:
+def _cascade(cascade: write_ops.Cascade) -> str:
     ends = [name for name, holds in (("src", cascade.at_source), ("dst", cascade.at_target)) if holds]
     return f"{cascade.edge}({', '.join(ends)})"
 

@@ -17,32 +17,26 @@ from omnigraph.compiler.ir.ops import (
     ExpandTest,
     Fetch,
     Filter,
-    ForEach,
     Having,
     LeftJoin,
     Limit,
     Mark,
     MatchOp,
-    MutationOp,
-    MutationPlan,
     NodeScan,
     Output,
-    PlainWrite,
-    Plan,
     Project,
     Rank,
-    ReadPlan,
-    ResultColumn,
     ResultOp,
     Sort,
     SortKey,
-    Stage,
     Union,
     Unwind,
     WindowColumns,
 )
+from omnigraph.compiler.ir.plan import MutationPlan, Plan, ReadPlan, ResultColumn, Stage
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import rebuild
+from omnigraph.compiler.ir.write_ops import ForEach, MutationOp, PlainWrite
 from omnigraph.compiler.query.checked import (
     Bind,
     Checked,

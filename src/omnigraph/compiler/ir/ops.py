@@ -1,4 +1,4 @@
-"""The operators of a plan: a read is a pipeline over frames of bindings, a mutation a list of writes.
+"""The operators of a read: a pipeline over frames of bindings, then the shape of the result.
 
 A pipeline starts from one empty row. Each match operator adds bindings or drops rows; the result is a set of
 assignments, so nothing here ever yields the same assignment twice. AntiJoin, LeftJoin, Mark and Either run pipelines of
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.compiler.ir.expr import (
-    TARGET,
     AggregateCall,
     Condition,
     Const,
@@ -20,12 +19,10 @@ from omnigraph.compiler.ir.expr import (
     Nearest,
     Param,
     RankCall,
-    ValueType,
     require,
 )
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.walk import variables
-from omnigraph.compiler.types import PropType
 
 # --- match -----------------------------------------------------------------------------------
 
@@ -42,7 +39,7 @@ class NodeScan:
     kind: str = "node"
 
     def __post_init__(self) -> None:
-        _require_only(self.predicates, self.var)
+        require_only(self.predicates, self.var)
 
     @property
     def table_key(self) -> str:
@@ -64,8 +61,8 @@ class Expand:
     def __post_init__(self) -> None:
         require(self.source in (self.link.tail, self.link.head), f"expand from ${self.source}")
         require(self.link.tail != self.link.head, "expand onto the same variable")
-        _require_only(self.predicates, self.target)
-        _require_only(self.edge_predicates, self.link.edge_var)
+        require_only(self.predicates, self.target)
+        require_only(self.edge_predicates, self.link.edge_var)
 
     @property
     def target(self) -> str:
@@ -94,7 +91,7 @@ class ExpandTest:
     edge_columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _require_only(self.edge_predicates, self.link.edge_var)
+        require_only(self.edge_predicates, self.link.edge_var)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,172 +331,8 @@ ShapingOp: TypeAlias = WindowColumns | Rank | Sort | Project | Aggregate | Havin
 ResultOp: TypeAlias = Union | ShapingOp
 
 
-# --- mutations -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """What is stored in one property; conversion to `type` happens, and may fail, at run time."""
-
-    property: str
-    type: PropType
-    expr: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class InsertNode:
-    """Insert one node, or replace the one with the same key."""
-
-    type_name: str
-    values: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InsertEdge:
-    """Insert one edge between two node ids."""
-
-    type_name: str
-    source_type: str
-    target_type: str
-    source: Expr
-    target: Expr
-    values: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateNode:
-    """Set properties of every matching node."""
-
-    type_name: str
-    values: tuple[Value, ...]
-    predicate: Condition
-
-    def __post_init__(self) -> None:
-        _require_only((self.predicate,), TARGET)
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateEdge:
-    """Set properties of every matching edge; endpoints stay."""
-
-    type_name: str
-    values: tuple[Value, ...]
-    predicate: Condition
-
-    def __post_init__(self) -> None:
-        _require_only((self.predicate,), TARGET)
-
-
-@dataclass(frozen=True, slots=True)
-class Cascade:
-    """An edge type that loses the edges of deleted nodes, and at which ends they may stand."""
-
-    edge: str
-    at_source: bool
-    at_target: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteNode:
-    """Delete every matching node and the edges that touch it."""
-
-    type_name: str
-    predicate: Condition
-    cascades: tuple[Cascade, ...]
-
-    def __post_init__(self) -> None:
-        _require_only((self.predicate,), TARGET)
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteEdge:
-    """Delete every matching edge."""
-
-    type_name: str
-    predicate: Condition
-
-    def __post_init__(self) -> None:
-        _require_only((self.predicate,), TARGET)
-
-
-PlainWrite: TypeAlias = InsertNode | InsertEdge | UpdateNode | UpdateEdge | DeleteNode | DeleteEdge
-
-
-@dataclass(frozen=True, slots=True)
-class ForEach:
-    """Do a write once for each distinct assignment of the variables it reads; `var` is what it updates or deletes."""
-
-    match: tuple[MatchOp, ...]
-    write: PlainWrite
-    var: str | None = None
-
-
-MutationOp: TypeAlias = PlainWrite | ForEach
-
-
-def written_outputs(write: PlainWrite) -> tuple[Output, ...]:
-    """The values of a write as columns: properties by their names, endpoints as `from` and `to`."""
-    match write:
-        case InsertNode(values=values) | UpdateNode(values=values) | UpdateEdge(values=values):
-            return tuple(Output(value.property, value.expr) for value in values)
-        case InsertEdge(values=values):
-            ends = (Output("from", write.source), Output("to", write.target))
-            return (*ends, *(Output(value.property, value.expr) for value in values))
-        case _:
-            return ()
-
-
-# --- plans -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ResultColumn:
-    """Name, type and nullability of a result column, known before any row is."""
-
-    name: str
-    type: ValueType
-    nullable: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ReadPlan:
-    """Match, then shape the result; a union takes the rows of its `parts` instead, by the first result operator.
-
-    The match starts from the rows of `source`, if there is one.
-    """
-
-    match: tuple[MatchOp, ...]
-    result: tuple[ResultOp, ...]
-    columns: tuple[ResultColumn, ...]
-    parts: tuple[ReadPlan, ...] = ()
-    source: Stage | None = None
-
-    @property
-    def bound(self) -> frozenset[str]:
-        """The variables that the match finds bound."""
-        return frozenset() if self.source is None else frozenset({self.source.var, *self.source.keeps})
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A plan that another one goes on from: `keeps` stay bound, its result columns become properties of `var`."""
-
-    plan: ReadPlan
-    var: str
-    keeps: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MutationPlan:
-    """Writes in statement order; all take effect, or none."""
-
-    ops: tuple[MutationOp, ...]
-
-
-Plan: TypeAlias = ReadPlan | MutationPlan
-
-
-def _require_only(conditions: tuple[Condition, ...], var: str | None) -> None:
+def require_only(conditions: tuple[Condition, ...], var: str | None) -> None:
+    """Refuse conditions that read another variable than `var`; IllTyped names them."""
     for condition in conditions:
         reads = variables(condition)
         if not reads <= {var}:

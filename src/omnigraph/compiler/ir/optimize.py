@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.compiler.ir.ops import ForEach, MutationPlan, Plan, Project, ReadPlan, written_outputs
+from omnigraph.compiler.ir.ops import Project
 from omnigraph.compiler.ir.passes.bind_constants import bind_constants
 from omnigraph.compiler.ir.passes.choose_start import choose_start
 from omnigraph.compiler.ir.passes.context import Context
@@ -16,6 +16,8 @@ from omnigraph.compiler.ir.passes.order_expansions import order_expansions
 from omnigraph.compiler.ir.passes.prune_columns import prune_columns
 from omnigraph.compiler.ir.passes.push_predicates import push_predicates
 from omnigraph.compiler.ir.passes.split_conjunctions import split_conjunctions
+from omnigraph.compiler.ir.plan import MutationPlan, Plan, ReadPlan
+from omnigraph.compiler.ir.write_ops import ForEach, written_outputs
 
 PASSES = (
     bind_constants,

@@ -18,10 +18,10 @@ from omnigraph.compiler.ir.ops import (
     Mark,
     MatchOp,
     NodeScan,
-    ReadPlan,
     ShortestPath,
     Unwind,
 )
+from omnigraph.compiler.ir.plan import ReadPlan
 
 
 @dataclass

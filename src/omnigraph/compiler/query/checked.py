@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import PlainWrite, ShortestPath, SortKey
+from omnigraph.compiler.ir.ops import ShortestPath, SortKey
 from omnigraph.compiler.ir.walk import expressions, variables
+from omnigraph.compiler.ir.write_ops import PlainWrite
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.types import PropType
 

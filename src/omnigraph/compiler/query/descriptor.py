@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.compiler.ir import ops
+from omnigraph.compiler.ir import write_ops
 from omnigraph.compiler.ir.expr import ValueType
 from omnigraph.compiler.query.checked import Checked, CheckedMutation, Column, Driven
 from omnigraph.compiler.query.touched import Touched, reads_of, writes_of
@@ -54,7 +54,7 @@ def describe(checked: Checked) -> Operation:
     endpoints = [
         Touched("node", type_name)
         for op in checked.body.ops
-        if isinstance(op, ops.InsertEdge)
+        if isinstance(op, write_ops.InsertEdge)
         for type_name in (op.source_type, op.target_type)
     ]
     matched = [

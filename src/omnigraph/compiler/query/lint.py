@@ -9,7 +9,7 @@ from typing import Any
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.diagnostics import CompileError, ParseError, excerpt
-from omnigraph.compiler.ir.ops import UpdateNode
+from omnigraph.compiler.ir.write_ops import UpdateNode
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.advice import Advice, advise
 from omnigraph.compiler.query.checked import Checked, CheckedMutation

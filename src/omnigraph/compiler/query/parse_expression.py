@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
-from omnigraph.compiler.functions.windows import PLACES
+from omnigraph.compiler.functions import FUNCTIONS
 from omnigraph.compiler.lexer import FLOAT, INT, LOWER, PUNCT, STRING, VAR
 from omnigraph.compiler.query import ast
-from omnigraph.compiler.query.ast import Agg, Alias, Binary, Call, Expr, Prop, Unary, Var
+from omnigraph.compiler.query.ast import Alias, Binary, Expr, Prop, Unary, Var
+from omnigraph.compiler.query.parse_call import (
+    CONSTANT_CALLS,
+    LATE_CALLS,
+    SPECIAL_CALLS,
+    begins_operand,
+    parse_arguments,
+    parse_pattern,
+)
 from omnigraph.compiler.query.parse_literal import (
     LITERAL_WORDS,
     QueryCursor,
-    close_call,
-    open_call,
     parse_list,
     parse_literal,
-    parse_now,
     parse_number,
-    parse_temporal,
 )
 from omnigraph.compiler.query.suggest import unknown_function
 
@@ -34,8 +37,6 @@ _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 COMPARISON = "a comparison (= != < <= > >= contains starts_with in is)"
 # Words after which a parenthesis opens a group, not the arguments of a call.
 _BEFORE_GROUPS = frozenset({"where", "and", "or", "not"})
-# What a value stands before, never what it begins with.
-_NO_OPERAND = frozenset({"as", "asc", "desc"})
 
 
 def parse_expr(cur: QueryCursor) -> Expr:
@@ -68,7 +69,7 @@ def _negation(cur: QueryCursor) -> Expr:
         cur.advance()
         cur.expect(COMPARISON)
         cur.fail("'not { … }' is a clause of its own; 'and' and 'or' join filters")
-    if cur.text != "not" or cur.kind != LOWER or not _begins_operand(cur, 1) or cur.peek() == (LOWER, "in"):
+    if cur.text != "not" or cur.kind != LOWER or not begins_operand(cur, 1) or cur.peek() == (LOWER, "in"):
         return _comparison(cur)
     cur.enter()
     start = cur.advance()
@@ -88,7 +89,7 @@ def _comparison(cur: QueryCursor) -> Expr:
             high_op = cur.tokens.texts[cur.advance()]
             return ast.Range(left, op, right, high_op, _sum(cur), cur.span_from(start))
         return ast.Compare(op, left, right, cur.span_from(start))
-    if kind == LOWER and op in WORD_COMPARISONS and _begins_operand(cur, 1):
+    if kind == LOWER and op in WORD_COMPARISONS and begins_operand(cur, 1):
         cur.advance()
         return ast.Compare(op, left, _sum(cur), cur.span_from(start))
     if kind == LOWER and op in ("in", "not", "is"):
@@ -107,7 +108,7 @@ def _word_test(cur: QueryCursor, start: int, left: Expr) -> Expr:
         cur.need_word("null")
         return ast.IsNull(left, negated, cur.span_from(start))
     negated = cur.text == "not"
-    if (negated and cur.peek() != (LOWER, "in")) or not _begins_operand(cur, 1 + negated):
+    if (negated and cur.peek() != (LOWER, "in")) or not begins_operand(cur, 1 + negated):
         cur.expect("'not in'" if negated else COMPARISON)
         return left
     cur.index += 1 + negated
@@ -212,15 +213,7 @@ def _at_connective(cur: QueryCursor, word: str) -> bool:
     # `or = 1` after a filter is a filter on a column called `or` in the base language, and stays one.
     kind, text = cur.peek()
     begins_filter = (kind == PUNCT and text in COMPARISONS) or (kind == LOWER and text in _FIRST_WORDS)
-    return cur.in_where or (not begins_filter and _begins_operand(cur, 1))
-
-
-def _begins_operand(cur: QueryCursor, ahead: int) -> bool:
-    """Whether what follows can be an operand; names of columns and properties may be spelled like operators."""
-    kind, text = cur.peek(ahead)
-    if kind == PUNCT:
-        return text in ("(", "[", "-")
-    return kind in (VAR, STRING, INT, FLOAT, LOWER) and text not in _NO_OPERAND
+    return cur.in_where or (not begins_filter and begins_operand(cur, 1))
 
 
 # --- words: calls, aggregates, case ------------------------------------------------------------
@@ -248,31 +241,20 @@ def _is_computed_with(cur: QueryCursor) -> bool:
 def _called(cur: QueryCursor, word: str) -> Expr:
     special = SPECIAL_CALLS.get(word)
     if special is not None:
-        if cur.in_where and word not in _CONSTANT_CALLS:
+        if cur.in_where and word not in CONSTANT_CALLS:
             span = cur.tokens.span(cur.index)
             cur.fail_at(span, f"{word}(…) cannot stand in 'where'", help="a condition here reads the row's own values")
-        return special(cur)
+        return special(cur, parse_expr)
     if word not in FUNCTIONS:
         _refuse_call(cur, word)
-    return _call(cur)
+    return parse_arguments(cur, parse_expr)
 
 
 def _refuse_call(cur: QueryCursor, word: str) -> NoReturn:
     span = cur.tokens.span(cur.index)
     # Only what could stand here is suggested: no aggregate in a pattern, no search in the condition of a mutation.
-    possible = _CONSTANT_CALLS if cur.in_where else SPECIAL_CALLS.keys() - (_LATE if cur.in_match else ())
+    possible = CONSTANT_CALLS if cur.in_where else SPECIAL_CALLS.keys() - (LATE_CALLS if cur.in_match else ())
     cur.fail_at(span, f"there is no function '{word[:40]}'", help=unknown_function(word, sorted(possible)))
-
-
-def _call(cur: QueryCursor) -> Call:
-    name = cur.text
-    start = open_call(cur)
-    args: list[Expr] = []
-    if not cur.at_punct(")"):
-        args.append(parse_expr(cur))
-        while cur.take_punct(",") is not None:
-            args.append(parse_expr(cur))
-    return Call(name, tuple(args), close_call(cur, start))
 
 
 def _case(cur: QueryCursor) -> ast.Case:
@@ -291,180 +273,5 @@ def _case(cur: QueryCursor) -> ast.Case:
 
 def _exists(cur: QueryCursor) -> ast.Exists:
     start = cur.index
-    clauses = _pattern(cur, "exists { … }")
+    clauses = parse_pattern(cur, "exists { … }")
     return ast.Exists(clauses, cur.span_from(start))
-
-
-def _pattern(cur: QueryCursor, what: str) -> tuple[ast.Clause, ...]:
-    """The clauses between braces, after the word that stands before them."""
-    from omnigraph.compiler.query.parse_clause import parse_clauses  # a pattern has conditions, and one of them this
-
-    if cur.in_where:
-        span = cur.tokens.span(cur.index)
-        cur.fail_at(span, f"{what} cannot stand in 'where'", help="match what to write: match { … } update $x …")
-    cur.enter()
-    cur.advance()
-    clauses = parse_clauses(cur)
-    cur.leave()
-    return clauses
-
-
-def _temporal(cur: QueryCursor) -> Expr:
-    # A text in quotes is a constant; anything else is converted.
-    plain = cur.peek(2)[0] == STRING and cur.peek(3)[1] == ")"
-    return parse_temporal(cur) if plain or cur.text == "duration" else _call(cur)
-
-
-def _nearest(cur: QueryCursor) -> Call:
-    start = open_call(cur)
-    at = cur.index
-    name, _ = cur.need_var()
-    cur.need_punct(".")
-    prop, _ = cur.need_lower("a property name")
-    field = Prop(name, prop, cur.span_from(at))
-    cur.need_punct(",")
-    query = parse_expr(cur)
-    return Call("nearest", (field, query), close_call(cur, start))
-
-
-def _text_call(cur: QueryCursor) -> Call:
-    name = cur.text
-    start = open_call(cur)
-    args = [parse_expr(cur)]
-    cur.need_punct(",")
-    args.append(parse_expr(cur))
-    if name in ("fuzzy", "snippet") and cur.take_punct(",") is not None:
-        args.append(parse_expr(cur))
-    return Call(name, tuple(args), close_call(cur, start))
-
-
-def _rrf(cur: QueryCursor) -> Call:
-    start = open_call(cur)
-    args: list[Expr] = [_rank(cur)]
-    cur.need_punct(",")
-    args.append(_rank(cur))
-    if cur.take_punct(",") is not None:
-        args.append(parse_expr(cur))
-    return Call("rrf", tuple(args), close_call(cur, start))
-
-
-def _rank(cur: QueryCursor) -> Call:
-    if cur.text in ("nearest", "bm25") and cur.peek()[1] == "(":
-        return _nearest(cur) if cur.text == "nearest" else _text_call(cur)
-    cur.expect("nearest(…)")
-    cur.expect("bm25(…)")
-    return cur.fail()
-
-
-def _aggregate(cur: QueryCursor) -> Agg | ast.Window:
-    name = cur.text
-    start = open_call(cur)
-    distinct = False
-    arg: Expr | None = None
-    if name != "count" or cur.take_punct("*") is None:
-        # `count(distinct)` counts a column of that name; anything after the word makes it the modifier.
-        distinct = cur.text == "distinct" and cur.peek()[1] not in (")", ",")
-        if distinct:
-            cur.advance()
-        arg = _record(cur) if cur.text == "{" and name in _TAKE_RECORDS else parse_expr(cur)
-    more: list[Expr] = []
-    while cur.take_punct(",") is not None:
-        more.append(parse_expr(cur))
-    clauses = _pattern(cur, f"{name}(… match {{ … }})") if cur.text == "match" and cur.peek()[1] == "{" else ()
-    where = parse_expr(cur) if cur.take_word("where") is not None else None
-    if cur.text == "per" and cur.kind == LOWER and not clauses:
-        per, order = _per(cur), _window_order(cur)
-        args = (*(() if arg is None else (arg,)), *more)
-        return ast.Window(name, args, per, order, where, distinct, close_call(cur, start))
-    key, descending = None, False
-    if cur.take_word("order") is not None:
-        key = parse_expr(cur)
-        descending = cur.take_word("desc") is not None
-        if not descending:
-            cur.take_word("asc")
-    return Agg(name, arg, distinct, close_call(cur, start), tuple(more), where, key, descending, clauses)
-
-
-def _record(cur: QueryCursor) -> ast.Record:
-    cur.enter()
-    start = cur.need_punct("{")
-    members = [_member(cur)]
-    while cur.take_punct(",") is not None:
-        members.append(_member(cur))
-    cur.need_punct("}")
-    cur.leave()
-    return ast.Record(tuple(members), cur.span_from(start))
-
-
-def _member(cur: QueryCursor) -> ast.Member:
-    name, _ = cur.need_lower("the name of a member")
-    cur.need_punct(":")
-    return ast.Member(name, parse_expr(cur))
-
-
-def _window(cur: QueryCursor) -> ast.Window:
-    name = cur.text
-    start = open_call(cur)
-    args: list[Expr] = []
-    if not cur.at_punct(")") and not _at_modifier(cur):
-        args.append(parse_expr(cur))
-        while cur.take_punct(",") is not None:
-            args.append(parse_expr(cur))
-    where = parse_expr(cur) if cur.take_word("where") is not None else None
-    per, order = _per(cur), _window_order(cur)
-    return ast.Window(name, tuple(args), per, order, where, False, close_call(cur, start))
-
-
-def _at_modifier(cur: QueryCursor) -> bool:
-    # Before an operand these words are what a window is per, or ordered by; alone they are columns.
-    words = cur.kind == LOWER and cur.text in ("per", "order", "where")
-    return words and (_begins_operand(cur, 1) or cur.peek()[1] == "*")
-
-
-def _per(cur: QueryCursor) -> tuple[Expr, ...]:
-    if cur.take_word("per") is None or cur.take_punct("*") is not None:
-        return ()
-    keys = [parse_expr(cur)]
-    while cur.take_punct(",") is not None:
-        keys.append(parse_expr(cur))
-    return tuple(keys)
-
-
-def _window_order(cur: QueryCursor) -> tuple[ast.WindowKey, ...]:
-    if cur.take_word("order") is None:
-        return ()
-    keys = [_window_key(cur)]
-    while cur.take_punct(",") is not None:
-        keys.append(_window_key(cur))
-    return tuple(keys)
-
-
-def _window_key(cur: QueryCursor) -> ast.WindowKey:
-    expr = parse_expr(cur)
-    descending = cur.take_word("desc") is not None
-    if not descending:
-        cur.take_word("asc")
-    return ast.WindowKey(expr, descending)
-
-
-SPECIAL_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
-    "now": parse_now,
-    "nearest": _nearest,
-    "search": _text_call,
-    "fuzzy": _text_call,
-    "search_all": _text_call,
-    "search_phrase": _text_call,
-    "search_prefix": _text_call,
-    "snippet": _text_call,
-    "match_text": _text_call,
-    "bm25": _text_call,
-    "rrf": _rrf,
-    **dict.fromkeys(AGGREGATES, _aggregate),
-    **dict.fromkeys(PLACES, _window),
-    "date": _temporal,
-    "datetime": _temporal,
-    "duration": _temporal,
-}
-_TAKE_RECORDS = frozenset({"collect", "first", "last"})
-_LATE = frozenset({*AGGREGATES, *PLACES, "nearest", "bm25", "rrf"})
-_CONSTANT_CALLS = ("now", "date", "datetime", "duration")

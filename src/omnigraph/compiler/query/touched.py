@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph.compiler.ir import ops
+from omnigraph.compiler.ir import write_ops
 from omnigraph.compiler.query.checked import (
     Bind,
     CheckedClause,
@@ -53,14 +53,14 @@ def reads_of(clauses: tuple[CheckedClause, ...]) -> Iterator[Touched]:
                 pass
 
 
-def writes_of(op: ops.PlainWrite) -> Iterator[Touched]:
+def writes_of(op: write_ops.PlainWrite) -> Iterator[Touched]:
     """What a statement writes, cascades included."""
     match op:
-        case ops.InsertNode(type_name) | ops.UpdateNode(type_name):
+        case write_ops.InsertNode(type_name) | write_ops.UpdateNode(type_name):
             yield Touched("node", type_name)
-        case ops.InsertEdge(type_name) | ops.UpdateEdge(type_name) | ops.DeleteEdge(type_name):
+        case write_ops.InsertEdge(type_name) | write_ops.UpdateEdge(type_name) | write_ops.DeleteEdge(type_name):
             yield Touched("edge", type_name)
-        case ops.DeleteNode(type_name, _, cascades):
+        case write_ops.DeleteNode(type_name, _, cascades):
             yield Touched("node", type_name)
             for cascade in cascades:
                 yield Touched("edge", cascade.edge)

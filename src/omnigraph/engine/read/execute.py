@@ -25,7 +25,6 @@ from omnigraph.compiler.ir.ops import (
     NodeScan,
     Project,
     Rank,
-    ReadPlan,
     ShapingOp,
     ShortestPath,
     Sort,
@@ -33,7 +32,8 @@ from omnigraph.compiler.ir.ops import (
     Unwind,
     WindowColumns,
 )
-from omnigraph.compiler.ir.ops import Stage as StageOp
+from omnigraph.compiler.ir.plan import ReadPlan
+from omnigraph.compiler.ir.plan import Stage as StageOp
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import made_key

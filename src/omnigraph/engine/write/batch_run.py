@@ -17,13 +17,13 @@ import pyarrow as pa
 from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.compile import CompiledQuery
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import (
+from omnigraph.compiler.ir.plan import MutationPlan
+from omnigraph.compiler.ir.write_ops import (
     DeleteEdge,
     DeleteNode,
     ForEach,
     InsertEdge,
     InsertNode,
-    MutationPlan,
     UpdateEdge,
     UpdateNode,
 )

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.compiler.ir.ops import ForEach, MutationPlan, written_outputs
 from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.plan import MutationPlan
 from omnigraph.compiler.ir.walk import variables
+from omnigraph.compiler.ir.write_ops import ForEach, written_outputs
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.execute import match
 from omnigraph.engine.read.frames.budget import Budget, limits_from

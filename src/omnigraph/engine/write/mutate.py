@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import CompiledQuery, compile_query
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.compiler.ir.ops import InsertEdge, InsertNode, MutationPlan
+from omnigraph.compiler.ir.plan import MutationPlan
+from omnigraph.compiler.ir.write_ops import InsertEdge, InsertNode
 from omnigraph.compiler.source import Source
 from omnigraph.engine.intake.embedding import plan_filling
 from omnigraph.engine.intake.external_blobs import require_reachable

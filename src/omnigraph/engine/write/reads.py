@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog, NodeType
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import ForEach
+from omnigraph.compiler.ir.write_ops import ForEach
 from omnigraph.engine.intake.columns.identity import canonical_text
 from omnigraph.engine.values.arrow import TableType, arrow_type, table_types
 from omnigraph.engine.values.predicate import Bindings, fixed

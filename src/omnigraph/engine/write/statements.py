@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import (
+from omnigraph.compiler.ir.plan import MutationPlan
+from omnigraph.compiler.ir.write_ops import (
     DeleteEdge,
     DeleteNode,
     ForEach,
     InsertEdge,
     InsertNode,
     MutationOp,
-    MutationPlan,
     PlainWrite,
     UpdateEdge,
     UpdateNode,

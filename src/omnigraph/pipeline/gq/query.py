@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.compile import compile_query
-from omnigraph.compiler.ir.ops import Distinct, Expand, ExpandTest, MatchOp, NodeScan, ReadPlan, Union, pipelines
+from omnigraph.compiler.ir.ops import Distinct, Expand, ExpandTest, MatchOp, NodeScan, Union, pipelines
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.temporal import DateTime
 from omnigraph.engine.read.execute import match

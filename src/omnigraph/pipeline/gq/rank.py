@@ -12,7 +12,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Rank, ReadPlan
+from omnigraph.compiler.ir.ops import Rank
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.search.ranking import query_vector

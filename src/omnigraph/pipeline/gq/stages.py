@@ -8,7 +8,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import ITEM, Limit, Stage, Unwind
+from omnigraph.compiler.ir.ops import ITEM, Limit, Unwind
+from omnigraph.compiler.ir.plan import Stage
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.frames.made import PLACE
 from omnigraph.pipeline.gq.frame import Lowering, Rows

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import ResultColumn
+from omnigraph.compiler.ir.plan import ResultColumn
 from omnigraph.compiler.types import PropType
 from omnigraph.pipeline.gq.carry import carrier
 from omnigraph.pipeline.gq.frame import Frame, Lowering, NodeColumns, Order, Output, Rows

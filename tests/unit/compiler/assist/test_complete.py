@@ -98,7 +98,7 @@ def test_every_call_is_documented() -> None:
     from omnigraph.compiler.functions import AGGREGATES
     from omnigraph.compiler.functions.search import SPECIAL
     from omnigraph.compiler.functions.windows import WINDOWS
-    from omnigraph.compiler.query.parse_expression import SPECIAL_CALLS
+    from omnigraph.compiler.query.parse_call import SPECIAL_CALLS
 
     assert set(SPECIAL) == SPECIAL_CALLS.keys() - set(AGGREGATES) - set(WINDOWS)
 

@@ -18,6 +18,7 @@ from omnigraph.compiler.ir import ops
 from omnigraph.compiler.ir.format import format_condition, format_plan
 from omnigraph.compiler.ir.lower import lower
 from omnigraph.compiler.ir.optimize import optimize
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.descriptor import describe
@@ -142,10 +143,10 @@ def meaning(match: tuple[ops.MatchOp, ...]) -> object:
     return sorted(facts)
 
 
-def planned(clauses: list[str]) -> ops.ReadPlan:
+def planned(clauses: list[str]) -> ReadPlan:
     text = f"query q() {{ match {{ {' '.join(clauses)} }} return {{ $a.code }} }}"
     plan = compile_query(Source(text), huts()).plan
-    assert isinstance(plan, ops.ReadPlan)
+    assert isinstance(plan, ReadPlan)
     return plan
 
 

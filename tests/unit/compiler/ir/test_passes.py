@@ -10,13 +10,14 @@ import pytest
 from omnigraph.compiler.catalog import Catalog, compile_schema
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir import ops
+from omnigraph.compiler.ir import ops, write_ops
 from omnigraph.compiler.ir.estimates import NeutralEstimates
 from omnigraph.compiler.ir.format import format_plan
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.lower import lower
 from omnigraph.compiler.ir.optimize import PASSES, optimize
 from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.plan import Plan, ReadPlan, ResultColumn
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.compiler.query.typecheck import check_query
 from omnigraph.compiler.source import Source
@@ -83,7 +84,7 @@ def text_of(body: str) -> str:
     return f"query q($n: I64 = 10, $v: Vector(2)? = null, $mode: String? = null) {{ {body} }}"
 
 
-def lowered(body: str) -> ops.Plan:
+def lowered(body: str) -> Plan:
     source = Source(text_of(body))
     return lower(check_query(parse_queries(source).queries[0], catalog(), source))
 
@@ -192,7 +193,7 @@ LINK = Link("Path", "a", "b", "Hut", "Hut")
         pytest.param(lambda: ops.Expand(LINK, "z"), id="expand-from-elsewhere"),
         pytest.param(lambda: ops.Expand(LINK, "a", (ir.IsNull(HUT),)), id="foreign-predicate-in-expand"),
         pytest.param(lambda: ops.ExpandTest(LINK, (ir.IsNull(HUT),)), id="edge-predicate-without-edge"),
-        pytest.param(lambda: ops.DeleteEdge("Path", ir.IsNull(HUT)), id="variable-in-mutation"),
+        pytest.param(lambda: write_ops.DeleteEdge("Path", ir.IsNull(HUT)), id="variable-in-mutation"),
         pytest.param(lambda: ops.Aggregate((ops.Output("x", HUT),)), id="groups-without-aggregate"),
     ],
 )
@@ -203,10 +204,10 @@ def test_a_meaningless_plan_cannot_be_built(build: Callable[[], object]) -> None
 
 def test_columns_are_known_before_any_row() -> None:
     plan = compile_query(text_of("match { $h: Hut } return { $h.alt as a, $h }"), catalog()).plan
-    assert isinstance(plan, ops.ReadPlan)
+    assert isinstance(plan, ReadPlan)
     assert plan.columns == (
-        ops.ResultColumn("a", PropType("I32", nullable=True), True),
-        ops.ResultColumn("h", ir.NodeObject("Hut"), False),
+        ResultColumn("a", PropType("I32", nullable=True), True),
+        ResultColumn("h", ir.NodeObject("Hut"), False),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
-from omnigraph.compiler.ir.ops import MutationPlan
+from omnigraph.compiler.ir.plan import MutationPlan
 from omnigraph.compiler.source import Source
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.reads import Reads

@@ -8,7 +8,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import DeleteNode, InsertEdge, InsertNode, MutationPlan, UpdateNode, Value
+from omnigraph.compiler.ir.plan import MutationPlan
+from omnigraph.compiler.ir.write_ops import DeleteNode, InsertEdge, InsertNode, UpdateNode, Value
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.write.statements import Request, execute
 from omnigraph.errors import ValueViolation

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import ReadPlan
 from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import rebuild
 from omnigraph.compiler.types import INTEGER_RANGE
 

@@ -8,9 +8,10 @@ from typing import Any
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.compose import compose
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import MatchOp, ReadPlan
+from omnigraph.compiler.ir.ops import MatchOp
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import Pattern, decompose, map_match
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.types import union_members
 
 

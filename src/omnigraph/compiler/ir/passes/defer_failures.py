@@ -8,9 +8,10 @@ types of its operands, and is left alone.
 from __future__ import annotations
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import AntiJoin, Filter, LeftJoin, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import AntiJoin, Filter, LeftJoin, MatchOp, NodeScan
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import map_match
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.ranges import can_fail
 
 

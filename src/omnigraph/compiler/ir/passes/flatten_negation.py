@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import AntiJoin, Filter, MatchOp, ReadPlan
+from omnigraph.compiler.ir.ops import AntiJoin, Filter, MatchOp
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import map_match
+from omnigraph.compiler.ir.plan import ReadPlan
 
 
 def flatten_negation(plan: ReadPlan, context: Context) -> ReadPlan:

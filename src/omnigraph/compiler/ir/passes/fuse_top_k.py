@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.compiler.ir.ops import (
-    Aggregate,
-    Distinct,
-    Fetch,
-    Having,
-    Limit,
-    Rank,
-    ReadPlan,
-    ResultOp,
-    Sort,
-    WindowColumns,
-)
+from omnigraph.compiler.ir.ops import Aggregate, Distinct, Fetch, Having, Limit, Rank, ResultOp, Sort, WindowColumns
 from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.plan import ReadPlan
 
 
 def fuse_top_k(plan: ReadPlan, context: Context) -> ReadPlan:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Filter, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import Filter, MatchOp, NodeScan
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import map_match
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import variables
 
 

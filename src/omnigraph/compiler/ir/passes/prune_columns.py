@@ -17,12 +17,12 @@ from omnigraph.compiler.ir.ops import (
     Mark,
     MatchOp,
     NodeScan,
-    ReadPlan,
     ShortestPath,
     Unwind,
     pipelines,
 )
 from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import properties
 
 

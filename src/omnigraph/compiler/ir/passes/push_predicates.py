@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from omnigraph.compiler.ir.expr import Condition
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import Expand, ExpandTest, Filter, MatchOp, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import Expand, ExpandTest, Filter, MatchOp, NodeScan
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import map_match
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import variables
 
 

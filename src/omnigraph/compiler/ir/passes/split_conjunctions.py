@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Filter, MatchOp, ReadPlan
+from omnigraph.compiler.ir.ops import Filter, MatchOp
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import map_match
+from omnigraph.compiler.ir.plan import ReadPlan
 
 
 def split_conjunctions(plan: ReadPlan, context: Context) -> ReadPlan:

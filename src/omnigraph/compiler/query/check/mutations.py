@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType, TypeInfo
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import (
+from omnigraph.compiler.ir.write_ops import (
     Cascade,
     DeleteEdge,
     DeleteNode,

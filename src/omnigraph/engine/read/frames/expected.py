@@ -23,11 +23,11 @@ from omnigraph.compiler.ir.ops import (
     MatchOp,
     NodeScan,
     Rank,
-    ReadPlan,
     ResultOp,
     Sort,
     Unwind,
 )
+from omnigraph.compiler.ir.plan import ReadPlan
 
 # What is known about none of them: the share of rows that a condition on several variables, a `not` or grouping leaves.
 _KEPT = 0.5

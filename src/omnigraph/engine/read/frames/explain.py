@@ -9,7 +9,8 @@ from math import ceil
 from typing import Any, TypeAlias
 
 from omnigraph.compiler.ir.format import format_operator
-from omnigraph.compiler.ir.ops import MatchOp, ReadPlan, ResultOp, Stage, Union, pipelines
+from omnigraph.compiler.ir.ops import MatchOp, ResultOp, Union, pipelines
+from omnigraph.compiler.ir.plan import ReadPlan, Stage
 from omnigraph.display import Displayed
 from omnigraph.engine.read.frames.expected import Expected
 

@@ -18,9 +18,9 @@ from omnigraph.compiler.ir.ops import (
     Mark,
     NodeScan,
     Project,
-    ReadPlan,
     Sort,
 )
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.types import INTEGER, PropType
 
 _SETWISE = ("min", "max")

@@ -21,12 +21,12 @@ from omnigraph.compiler.ir.ops import (
     MatchOp,
     NodeScan,
     Project,
-    ReadPlan,
     ShortestPath,
     Sort,
     Unwind,
     WindowColumns,
 )
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.engine.read.frames.unions import MARKED, PATH, made_key
 from omnigraph.engine.read.match.either import shared_key

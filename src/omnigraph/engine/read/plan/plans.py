@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from omnigraph.compiler.compile import CompiledQuery
-from omnigraph.compiler.ir.ops import Plan, ReadPlan
 from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
+from omnigraph.compiler.ir.plan import Plan, ReadPlan
 from omnigraph.engine.read.frames.expected import Expected, expected_rows
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
 from omnigraph.engine.read.plan.outline import Outline, any_order, outline

@@ -12,13 +12,13 @@ from omnigraph.compiler.ir.ops import (
     Filter,
     MatchOp,
     NodeScan,
-    ReadPlan,
     ResultOp,
     Sort,
     SortKey,
     WindowColumns,
 )
 from omnigraph.compiler.ir.pattern import map_match
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import UNION
 from omnigraph.engine.read.match.joins import joins_by

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
-from omnigraph.compiler.ir.ops import Expand, NodeScan, ReadPlan
+from omnigraph.compiler.ir.ops import Expand, NodeScan
+from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import expressions
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.search.corpus_store import TextColumn, is_kept

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Output, Project, ResultColumn
+from omnigraph.compiler.ir.ops import Output, Project
+from omnigraph.compiler.ir.plan import ResultColumn
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.frames.frame import Bound, Frame
