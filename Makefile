@@ -38,10 +38,11 @@ demo: $(VENV)/.ready ## the main job, end to end
 test: $(VENV)/.ready ## the tests, but for the slow ones: about ten minutes on two cores
 	@$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-slow: test-thorough test-script ## the slow tests, and the random ones with all of their examples
+test-slow: $(VENV)/.ready ## the slow tests, which `make test` leaves out
+	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m slow
 
-test-thorough: $(VENV)/.ready ## the slow and the random tests
-	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m "slow or hypothesis"
+test-thorough: $(VENV)/.ready ## the random tests with all of their examples; CI runs them so in `make test`
+	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m "hypothesis and not slow"
 
 test-script: $(VENV)/.ready ## the cases of the command line once more, through the installed script in processes of their own
 	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 tests/conformance/test_cli_cases.py \

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.thoroughness import THOROUGH
-
 _HTTP = "http"
 GROUPS = {
     "tests/integration/browser/": "browser",
@@ -28,10 +26,10 @@ GROUPS = {
 _SHARED_OUT = "tests/integration/spark/"
 
 
-def group_of(nodeid: str) -> str:
-    """The name of what a test is run in a row with."""
+def group_of(nodeid: str, *, slow: bool) -> str:
+    """The name of what a test is run in a row with, in a run of the slow tests or of the others."""
     file = nodeid.partition("::")[0]
-    if THOROUGH and file.startswith(_SHARED_OUT):
+    if slow and file.startswith(_SHARED_OUT):
         return file
     return next((group for start, group in GROUPS.items() if file.startswith(start)), file)
 
@@ -42,7 +40,7 @@ def scheduler(config: Any, log: Any) -> Any:
 
     class Grouped(LoadScopeScheduling):  # type: ignore[misc,unused-ignore]
         def _split_scope(self, nodeid: str) -> str:
-            return group_of(nodeid)
+            return group_of(nodeid, slow=config.option.markexpr == "slow")
 
     config.option.loadscopereorder = False
     return Grouped(config, log)

@@ -98,5 +98,5 @@ def test_fixtures_are_in_conftest_files_or_in_the_one_module_that_uses_them() ->
 
 def test_what_shares_a_server_is_run_in_a_row() -> None:
     assert not [start for start in GROUPS if not (TESTS.parent / start).exists()]
-    assert group_of("tests/integration/s3/test_s3_load.py::test_x[1]") == "s3"
-    assert group_of("tests/unit/ids/test_ids.py::test_x[a::b]") == "tests/unit/ids/test_ids.py"
+    assert group_of("tests/integration/s3/test_s3_load.py::test_x[1]", slow=False) == "s3"
+    assert group_of("tests/unit/ids/test_ids.py::test_x[a::b]", slow=False) == "tests/unit/ids/test_ids.py"

@@ -1,4 +1,4 @@
-"""How much random input a run of the tests draws: a part of it in `make test`, all of it in `make test-slow`."""
+"""How much random input a run of the tests draws: a part of it in `make test`, all of it in CI and in `make test-thorough`."""
 
 from __future__ import annotations
 

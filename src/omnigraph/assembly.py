@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from omnigraph.engine.api.arguments import checked
-from omnigraph.engine.api.graph import Graph, open_handle
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.opening import open_handle
 from omnigraph.engine.views.lifecycle import StrPath, Text, create_graph
 from omnigraph.pipeline.runners import RUNNERS
 from omnigraph.policy.engine import PolicyEngine

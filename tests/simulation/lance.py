@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from lance.fragment import DataFile, DeletionFile, FragmentMetadata
 
-from omnigraph.storage.lance.row_id_sequence import parse_sequence
+from omnigraph.storage.lance.rows.row_id_sequence import parse_sequence
 from tests.simulation.versions import Committed, Fragment, Version
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from omnigraph.storage.base.gates import Gates
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.base.recent_writes import RecentWrites
 from omnigraph.storage.base.store import Store
-from omnigraph.storage.lance.library import Library
+from omnigraph.storage.lance.transactions import Library
 from tests.simulation.lance import SimulatedLance
 from tests.simulation.objects import Bucket, SimulatedObjects
 from tests.simulation.world import Crashed, World

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from omnigraph.engine.api.graph import Graph, open_handle
+from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.api.opening import open_handle
 from omnigraph.engine.api.runners import Runners
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -13,20 +13,16 @@ from omnigraph.engine.api import runners
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.maintenance import GraphMaintenance
-from omnigraph.engine.api.runners import LoadRequest, Runners
+from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.merge.outcome import MergeOptions, PropertyMode, Resolution, Strategy
-from omnigraph.engine.values.durations import history_age
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult, OnError, parse_mode
-from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.lifecycle import StrPath, Text, open_graph, read_source
+from omnigraph.engine.views.lifecycle import StrPath, Text, read_source
 from omnigraph.engine.views.table_tasks import Runner, SparkPlace
 from omnigraph.engine.views.targets import branch_named
 from omnigraph.policy.actions import Action
 from omnigraph.policy.engine import PolicyEngine
-from omnigraph.policy.external_blobs import ExternalBlobPolicy, policy_of
 from omnigraph.policy.visibility import Visibility
-from omnigraph.settings import DEFAULTS, Settings
 from omnigraph.storage.protocol import recovery
 
 # A process that only reads is spared what the other verbs need: those import it when they are called.
@@ -40,43 +36,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
     from omnigraph.storage.manifest.commits import GraphCommit
-
-
-def open_handle(
-    uri: StrPath,
-    branch: str = "main",
-    actor: str | None = None,
-    read_only: bool = False,
-    *,
-    runners: Runners,
-    settings: Settings = DEFAULTS,
-    policy: PolicyEngine | None = None,
-    external_blobs: Sequence[str] | ExternalBlobPolicy = (),
-) -> Graph:
-    """Open a graph with the runners of the package above; users call `omnigraph.open`, which brings them along."""
-    core = open_graph(
-        uri,
-        read_only=read_only,
-        settings=settings,
-        policy=policy,
-        external_blobs=policy_of(external_blobs),
-        tasks=runners,
-    )
-    return Graph(_forgetting(core), runners, actor=actor).branch(branch)
-
-
-def _forgetting(core: Core) -> Core:
-    """The same graph; where the settings limit how long history is kept, its writers let go of what is older."""
-    age = history_age(core.store.settings)
-    if age is None or core.read_only:
-        return core
-
-    def forget() -> None:
-        from omnigraph.engine.maintenance.history import forget_older
-
-        forget_older(core, age)
-
-    return replace(core, store=replace(core.store, forget=forget))
 
 
 @checked_methods

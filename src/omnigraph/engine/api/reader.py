@@ -122,7 +122,7 @@ class Reader(Displayed, ABC):
         """JSON lines are written here; every other format, together with its schema, by the runners."""
         view = self._core.view_of(state)
         if format == "jsonl":
-            from omnigraph.engine.changes.export_file import write_export
+            from omnigraph.engine.changes.export import write_export
 
             with export_lock_of(self._core.store).held():
                 return write_export(view, target, types)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.engine.changes.output_file import StrPath, output_file
 from omnigraph.engine.values.arrow import TableType, property_names, row_schema, table_types
 from omnigraph.engine.values.json_values import IMAGE, json_texts
 from omnigraph.engine.views.view import View
@@ -34,6 +36,23 @@ def export_jsonl(view: View, types: Sequence[str] = ()) -> Iterator[bytes]:
     """The selected types (all when none is named) as whole lines: edge types before node types, entities by id."""
     for info in export_types(view.catalog, types):
         yield from export_type(view, info)
+
+
+def write_export(view: View, target: StrPath | BinaryIO, types: Sequence[str] = ()) -> int:
+    """Write JSON lines and return how many bytes; a file appears under its name only when it is complete."""
+    export_types(view.catalog, types)  # an unknown type is refused before anything is created
+    if not isinstance(target, str | os.PathLike):
+        return _copy(view, target, types)
+    with output_file(target) as file:
+        return _copy(view, file, types)
+
+
+def _copy(view: View, file: BinaryIO, types: Sequence[str]) -> int:
+    written = 0
+    for chunk in export_jsonl(view, types):
+        file.write(chunk)
+        written += len(chunk)
+    return written
 
 
 def export_types(catalog: Catalog, names: Sequence[str] = ()) -> list[TableType]:

@@ -6,6 +6,7 @@ touches a newest version, a version above a published one, or anything a fork wa
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -35,6 +36,8 @@ from omnigraph.storage.manifest.schema_archive import drop_schema
 from omnigraph.storage.protocol.quiesce import require_clean
 from omnigraph.storage.protocol.reserve import keep_reserve, on_full_disk
 from omnigraph.storage.protocol.trim import trim_manifest
+
+_log = logging.getLogger("omnigraph.maintenance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,20 @@ def cleanup(
     report = on_full_disk(root, lambda: _cleanup(core, policy, confirm=confirm, progress=progress))
     keep_reserve(root)
     return report
+
+
+def forget_older(core: Core, age: timedelta) -> None:
+    """Clean up what is older; the commit that it follows has succeeded, so a failure is only worth a line in the log.
+
+    What stands in the way (another cleanup, an export, an interrupted writer) will be gone the next time.
+    """
+    try:
+        report = cleanup(core, Policy(core.store.settings.history_versions, age), confirm=True)
+    except Exception as error:
+        _log.warning("history was not cleaned up: %s", error)
+        return
+    removed = sum(each.old_versions_removed for each in report.datasets)
+    _log.info("history older than %s went: %d table versions", age, removed)
 
 
 def _cleanup(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.compiler.types import PropType
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, stored_cells
-from omnigraph.storage.lance.tables import blob_field, key_field
+from omnigraph.storage.lance.columns import blob_field, key_field
 
 PROPERTY_ID = "omnigraph.stable_property_id"
 TableType: TypeAlias = NodeType | EdgeType

@@ -8,11 +8,10 @@ planned uuid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation, Transaction
 from lance.file import LanceFileReader
@@ -63,17 +62,16 @@ from omnigraph.storage.lance.transactions import (
 from omnigraph.storage.lance.version_files import discard_unwritten, newest_local_version, refuse_damaged, slept
 
 __all__ = [
-    "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "PRIMARY_KEY", "CommitOutcome", "Filter",
+    "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "CommitOutcome", "Filter",
     "Identifier", "IndexInfo", "IndexSpec", "Landed", "NearestRows", "Ref", "Refused", "Staged", "TableHandle",
-    "TransactionInfo", "Unknown", "blob_array", "blob_field", "build_segment", "can_compact", "clone", "commit",
-    "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "join_segments", "key_field",
+    "TransactionInfo", "Unknown", "build_segment", "can_compact", "clone", "commit",
+    "compact", "create_ref", "dataset_exists", "delete_ref", "forget_cached", "in_list", "join_segments",
     "latest_version", "list_refs", "locate", "merge_rows", "open_data_file", "open_table", "preserves_content", "quote",
     "stage_append", "stage_barrier", "stage_change", "stage_create", "stage_index", "stage_overwrite", "stage_restore",
     "write_fragments",
 ]  # fmt: skip
 
 _OVERTAKEN_ATTEMPTS = 8
-PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}
 
 
 # --- opening -----------------------------------------------------------------------------------------
@@ -141,23 +139,6 @@ def dataset_exists(address: Address) -> bool:
 def latest_version(address: Address) -> int:
     """The newest version of a lineage, read fresh."""
     return open_table(address, control=True).version
-
-
-def key_field(name: str = "id") -> pa.Field:
-    """The primary-key column; lance can be told about it only when the dataset is created or overwritten."""
-    return pa.field(name, pa.utf8(), nullable=False, metadata=PRIMARY_KEY)
-
-
-def blob_field(name: str, *, nullable: bool = True, metadata: Mapping[str, str] | None = None) -> pa.Field:
-    """A blob column."""
-    created = lance.blob_field(name, nullable=nullable)
-    merged = {**(created.metadata or {}), **{k.encode(): v.encode() for k, v in (metadata or {}).items()}}
-    return created.with_metadata(merged) if merged else created
-
-
-def blob_array(values: Sequence[bytes | str | None]) -> Any:
-    """Values of a blob column: bytes are stored, a str is the URI of an external object."""
-    return lance.blob_array(list(values))
 
 
 def clone(source: TableHandle, address: Address) -> TableHandle:
@@ -382,9 +363,6 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
     except HistoricalVersionReclaimed:
         return False  # this can no longer be decided
     return same_content(before, after)
-
-
-# --- inside ------------------------------------------------------------------------------------------
 
 
 def _opened(address: Address, version: int | None, crc32: int | None = None, *, shared: bool) -> TableHandle:

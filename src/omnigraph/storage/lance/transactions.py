@@ -6,7 +6,8 @@ the second of two transactions staged on one version.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import lance
@@ -19,9 +20,23 @@ from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.lance.durable import sync_data
 from omnigraph.storage.lance.fragments import smallest_fragment
 from omnigraph.storage.lance.handle import TableHandle
-from omnigraph.storage.lance.library import Library
 
 STORAGE_VERSION = "2.2"
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The three calls through which datasets and data files come into being, with the signatures of `lance`.
+
+    Everything else is a method of the dataset that one of them returned. So code that keeps a graph in something else
+    than files (`Root.backing`) provides these three, and the rest of this package runs on it unchanged.
+    """
+
+    dataset: Callable[..., Any]
+    commit: Callable[..., Any]
+    write_fragments: Callable[..., Any]
+
+
 _PYLANCE = Library(lance.dataset, LanceDataset.commit, lance_write_fragments)
 
 

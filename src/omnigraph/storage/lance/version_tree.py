@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.storage.lance.deletions import deleted_offsets
 from omnigraph.storage.lance.handle import ID_CHUNK, TableHandle
 from omnigraph.storage.lance.refs import Ref
+from omnigraph.storage.lance.rows.deletions import deleted_offsets
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"

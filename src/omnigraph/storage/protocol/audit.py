@@ -14,6 +14,7 @@ from omnigraph.errors import RowLevelCasContention, StorageError
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.layout import RECOVERY_AUDIT, Root
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.columns import key_field
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, TableHandle, Unknown
 
 RecoveryKind = Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
@@ -23,7 +24,7 @@ AUDIT_SCHEMA = pa.schema(
         pa.field("graph_commit_id", pa.utf8(), nullable=False),
         pa.field("recovery_kind", pa.utf8(), nullable=False),
         pa.field("recovery_for_actor", pa.utf8()),
-        tables.key_field("operation_id"),
+        key_field("operation_id"),
         pa.field("sidecar_writer_kind", pa.utf8(), nullable=False),
         pa.field("per_table_outcomes_json", pa.utf8(), nullable=False),
         pa.field("created_at", pa.timestamp("us"), nullable=False),

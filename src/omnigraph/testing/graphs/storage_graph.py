@@ -14,6 +14,7 @@ from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.base.ref_names import new_ref
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.columns import key_field
 from omnigraph.storage.lance.version_files import version_evidence
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.branch_refs import live_refs, require_ref
@@ -28,10 +29,10 @@ SOURCE = "node Person\nedge Knows\n"
 _DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _PROPERTY = {"omnigraph.stable_property_id": "9"}
 
-NODE_SCHEMA = pa.schema([tables.key_field(), pa.field("age", pa.int64(), metadata=_PROPERTY)])
+NODE_SCHEMA = pa.schema([key_field(), pa.field("age", pa.int64(), metadata=_PROPERTY)])
 EDGE_SCHEMA = pa.schema(
     [
-        tables.key_field(),
+        key_field(),
         pa.field("src", pa.utf8(), nullable=False),
         pa.field("dst", pa.utf8(), nullable=False),
         pa.field("since", pa.int64(), metadata=_PROPERTY),

@@ -17,6 +17,7 @@ from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import Delete, KnownUpdate, StrictInsert, TableWrite, Upsert, WriteSet
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.columns import key_field
 from omnigraph.storage.lance.tables import Landed
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import CommitRow, ControlRow, HeadRow, ManifestRow, SchemaRow, TableRow
@@ -27,7 +28,7 @@ from omnigraph.storage.protocol.recovery import version_row
 
 A, B, K = "node:A", "node:B", "edge:K"
 TABLES = (A, B, K)
-NODE_SCHEMA = pa.schema([tables.key_field(), pa.field("op", pa.utf8()), pa.field("value", pa.int64())])
+NODE_SCHEMA = pa.schema([key_field(), pa.field("op", pa.utf8()), pa.field("value", pa.int64())])
 # Processes in tests are killed and known to be dead, so no lease needs to run out, however slow the machine is.
 LONG_LEASES = Settings(lease_ttl_ms=600_000, lease_skew_ms=0, writer_wait_ms=60_000)
 

@@ -8,7 +8,7 @@ from omnigraph.compiler.catalog import accept_schema
 from omnigraph.engine.values.arrow import row_schema, stored_schema, table_types, to_stored
 from omnigraph.ids import new_ulid
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
-from omnigraph.storage.lance.tables import PRIMARY_KEY
+from omnigraph.storage.lance.columns import PRIMARY_KEY
 from omnigraph.testing.naive.memory_rows import rows_table
 
 CATALOG = accept_schema(

@@ -6,21 +6,23 @@ import zlib
 from pathlib import Path
 
 import pyarrow as pa
+from lance import blob_array
 
 from omnigraph.storage.base.store import Store, store_for
 from omnigraph.storage.lance import parts, tables
 from omnigraph.storage.lance.checksums import Checksum, checksum_of, from_property
+from omnigraph.storage.lance.columns import blob_field, key_field
 from omnigraph.storage.lance.compact import mark
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.storage.maintenance.checksum_ledger import known_checksums, remove_versions
 from omnigraph.testing.graphs import row_steps
 
-SCHEMA = pa.schema([tables.key_field("id"), tables.blob_field("data"), pa.field("n", pa.int64())])
+SCHEMA = pa.schema([key_field("id"), blob_field("data"), pa.field("n", pa.int64())])
 
 
 def rows(*ids: str) -> pa.Table:
-    blobs = tables.blob_array([b"x" * 70_000] * len(ids))
+    blobs = blob_array([b"x" * 70_000] * len(ids))
     return pa.Table.from_arrays([pa.array(ids), blobs, pa.array(range(len(ids)))], schema=SCHEMA)
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance import handle, tables
+from omnigraph.storage.lance.columns import key_field
 from omnigraph.storage.lance.tables import Landed, TableHandle
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> TableHandle:
-    schema = pa.schema([tables.key_field(), pa.field("src", pa.utf8()), pa.field("n", pa.int64())])
+    schema = pa.schema([key_field(), pa.field("src", pa.utf8()), pa.field("n", pa.int64())])
     rows = pa.table([["a", "b", "it's", "d"], ["x", "x", "y", None], [1, 2, 3, 4]], schema=schema)
     outcome = tables.commit(tables.stage_create(normalize_root(tmp_path).table("nodes/t"), schema, rows))
     assert isinstance(outcome, Landed)

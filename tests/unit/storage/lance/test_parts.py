@@ -5,28 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+from lance import blob_array
 
 from omnigraph.ids import new_ulid
 from omnigraph.settings import Settings
 from omnigraph.storage.base.layout import LOADS_DIR
 from omnigraph.storage.base.store import Store, store_for
 from omnigraph.storage.lance import parts, tables
+from omnigraph.storage.lance.columns import blob_field, key_field
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.storage.maintenance import load_claims
 
 SCHEMA = pa.schema(
     [
-        tables.key_field("id"),
+        key_field("id"),
         pa.field("tags", pa.list_(pa.utf8())),
-        tables.blob_field("data"),
+        blob_field("data"),
         pa.field("n", pa.int64()),
     ]
 )
 
 
 def rows(*ids: str) -> pa.Table:
-    columns = [pa.array(ids), pa.array([[each] for each in ids]), tables.blob_array([b"x" * 70_000] * len(ids))]
+    columns = [pa.array(ids), pa.array([[each] for each in ids]), blob_array([b"x" * 70_000] * len(ids))]
     return pa.Table.from_arrays([*columns, pa.array(range(len(ids)))], schema=SCHEMA)
 
 

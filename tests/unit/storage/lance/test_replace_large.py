@@ -12,11 +12,12 @@ import omnigraph as og
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.intent.writeset import Patch
 from omnigraph.storage.lance import replace_large, tables
+from omnigraph.storage.lance.columns import key_field
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 from omnigraph.storage.protocol.table_steps import stage_step
 from omnigraph.testing.graphs import row_steps
 
-SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
+SCHEMA = pa.schema([key_field(), pa.field("v", pa.int64())])
 NAMES = [f"k{number}" for number in range(60)]
 ID_INDEX = IndexSpec(column="id", index_type="BTREE", name="id_idx")
 LINEAGE = ["id", "v", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]

@@ -13,11 +13,12 @@ import pytest
 
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.columns import key_field
 from omnigraph.storage.lance.patch import numbered
 from omnigraph.storage.lance.tables import IndexSpec, Landed, Refused, Staged, TableHandle
 from omnigraph.testing.graphs import row_steps
 
-SCHEMA = pa.schema([tables.key_field(), pa.field("v", pa.int64())])
+SCHEMA = pa.schema([key_field(), pa.field("v", pa.int64())])
 ID_INDEX = IndexSpec(column="id", index_type="BTREE", name="id_idx")
 
 Content = dict[str, int]

@@ -13,11 +13,13 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
+from lance import blob_array
 
 from omnigraph.errors import HistoricalVersionReclaimed, KeyConflict, StorageError
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.columns import blob_field, key_field
 from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle, Unknown
 from omnigraph.testing.graphs import row_steps
 from omnigraph.testing.graphs.storage_graph import NODE_SCHEMA, people
@@ -298,11 +300,11 @@ def test_a_bad_filter_is_our_error(filled: TableHandle) -> None:
 
 def test_blobs_are_stored_and_read_by_row_id(tmp_path: Path) -> None:
     address = normalize_root(tmp_path).table("nodes/b")
-    schema = pa.schema([tables.key_field(), tables.blob_field("doc", metadata={"omnigraph.stable_property_id": "3"})])
+    schema = pa.schema([key_field(), blob_field("doc", metadata={"omnigraph.stable_property_id": "3"})])
     assert schema.field("doc").metadata[b"omnigraph.stable_property_id"] == b"3"
     base = land(tables.stage_create(address, schema))
     payloads = [b"", None, b"z" * 200_000]
-    rows = pa.table({"id": ["e", "n", "f"], "doc": tables.blob_array(payloads)}, schema=schema)
+    rows = pa.table({"id": ["e", "n", "f"], "doc": blob_array(payloads)}, schema=schema)
     handle = land(row_steps.stage_upsert(base, rows))
     cells = [None if data is None else {"data": data, "uri": None} for data in payloads]
     assert handle.scan(["doc"], blobs="cells")["doc"].to_pylist() == cells
@@ -314,10 +316,10 @@ def test_blobs_are_stored_and_read_by_row_id(tmp_path: Path) -> None:
 
 def test_references_are_stored_and_read_without_opening_them(tmp_path: Path) -> None:
     address = normalize_root(tmp_path).table("nodes/b")
-    schema = pa.schema([tables.key_field(), tables.blob_field("doc")])
+    schema = pa.schema([key_field(), blob_field("doc")])
     base = land(tables.stage_create(address, schema))
     values = [b"kept", f"file://{tmp_path}/absent", None, b"", "s3://no-such-bucket/any/thing"]
-    rows = pa.table({"id": list("abcde"), "doc": tables.blob_array(values)}, schema=schema)
+    rows = pa.table({"id": list("abcde"), "doc": blob_array(values)}, schema=schema)
     handle = tables.compact(land(row_steps.stage_upsert(land(row_steps.stage_upsert(base, rows)), rows.slice(1, 4))))
     assert handle.fragment_count() == 1
     cells = {"id": list("abcde"), "doc": [_cell(value) for value in values]}
@@ -352,7 +354,7 @@ def test_an_index_build_preserves_content_and_can_be_repeated(filled: TableHandl
 
 def test_a_text_index_answers_searches(tmp_path: Path) -> None:
     address = normalize_root(tmp_path).table("nodes/t")
-    schema = pa.schema([tables.key_field(), pa.field("text", pa.utf8())])
+    schema = pa.schema([key_field(), pa.field("text", pa.utf8())])
     base = land(
         tables.stage_create(address, schema, pa.table({"id": ["a", "b"], "text": ["red fox", "cat"]}, schema=schema))
     )

@@ -22,9 +22,9 @@ from omnigraph.errors import StorageError
 from omnigraph.memory.budget import MemoryBudget
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Root
-from omnigraph.storage.lance.column_file import ColumnFile
 from omnigraph.storage.lance.handle import TableHandle
-from omnigraph.storage.lance.row_places import DataFile, RowPlaces
+from omnigraph.storage.lance.rows.column_file import ColumnFile
+from omnigraph.storage.lance.rows.row_places import DataFile, RowPlaces
 
 OnRead: TypeAlias = Callable[[pa.Array], None]
 _Key: TypeAlias = tuple[str, int]  # the path of a data file, and a field of it

@@ -23,8 +23,8 @@ from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.views.view import View
 from omnigraph.storage.lance import row_places as places_module
 from omnigraph.storage.lance.handle import TableHandle
-from omnigraph.storage.lance.row_id_sequence import Scattered
-from omnigraph.storage.lance.row_places import RowPlaces
+from omnigraph.storage.lance.rows.row_id_sequence import Scattered
+from omnigraph.storage.lance.rows.row_places import RowPlaces
 
 SCHEMA = """
 node Node {

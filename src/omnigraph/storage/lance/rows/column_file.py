@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.storage.base.disk_cache import keep_column, kept_column
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.layout import Root
-from omnigraph.storage.lance.row_places import DataFile
+from omnigraph.storage.lance.rows.row_places import DataFile
 from omnigraph.storage.lance.tables import open_data_file
 
 _STORED_BYTES, _NAME = "stored_bytes", "name"

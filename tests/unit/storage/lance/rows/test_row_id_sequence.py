@@ -11,8 +11,9 @@ import pytest
 
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.row_id_sequence import Run, Scattered, parse_sequence
-from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
+from omnigraph.storage.lance.columns import key_field
+from omnigraph.storage.lance.rows.row_id_sequence import Run, Scattered, parse_sequence
+from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.testing.graphs import row_steps
 
 SCHEMA = pa.schema([key_field(), pa.field("n", pa.int64())])

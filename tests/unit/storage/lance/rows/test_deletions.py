@@ -8,8 +8,9 @@ import pytest
 
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.deletions import deleted_offsets, roaring_values
-from omnigraph.storage.lance.tables import Landed, TableHandle, key_field
+from omnigraph.storage.lance.columns import key_field
+from omnigraph.storage.lance.rows.deletions import deleted_offsets, roaring_values
+from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.testing.graphs import row_steps
 
 SCHEMA = pa.schema([key_field(), pa.field("n", pa.int64())])

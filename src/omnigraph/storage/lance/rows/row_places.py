@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from omnigraph.memory.cache import Cache, CacheKind
 from omnigraph.storage.lance.handle import TableHandle
-from omnigraph.storage.lance.row_id_sequence import Ids, Run, Scattered, parse_sequence
+from omnigraph.storage.lance.rows.row_id_sequence import Ids, Run, Scattered, parse_sequence
 
 # Shorter lists of scattered row ids come from small replacements and are not worth a search each.
 _LONG_LIST = 1 << 16
