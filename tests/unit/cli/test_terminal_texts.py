@@ -176,12 +176,14 @@ def test_a_missing_parameter_says_how_to_give_it(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("query", "g", "-e", GET_PERSON), "'g' was taken as NAME; say which graph with --store g"),
-        (("query", "-e", GET_PERSON), "no graph addressed: pass --store <URI>, --server <name|url>"),
+        (("get", "g", "Alice"), "'g' was taken as TYPE; say which graph with --store g"),
+        (("query", "-e", GET_PERSON), "no graph addressed: pass its URI as the last argument, --store <URI>"),
         (("log",), "no graph addressed: pass its URI as the last argument, --store <URI>"),
         (("serve", "--graph", "g"), "a path or URI goes to --store"),
-        (("branch", "list", "g"), "this command takes its graph with --store <URI>"),
-        (("diff", "g", "main", "feature"), "this command takes its graph with --store <URI>"),
+        (("branch", "list", "g", "h"), "unexpected argument 'h' found"),
+        (("clone", "g", "copy", "--store", "g2"), "`--store` does not apply when GRAPH is given as an argument"),
+        (("query", "http://127.0.0.1:1", "-e", GET_PERSON), "must be addressed with `--server <url>`"),
+        (("diff", "g", "main", "feature"), "the graph is the last argument: omnigraph diff main feature g"),
         (("get", "Person", "Alice", "--at", "HEAD"), "use --snapshot <COMMIT_ID>"),
         (("query", "--profile"), "`--analyze` measures a query"),
         (("log", "--graph"), "`log` always draws"),

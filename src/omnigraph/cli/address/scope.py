@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,6 +9,7 @@ from omnigraph.cli.address.config import Profile
 from omnigraph.cli.call import Call
 from omnigraph.cli.table.globals import ADDRESSING
 from omnigraph.cli.table.model import Capability, Command
+from omnigraph.cli.table.place import names_a_graph
 from omnigraph.errors import BadRequest
 
 
@@ -51,6 +51,17 @@ def guard(call: Call) -> None:
                 f"`{command.addressed_as}` is a {command.capability.value} command; "
                 f"`{name}` does not apply.{' ' + remedy if remedy else ''}"
             )
+    graph = command.graph
+    if (
+        graph is not None
+        and graph.required
+        and call.given("--store")
+        and call.argument(graph.name) != call.text("--store")
+    ):
+        raise BadRequest(
+            f"`{command.addressed_as}` is a {command.capability.value} command; `--store` does not apply when "
+            f"{graph.name} is given as an argument. Pass a storage URI once."
+        )
 
 
 def _remedy(command: Command, option: str) -> str:
@@ -90,7 +101,7 @@ def resolve_scope(call: Call) -> Scope:
 
 def _ways(command: Command) -> str:
     """How this command takes its graph."""
-    ways = ["its URI as the last argument"] if takes_uri(command) else []
+    ways = ["its URI as the last argument"] if command.graph is not None else []
     forms = {"--store": "<URI>", "--server": "<name|url>", "--cluster": "<dir|uri>", "--profile": "<name>"}
     ways += [f"{name} {form}" for name, form in forms.items() if name in command.accepts]
     return f"{', '.join(ways)}, or set a default in the operator config"
@@ -102,14 +113,9 @@ def _misplaced(call: Call) -> list[str]:
         return ["= help: --graph selects one graph of a server or cluster; a path or URI goes to --store"]
     for name, values in call.parsed.arguments.items():
         for value in values:
-            if "://" in value or os.path.isdir(os.path.join(value, "__manifest")):
+            if names_a_graph(value):
                 return [f"= help: '{value}' was taken as {name}; say which graph with --store {value}"]
     return []
-
-
-def takes_uri(command: Command) -> bool:
-    """Whether the graph may be the last argument; everywhere else the arguments mean something else already."""
-    return any(argument.name == "URI" for argument in command.arguments)
 
 
 def cluster_scope(call: Call) -> ClusterScope:

@@ -70,11 +70,11 @@ INTAKE = (
         Capability.LOCAL,
         "Import a graph of another system as one commit",
         "data.imports.import_graph",
-        _ACTOR,
+        _ACTOR | {"--store"},
         (Argument("SOURCE", "files, directories or a database", required=True, repeats=True),),
         (
             Option("--from", "what it is", "FORMAT", choices=IMPORTS, required=True),
-            Option("--into", "the graph: a new place, or one that has fitting types", "URI"),
+            Option("--into", "the graph, as --store: a new place, or one that has fitting types", "URI"),
             Option("--schema-only", "print the schema that it needs and write nothing"),
             Option(
                 "--mode", "how rows are written", "MODE", choices=("append", "merge", "overwrite"), default="append"
@@ -84,7 +84,8 @@ INTAKE = (
             shared.MESSAGE,
             JSON,
         ),
-        either=("--into", "--schema-only"),
+        conflicts=(("--into", "--store"),),
+        either=("--into", "--store", "--schema-only"),
     ),
 )
 

@@ -7,10 +7,10 @@ from omnigraph.cli.commands.shared import JSON
 from omnigraph.cli.table.model import Argument, Capability, Command, Option
 
 _BACKUPS = Argument("BACKUPS", "where backups are kept: a directory, s3://, az:// or gs://", required=True)
-_TARGET = Argument(
-    "TARGET", "where the new graph goes: a directory, s3://, az:// or gs://, empty or not there yet", required=True
-)
-_SOURCE = Argument("GRAPH", "the graph: a path, file://, s3://, az:// or gs://", required=True)
+_NEW = "where the new graph goes: a directory, s3://, az:// or gs://, empty or not there yet"
+_TARGET = Argument("TARGET", _NEW, required=True)
+_SOURCE = Argument("GRAPH", "the graph: a path, file://, s3://, az:// or gs://", required=True, graph=True)
+_SCOPE = frozenset({"--store"})
 _RESUME = Option("--resume", "go on with a copy that broke off")
 _UNVERIFIED = Option("--no-verify", "do not read every file back to compare its checksum")
 _WHICH = Option("--backup", "the id of a backup, or its beginning; by default the newest", "ID")
@@ -25,6 +25,7 @@ COPIES = (
         Capability.LOCAL,
         "Copy a graph to another place, with its branches, tags and history",
         "operate.copies.clone_graph",
+        _SCOPE,
         arguments=(_SOURCE, _TARGET),
         options=(
             Option("--branch", "copy main and this branch only", "NAME", repeats=True),
@@ -41,6 +42,7 @@ COPIES = (
         Capability.LOCAL,
         "Bring a branch of another clone to where this graph's stands",
         "operate.copies.push_branch",
+        _SCOPE,
         arguments=(_SOURCE, _CLONE),
         options=(_BRANCH, _INTO, _UNREAD, shared.PROGRESS, JSON),
         notes="Fast-forward or refused, as with Git. One that broke off is repeated; writers may go on at both.",
@@ -50,6 +52,7 @@ COPIES = (
         Capability.LOCAL,
         "Bring a branch of this graph to where another clone's stands",
         "operate.copies.pull_branch",
+        _SCOPE,
         arguments=(_SOURCE, _CLONE),
         options=(_BRANCH, _INTO, _UNREAD, shared.PROGRESS, JSON),
         notes="Where both have gone on, pull with --into under another name, merge that, and push.",
@@ -59,6 +62,7 @@ COPIES = (
         Capability.LOCAL,
         "Back up a graph; only files that the backups lack are sent",
         "operate.copies.create_backup",
+        _SCOPE,
         arguments=(_SOURCE, _BACKUPS),
         options=(
             Option("--keep", "remove all but this many newest backups afterwards", "N", number=True),
@@ -96,7 +100,8 @@ COPIES = (
         Capability.LOCAL,
         "Make a graph of a backup",
         "operate.copies.restore_graph",
-        arguments=(_BACKUPS, _TARGET),
+        _SCOPE,
+        arguments=(_BACKUPS, Argument("TARGET", _NEW, required=True, graph=True)),
         options=(_WHICH, _RESUME, _UNVERIFIED, shared.PROGRESS, JSON),
     ),
 )

@@ -12,8 +12,10 @@ DIRECT = (
         Capability.DIRECT,
         "Create a graph from a schema",
         "data.load.init",
-        frozenset({"--as"}),
-        arguments=(Argument("URI", "where to create it: a path, file://, s3://, az:// or gs://", required=True),),
+        frozenset({"--as", "--store"}),
+        arguments=(
+            Argument("URI", "where to create it: a path, file://, s3://, az:// or gs://", required=True, graph=True),
+        ),
         options=(
             shared.SCHEMA_FILE,
             Option("--force", "accept schema files that an interrupted init left behind"),

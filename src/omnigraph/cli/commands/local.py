@@ -72,6 +72,7 @@ LOCAL = (
         "Speak the language server protocol with an editor, on stdin and stdout",
         "operate.lsp.lsp",
         frozenset({"--store"}),
+        (shared.URI,),
         options=(Option("--schema", "check queries against this schema file", "FILE"),),
         conflicts=(("--schema", "--store"),),
         notes="Without either: the editor's setting omnigraph.schema, or the schema.pg beside or above a query file.",

@@ -19,6 +19,7 @@ _CELL = (
     Argument("TYPE", "its type", required=True),
     Argument("ID", "its id", required=True),
     Argument("PROPERTY", "the name of a Blob property", required=True),
+    URI,
 )
 
 READS = (
@@ -28,7 +29,7 @@ READS = (
         "Run a read and print its rows",
         "data.query.query",
         READ_SCOPE,
-        (Argument("NAME", "which query of the source; without a source, a stored query of a server"),),
+        (Argument("NAME", "which query of the source; without a source, a stored query of a server"), URI),
         (
             *shared.SOURCE_OPTIONS,
             *shared.PARAMS_OPTIONS,
@@ -54,6 +55,7 @@ READS = (
         (
             Argument("TYPE", "a node or edge type", required=True),
             Argument("ID", "the entity's id", required=True),
+            URI,
         ),
         (URI_OPTION, BRANCH, shared.SNAPSHOT),
         (("--branch", "--snapshot"),),
@@ -153,7 +155,7 @@ READS = (
         "Draw the surroundings of an entity, or the nodes that a query returns",
         "data.draw.draw",
         READ_SCOPE,
-        (Argument("NAME", "which query of the source"),),
+        (Argument("NAME", "which query of the source"), URI),
         (
             Option("--from", "the entity in the middle", "TYPE:ID"),
             Option("--depth", "how many hops away from it", "N", number=True, default="2"),
@@ -185,7 +187,7 @@ READS = (
         "Show one commit",
         "history.commit.show",
         READ_SCOPE,
-        (shared.COMMIT_ID,),
+        (shared.COMMIT_ID, URI),
         (URI_OPTION, JSON),
         label="commit",
     ),
@@ -195,7 +197,7 @@ READS = (
         "Show what a commit changed, compared with its first parent",
         "history.changes.commit_changes",
         READ_SCOPE,
-        (shared.COMMIT_ID,),
+        (shared.COMMIT_ID, URI),
         (
             URI_OPTION,
             shared.LIMIT,
@@ -211,7 +213,7 @@ READS = (
         "Read the change feed of a branch",
         "history.changes.poll",
         READ_SCOPE,
-        (),
+        (URI,),
         (
             URI_OPTION,
             BRANCH,
@@ -229,7 +231,7 @@ READS = (
         "Write a branch to a file and print the cursor that continues it",
         "history.changes.baseline",
         READ_SCOPE,
-        (),
+        (URI,),
         (
             Option("--out", "the file to write", "PATH", required=True),
             URI_OPTION,
@@ -251,6 +253,7 @@ READS = (
                 required=True,
             ),
             Argument("TO", "the same; by default main"),
+            URI,
         ),
         (URI_OPTION, *shared.CHANGE_FILTERS, Option("--stat", "only count, by type"), JSON),
     ),
@@ -264,6 +267,7 @@ READS = (
             Argument("TYPE", "a node or edge type", required=True),
             Argument("ID", "the entity's id", required=True),
             Argument("PROPERTY", "only this property"),
+            URI,
         ),
         (URI_OPTION, BRANCH, shared.AT, JSON),
     ),
@@ -289,7 +293,7 @@ READS = (
         "Offer stored queries to an agent as tools, on stdin and stdout",
         "operate.mcp.mcp",
         WRITE_SCOPE,
-        (),
+        (URI,),
         (
             Option("--query", "a file whose queries become tools, for a graph in storage", "FILE"),
             Option("--allow-writes", "offer mutations too"),

@@ -12,10 +12,11 @@ ANY_SCOPE = DIRECT_SCOPE | {"--server"}
 
 FORMATS = ("table", "kv", "csv", "jsonl", "json")
 
-URI = Argument("URI", "the graph: a path, file://, s3://, az:// or gs://")
+URI = Argument("URI", "the graph: a path, file://, s3://, az:// or gs://", graph=True)
 JSON = Option("--json", "print one JSON document")
 BRANCH = Option("--branch", "the branch to use", "BRANCH", default="main")
-URI_OPTION = Option("--uri", "the graph: a path, file://, s3://, az:// or gs://", "URI")
+# What commands with arguments of their own took before the graph could be their last one.
+URI_OPTION = Option("--uri", "the graph", "URI", former=True)
 COMMIT_ID = Argument("COMMIT_ID", "a commit: its id or the beginning of it, a tag, HEAD, HEAD~1", required=True)
 SNAPSHOT = Option(
     "--snapshot", "read as of a commit (its id or the beginning of it, a tag, HEAD~1) or point in time", "COMMIT_ID"

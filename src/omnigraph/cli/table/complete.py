@@ -62,7 +62,7 @@ def _offers(state: _State, partial: str, env: Mapping[str, str]) -> list[str]:
 
 
 def _option_names(command: Command | None) -> list[str]:
-    own = () if command is None else command.options
+    own = () if command is None else command.listed_options
     shared = [
         option
         for option in GLOBAL_OPTIONS

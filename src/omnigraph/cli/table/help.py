@@ -76,8 +76,8 @@ def _command_help(command: Command) -> str:
         lines += ["", f"Also: omnigraph {' '.join((*command.path[:-1], command.also))}"]
     if command.arguments:
         lines += ["", "Arguments:", *(_row(each.shown, argument_help(each)) for each in command.arguments)]
-    if command.options:
-        lines += ["", "Options:", *_option_rows(command.options)]
+    if command.listed_options:
+        lines += ["", "Options:", *_option_rows(command.listed_options)]
     consumed = [option for option in GLOBAL_OPTIONS if option.metavar is None or option.name in command.accepts]
     lines += ["", "Global options:", *_option_rows(tuple(consumed))]
     if command.notes:

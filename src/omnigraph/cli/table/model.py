@@ -31,6 +31,7 @@ class Option:
     bits: int = 32
     default: str | None = None
     pairs: tuple[str, ...] = ()  # the option takes `name=value` with these names, as many as follow
+    former: bool = False  # an older spelling: taken, but neither listed nor offered
 
     @property
     def shown(self) -> str:
@@ -47,6 +48,7 @@ class Argument:
     required: bool = False
     repeats: bool = False
     choices: tuple[str, ...] = ()
+    graph: bool = False  # says which graph; --store may say it instead
 
     @property
     def shown(self) -> str:
@@ -86,6 +88,16 @@ class Command:
     def addressed_as(self) -> str:
         """The command's name in messages about addressing."""
         return self.label or self.name
+
+    @property
+    def graph(self) -> Argument | None:
+        """The argument that says which graph the command works on."""
+        return next((argument for argument in self.arguments if argument.graph), None)
+
+    @property
+    def listed_options(self) -> tuple[Option, ...]:
+        """The options that help, completion and the reference show."""
+        return tuple(option for option in self.options if not option.former)
 
     def option(self, name: str) -> Option | None:
         """The option with this long or short name."""

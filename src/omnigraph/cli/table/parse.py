@@ -17,6 +17,7 @@ from omnigraph.cli.commands import (
 )
 from omnigraph.cli.table.globals import GLOBAL_OPTIONS, global_option
 from omnigraph.cli.table.model import Argument, Command, Option
+from omnigraph.cli.table.place import Misplaced, place
 
 _HELP = ("--help", "-h")
 _VERSION = ("--version", "-v")
@@ -136,8 +137,6 @@ class _Reader:
     def _replacement(self, name: str) -> str | None:
         if self.command is None:
             return "options of a command come after its name"
-        if name == "--uri" and all(argument.name != "URI" for argument in self.command.arguments):
-            return "say which graph with --store <URI>"
         other = self.command.option(ELSEWHERE_OPTIONS.get(name, ""))
         if other is not None:
             return f"use {other.shown}"
@@ -146,24 +145,14 @@ class _Reader:
     # --- positional arguments --------------------------------------------------------------------
 
     def _placed(self, command: Command) -> dict[str, list[str]]:
-        left = list(self.positionals)
-        placed: dict[str, list[str]] = {}
+        try:
+            placed = place(command, self.positionals, self.options)
+        except Misplaced as error:
+            raise UsageError(error.message, self.path, error.hint) from None
         for argument in command.arguments:
-            taken = left if argument.repeats else left[:1]
-            left = left[len(taken) :]
-            if taken:
-                placed[argument.name] = list(taken)
-                _check_choice(argument, taken[0], self.path)
-        if left:
-            raise UsageError(f"unexpected argument '{left[0]}' found", self.path, self._surplus(command))
+            if argument.name in placed:
+                _check_choice(argument, placed[argument.name][0], self.path)
         return placed
-
-    def _surplus(self, command: Command) -> str | None:
-        """One argument too many is mostly the graph, given as an argument where only an option takes it."""
-        addressed = self.options.keys() & {"--store", "--server", "--cluster", "--profile", "--uri"}
-        if addressed or "--store" not in command.accepts or any(each.name == "URI" for each in command.arguments):
-            return None
-        return "this command takes its graph with --store <URI>"
 
 
 def _split(token: str) -> tuple[str, str | None]:
@@ -202,14 +191,15 @@ def _checked(parsed: Parsed) -> Parsed:
     missing += [each.shown for each in command.arguments if each.required and each.name not in parsed.arguments]
     missing += [needed for name, needed in command.needs if name in parsed.options and needed not in parsed.options]
     if command.either and not any(name in parsed.options for name in command.either):
-        missing.append(" or ".join(option.shown for name in command.either if (option := command.option(name))))
+        ways = [command.option(name) or global_option(name) for name in command.either]
+        missing.append(" or ".join(option.shown for option in ways if option is not None))
     if missing:
         raise UsageError(f"required arguments were not provided: {', '.join(missing)}", command.path)
     return parsed
 
 
 def _nearest_option(name: str, command: Command) -> str | None:
-    near = _near(name, [option.name for option in (*command.options, *GLOBAL_OPTIONS)])
+    near = _near(name, [option.name for option in (*command.listed_options, *GLOBAL_OPTIONS)])
     return f"did you mean `{near}`?" if near else None
 
 

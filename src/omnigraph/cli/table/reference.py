@@ -18,7 +18,9 @@ Generated from the command table by `python -m omnigraph.cli.table.reference > d
 ```sh
 omnigraph init --schema schema.pg graph.omni
 omnigraph load graph.omni --data people.jsonl --mode append
-omnigraph query --store graph.omni --query queries.gq people_named -p name=Ada
+omnigraph query graph.omni -e 'match { $p: Person } return { $p.name }'
+omnigraph query people_named graph.omni --query queries.gq -p name=Ada
+omnigraph branch list graph.omni
 ```
 
 Results go to stdout and nothing else does; notes, warnings, prompts, progress and errors go to stderr. `--json` prints
@@ -57,9 +59,14 @@ aliases:
 defaults: {output: table, table_max_column_width: 80, table_cell_layout: truncate, store: ./graph.omni}
 ```
 
-Every command that works on one graph takes `--store URI`; where a usage line ends in `[URI]`, the graph may also be
-the last argument. A command looks for its graph in this order: a URI, `--store`, `--server` or `--cluster`; then
-`--profile` or `$OMNIGRAPH_PROFILE`; then the defaults. Tokens are kept in `credentials` beside the config, readable
+Every command that works on one graph takes it as its last argument or with `--store URI`. (`clone`, `push`, `pull` and
+`backup create` name the graph first and the other place last; `import` takes any number of sources, so its graph is
+`--into` or `--store`.) Where an optional argument stands before the graph, as in `query [NAME] [URI]`, a single word
+is the graph if it is a URI, begins like a path (`./`, `../`, `/`, `~`) or is a directory that contains a graph, and the
+name otherwise; with `--store`, `--server`, `--cluster` or `--profile` it is always the name.
+
+A command looks for its graph in this order: a URI, `--store`, `--server` or `--cluster`; then `--profile` or
+`$OMNIGRAPH_PROFILE`; then the defaults. Tokens are kept in `credentials` beside the config, readable
 by its owner only; `OMNIGRAPH_TOKEN_<SERVER>` comes first, `OMNIGRAPH_BEARER_TOKEN` last. All variables:
 [settings](settings.md).
 
@@ -84,8 +91,8 @@ def _command(command: Command) -> Iterator[str]:
     if command.arguments:
         rows = "".join(f"| `{each.shown}` | {_cell(argument_help(each))} |\n" for each in command.arguments)
         yield f"| Argument | |\n|---|---|\n{rows}\n"
-    if command.options:
-        yield _options(command.options)
+    if command.listed_options:
+        yield _options(command.listed_options)
     if command.also is not None:
         yield f"Also: `omnigraph {' '.join((*command.path[:-1], command.also))}`.\n\n"
     if command.notes:

@@ -75,5 +75,7 @@ def test_the_table_is_sound() -> None:
         assert command.accepts <= set(ADDRESSING), command.name
         for pair in (*command.conflicts, *command.needs):
             assert set(pair) <= set(own) | command.accepts, f"{command.name}: {pair}"
+        if "--store" in command.accepts and command.path not in (("alias",), ("import",)):
+            assert command.graph is not None, f"{command.name} takes --store and no graph as an argument"
         optional = [argument.required for argument in command.arguments]
         assert optional == sorted(optional, reverse=True), command.name

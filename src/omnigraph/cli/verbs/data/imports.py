@@ -21,7 +21,7 @@ def import_graph(call: Call) -> None:
     if call.given("--schema-only"):
         output.write(bundle.schema)
         return
-    into = call.value("--into")
+    into = call.text("--store") or call.value("--into")
     if into.lower().startswith(("http://", "https://")):
         raise BadRequest(f"'{into}' is a server; import into the storage of a graph")
     actor = call.text("--as") or call.config.actor

@@ -15,9 +15,12 @@ def lsp(call: Call) -> None:
     except ImportError:
         raise BadRequest("the language server needs pygls: pip install 'omnigraph[lsp]'") from None
     path = call.text("--schema")
+    named = call.argument("URI") or call.text("--store")
+    if path is not None and named is not None:
+        raise BadRequest("--schema and a graph are mutually exclusive; give one of them")
     if path is not None:
         build(schema=str(source_file(path).absolute())).start_io()
-    elif call.text("--store") is None:
+    elif named is None:
         build().start_io()
     else:
         with read_target(call).storage_reader() as graph:
