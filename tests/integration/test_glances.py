@@ -59,7 +59,7 @@ def test_drawings_are_svg_that_notebooks_show_and_files_take(graph: og.Graph, tm
     drawn = graph.schema.draw()
     assert drawn.startswith("<svg")
     assert drawn._repr_svg_() == drawn == graph.schema._repr_svg_()
-    assert repr(graph.schema) == "<Schema: 1 node types, 1 edge types>"
+    assert repr(graph.schema) == "<Schema: 1 node type, 1 edge type>"
     around = graph.draw("Person", "Ada")
     assert repr(around) == "<Drawing of Person Ada: 2 nodes, 1 edges>"
     around.save(tmp_path / "ada.png")

@@ -56,7 +56,8 @@ class SchemaAt:
     def __repr__(self) -> str:
         found = self.catalog
         nodes, edges = len(found.nodes), len(found.edges)
-        return f"<{type(self).__name__}: {nodes} node types, {edges} edge types>"
+        types = [f"{nodes} node type{'' if nodes == 1 else 's'}", f"{edges} edge type{'' if edges == 1 else 's'}"]
+        return f"<{type(self).__name__}: {', '.join(types)}>"
 
     def _repr_svg_(self) -> str:
         return str(self.draw())

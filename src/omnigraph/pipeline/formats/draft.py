@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -23,8 +24,12 @@ _TEXT = PropType("String")
 _WORD = "^[A-Za-z_][A-Za-z0-9_-]*$"
 _ENUM_MOST = 8
 _ENUM_ROWS = 24
+_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "ł": "l", "Ł": "L", "đ": "d", "œ": "oe"})
 _NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
 _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "data": "data"}
+# Their singular ends in -ie, or is the same.
+_IN_IE = ("movies", "cookies", "calories", "zombies", "selfies", "rookies", "hoodies", "brownies", "prairies", "genies")
+_UNCHANGED = ("series", "species")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,10 @@ def type_name(text: str, *, singular: bool = False) -> str:
 
     >>> type_name("ACTED_IN"), type_name("people", singular=True), type_name("2 fast")
     ('ActedIn', 'Person', 'T2Fast')
+    >>> type_name("movies", singular=True)
+    'Movie'
     """
-    words = re.findall(r"[A-Za-z0-9]+", text)
+    words = re.findall(r"[A-Za-z0-9]+", latin_letters(text))
     if singular and words:
         words[-1] = _singular(words[-1])
     spoken = [word.capitalize() if word.isupper() and len(words) + len(word) > 3 else word for word in words]
@@ -107,10 +114,20 @@ def property_names(texts: Iterable[str], *, edge: bool = False) -> dict[str, str
 
 
 def _spelled(text: str) -> str:
-    plain = re.sub(r"[^A-Za-z0-9_]+", "_", text.strip()).strip("_") or "value"
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", latin_letters(text).strip()).strip("_") or "value"
     plain = plain[0].lower() + plain[1:] if not plain.isupper() else plain.lower()
     plain = re.sub(r"_([A-Z])", lambda found: f"_{found.group(1).lower()}", plain)
     return plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
+
+
+def latin_letters(text: str) -> str:
+    """Letters without accents, so that a name stays readable.
+
+    >>> latin_letters("Größe"), latin_letters("prénom"), latin_letters("Łódź")
+    ('Grosse', 'prenom', 'Lodz')
+    """
+    folded = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    return "".join(sign for sign in folded if not unicodedata.combining(sign))
 
 
 def distinct_name(name: str, taken: Iterable[str]) -> str:
@@ -125,6 +142,10 @@ def _singular(word: str) -> str:
     lower = word.lower()
     if lower in _IRREGULAR:
         return _IRREGULAR[lower]
+    if lower in _IN_IE:
+        return word[:-1]
+    if lower in _UNCHANGED:
+        return word
     if lower.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     if lower.endswith(("sses", "xes", "ches", "shes")):

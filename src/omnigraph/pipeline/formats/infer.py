@@ -138,6 +138,8 @@ class _Drafting:
         for each in nodes:
             for column, reference in each.references.items():
                 self._reference(each, column, reference)
+            for composite in each.composites:
+                self._composite(each, composite)
         if not self.mapping["edges"]:
             del self.mapping["edges"]
         told = report(self.found, self.edge_of)
@@ -150,6 +152,12 @@ class _Drafting:
         entry: dict[str, Any] = {"from": table.name}
         # What some rows would lose stays a property, and so does what names the rows.
         skip = {column for column, found in each.references.items() if found.whole and column not in each.key}
+        skip |= {
+            column
+            for found in each.composites
+            for column in found.columns
+            if found.whole and column not in each.key and column not in each.references
+        }
         if len(each.key) == 1 and each.key[0].lower() == "id":
             entry["id"] = each.key[0]
             skip.add(each.key[0])
@@ -200,8 +208,7 @@ class _Drafting:
         name = f"{table.type}{target.type}" if base.lower() in nodes or same else base
         name = self._edge_name(name, table.type, target.type)
         self.edge_of[table.name, column] = name
-        key = _LINE if each.by_line else list(each.key) if len(each.key) > 1 else each.key[0]
-        entry: dict[str, Any] = {"from": table.name, "src": key, "dst": column}
+        entry: dict[str, Any] = {"from": table.name, "src": _named_rows(each), "dst": column}
         if table.columns[column].null_count:
             entry["optional"] = True
         if not reference.whole or table.sampled or target.sampled:
@@ -211,6 +218,18 @@ class _Drafting:
             unique_ends(table.columns[each.key[0]], table.columns[column]) if single else ("@unique(src, dst)",)
         )
         self.types.append(DraftType(name, (), (table.type, target.type), constraints))
+        self.mapping["edges"][name] = entry
+
+    def _composite(self, each: Found, reference: Reference) -> None:
+        table, target = each.table, reference.target
+        name = self._edge_name(f"{table.type}{target.type}", table.type, target.type)
+        self.edge_of[table.name, " and ".join(reference.columns)] = name
+        entry: dict[str, Any] = {"from": table.name, "src": _named_rows(each), "dst": list(reference.columns)}
+        if reference.known < reference.rows:
+            entry["optional"] = True
+        if not reference.whole or table.sampled or target.sampled:
+            entry["missing"] = "skip"
+        self.types.append(DraftType(name, (), (table.type, target.type), ("@unique(src, dst)",)))
         self.mapping["edges"][name] = entry
 
     def _edge_name(self, wanted: str, owner: str, target: str) -> str:
@@ -239,3 +258,10 @@ class _Drafting:
                 kind = replace(kind, enum=words) if words is not None else kind
             found.append(DraftProperty(name, kind, key=(column,) == each.key and not edge))
         return tuple(found), {name: column for column, name in named.items() if name != column}
+
+
+def _named_rows(each: Found) -> str | list[str]:
+    """What names the rows of an input in a mapping."""
+    if each.by_line:
+        return _LINE
+    return list(each.key) if len(each.key) > 1 else each.key[0]

@@ -73,7 +73,7 @@ def test_every_format_and_column_type_is_understood(tmp_path: Path) -> None:
     assert "vec: Vector(2)" in found.schema
     assert "raw: Blob" in found.schema
     assert "empty: String?" in found.schema
-    assert found.notes == ("items.odd is left out: no property type holds struct<a: int64>",)
+    assert found.notes == ("items.odd is left out: its values are objects (a), and a property is one value",)
     assert "Shop -> Item" in found.schema
     nodes, edges = loaded(found, tmp_path)
     assert nodes == {"Box": 2, "Item": 2, "Shop": 2}

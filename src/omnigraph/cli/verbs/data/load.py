@@ -97,7 +97,7 @@ def load(call: Call) -> None:
             }
         )
         return
-    types = f"{len(done.nodes)} node types and {len(done.edges)} edge types"
+    types = f"{output.counted(len(done.nodes), 'node type')} and {output.counted(len(done.edges), 'edge type')}"
     verb = "would load" if done.dry_run else "loaded"
     output.line(
         f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {done.total_entities} entities across {types}"

@@ -179,6 +179,9 @@ def _open_text(path: str, form: Form) -> pa.NativeFile:
 
 def _json_pieces(path: str, columns: Columns) -> Iterator[pa.Table]:
     """By Arrow, or value by value from where a column turns out to hold values of several kinds."""
+    if _is_array(path):
+        yield _whole_array(path, columns)
+        return
     done = 0
     if not columns.in_text:
         try:
@@ -196,11 +199,7 @@ def _json_pieces(path: str, columns: Columns) -> Iterator[pa.Table]:
 
 
 def _json(path: str, columns: Columns, block: int) -> Iterator[pa.Table]:
-    """One object per line, or one array of objects in the whole file."""
-    with open_stream(path) as file:
-        if file.read(1) == b"[":
-            yield _whole_array(path, columns)
-            return
+    """One object per line."""
     import pyarrow.json as pj
 
     objects = _names_of_objects(path) if any(kind.scalar == "Blob" for kind in columns.kinds.values()) else set()
@@ -214,10 +213,16 @@ def _json(path: str, columns: Columns, block: int) -> Iterator[pa.Table]:
             yield table.drop_columns([name for name in absent if name not in columns.named])
 
 
+def _is_array(path: str) -> bool:
+    """Whether a JSON file is one array, whatever blanks or mark it begins with."""
+    with open_stream(path) as file:
+        return bool(file.read(_SNIFFED).removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"[")
+
+
 def _whole_array(path: str, columns: Columns) -> pa.Table:
     with open_stream(path) as file:
         try:
-            found: Any = json.loads(file.read())
+            found: Any = json.loads(file.read().removeprefix(codecs.BOM_UTF8))
         except ValueError as error:
             raise BadRequest(f"'{path}' is not JSON: {error}") from error
     if not all(isinstance(row, dict) for row in found):

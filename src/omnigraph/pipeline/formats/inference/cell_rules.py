@@ -16,7 +16,10 @@ from omnigraph.engine.intake.columns.date_formats import instants
 # Nothing else is meant by these; by the second ones only where all other values are numbers, dates or booleans.
 _NULLS = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "\\N", "<NA>", "NaT")
 _PERHAPS = ("", "-", "--", ".", "?", "none", "unknown", "Unknown", "#REF!", "#VALUE!", "na")
-_WORDS = (("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"))
+_WORDS = (
+    *(("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off")),
+    *(("ja", "nein"), ("wahr", "falsch"), ("oui", "non"), ("vrai", "faux"), ("sí", "no"), ("si", "no"), ("sim", "não")),
+)
 _WHOLE = r"^[-+]?[0-9]+(\.0*)?$"
 _NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _DAYS: tuple[str, ...] = (

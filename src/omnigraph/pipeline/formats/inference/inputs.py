@@ -180,7 +180,7 @@ def _finished(
         as_text = pa.types.is_string(values.type) and (text or _has_rule(rules.cells, column, values))
         kind = kind_of(values, text=as_text, cells=rules.cells, column=column)
         if kind is None:
-            notes.append(f"{name}.{column} is left out: no property type holds {values.type}")
+            notes.append(f"{name}.{column} is left out: {_unfit(values.type)}")
             continue
         columns[column], kinds[column] = (_numbers(values, kind, rules.cells, column) if as_text else values), kind
         if holds_references(values):
@@ -196,6 +196,13 @@ def _finished(
         tuple(rules.assumed),
         tuple(notes),
     )
+
+
+def _unfit(kind: pa.DataType) -> str:
+    """Why values of this type cannot be a property."""
+    if pa.types.is_struct(kind):
+        return f"its values are objects ({', '.join(kind.names)}), and a property is one value"
+    return f"no property type takes {kind}"
 
 
 def _numbers(values: pa.ChunkedArray, kind: PropType, cells: Cells, column: str) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.types import INTEGER, PropType
+from omnigraph.pipeline.formats.draft import latin_letters
 from omnigraph.pipeline.formats.inference.inputs import InputTable
 
 KEY_NAMES = ("id", "key", "uuid", "guid", "code", "slug", "handle", "login", "username", "email", "isbn", "name")
@@ -31,7 +32,8 @@ def texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def spelled(name: str) -> str:
     """A column's name in lower case, words joined by underscores."""
-    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()).strip("_")
+    plain = latin_letters(name.replace("#", " no "))
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1_\2", plain).lower()).strip("_")
 
 
 def distinct_columns(table: InputTable) -> list[str]:
@@ -53,6 +55,8 @@ def key_rank(table: InputTable, column: str) -> int:
         return 1 + KEY_NAMES.index(column.lower())
     if plain in (f"{mine}id", f"{mine}key", f"{mine}code", f"{mine}no", f"{mine}number"):
         return 0
+    if name.endswith(_TAILS) and column == next(iter(table.kinds)):
+        return 1 + KEY_NAMES.index("isbn")  # the first column with such a tail comes before a mere name
     return UNNAMED - 1 if name.endswith(_TAILS) or plain == mine else UNNAMED
 
 

@@ -25,6 +25,19 @@ _TAILS = ("_id", "_key", "_code", "_ref", "_uuid", "_no", "_nr", "_number", "id"
 # The share of rows that must be keys: less is asked of a column that is called after the other input or its key.
 _NAMED, _MOSTLY, _NEARLY = 0.5, 0.8, 0.95
 _SHOWN = 4
+# What a column is called that refers to another row of its own input.
+_RELATIVES = (
+    "boss",
+    "manager",
+    "supervisor",
+    "chief",
+    "lead",
+    "mentor",
+    "reports_to",
+    "referrer",
+    "predecessor",
+    "vorgesetzter",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,7 @@ class Found:
     why: str = ""
     considered: list[str] = field(default_factory=list)
     by_line: bool = False  # nothing names its rows, but their places do
+    composites: list[Reference] = field(default_factory=list)  # references of several columns
 
     @property
     def name(self) -> str:
@@ -79,6 +93,8 @@ class Found:
 
 def find_relations(tables: Sequence[InputTable]) -> list[Found]:
     """Keys first, then references to them, then which inputs only link others."""
+    from omnigraph.pipeline.formats.inference.composites import find_composites
+
     distinct = {table: distinct_columns(table) for table in tables}
     found = {table: Found(table) for table in tables}
     links = _links(tables, distinct)
@@ -89,6 +105,7 @@ def find_relations(tables: Sequence[InputTable]) -> list[Found]:
     for table in tables:
         targets = [other for other in tables if other not in links and len(found[other].key) == 1]
         found[table].references = _references(found[table], targets, found)
+    find_composites(found)
     for each in found.values():
         _decide(each, found)
     for each in found.values():
@@ -143,7 +160,7 @@ def _plausible(table: InputTable, column: str, target: InputTable, key: str) -> 
     known = pc.unique(texts(table.columns[column])).drop_null()
     if not len(known):
         return None
-    called = called_like(column, target, key)
+    called = called_like(column, target, key) or (table is target and base_of(column) in _RELATIVES)
     # A few values decide at once for most pairs of columns.
     if not pc.any(pc.is_in(known, value_set=pc.unique(texts(target.columns[key])))).as_py():
         return None
@@ -175,6 +192,8 @@ def called_like(column: str, target: InputTable, key: str) -> bool:
     """Whether a column is called like a reference to anything, or to this input."""
     if named_after(column, target, key) or base_of(column) in (*TAIL_ENDS, *HEAD_ENDS):
         return True
+    if _inflected(base_of(column), spelled(target.name)):
+        return True
     # manager_id, boss_login: any word before the name of the other's key.
     return spelled(column).endswith((f"_{spelled(key)}", "_id", "_key", "_ref", "_uuid"))
 
@@ -185,6 +204,11 @@ def named_after(column: str, target: InputTable, key: str) -> bool:
     if spelled(column) == plain and plain not in ("id", "name", "key", "code", "year"):
         return True
     return base_of(column) in (target.type.lower(), spelled(target.name))
+
+
+def _inflected(one: str, many: str) -> bool:
+    """Whether a name is another one with an ending, as plurals of many languages are: kunde, kunden."""
+    return len(one) > 3 and many.startswith(one) and len(many) - len(one) <= 2
 
 
 def _count_referring(
@@ -276,7 +300,10 @@ def _decide(mine: Found, found: dict[InputTable, Found]) -> None:
     table, references = mine.table, mine.references
     others = {each.target for each in references.values()}
     referred = any(
-        table is each.target for other in found.values() if other is not mine for each in other.references.values()
+        table is each.target
+        for other in found.values()
+        if other is not mine
+        for each in (*other.references.values(), *other.composites)
     )
     if len(references) < 2 or referred:
         mine.why = "others refer to it" if referred else f"{table.rows:,} rows"
@@ -300,7 +327,8 @@ def _decide(mine: Found, found: dict[InputTable, Found]) -> None:
 
 def _name_rows(mine: Found) -> None:
     """A key of several columns where edges need one."""
-    if mine.is_edge or mine.key or not mine.references:
+    together = [column for reference in mine.composites for column in reference.columns]
+    if mine.is_edge or mine.key or not (mine.references or together):
         return
-    mine.key = composite_key(mine.table, tuple(mine.references))
+    mine.key = composite_key(mine.table, (*mine.references, *together))
     mine.by_line = not mine.key

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow.compute as pc
 
-from omnigraph.pipeline.formats.inference.relations import Found
+from omnigraph.pipeline.formats.inference.relations import Found, ends_of
 
 _EXAMPLES = 3
 _WIDTH = 24
@@ -22,8 +22,8 @@ def _input(each: Found, edge_of: Mapping[tuple[str, str], str]) -> Iterator[str]
     rows = f"the first {table.rows:,} rows were looked at" if table.sampled else f"{table.rows:,} rows"
     if each.is_edge:
         columns = [column for column in each.references if (table.name, column) in edge_of]
-        ends = " and ".join(columns)
-        yield f"{table.shown} ({rows}) → edge type {edge_of[table.name, columns[0]]}, from {ends}: {each.why}"
+        ends = " to ".join(f"{each.references[column].target.type} ({column})" for column in ends_of(each))
+        yield f"{table.shown} ({rows}) → edge type {edge_of[table.name, columns[0]]} from {ends}: {each.why}"
     else:
         yield f"{table.shown} ({rows}) → node type {table.type}, {_named(each)}"
         if len(each.references) > 1:
@@ -34,6 +34,11 @@ def _input(each: Found, edge_of: Mapping[tuple[str, str], str]) -> Iterator[str]
             yield f"  {column} → edge {name} to {reference.target.type}: {reference.told()}"
         elif name is not None and not reference.whole:
             yield f"  {reference.told()}"
+    for composite in each.composites:
+        together = " and ".join(composite.columns)
+        name = edge_of.get((table.name, together))
+        if name is not None:
+            yield f"  {together} → edge {name} to {composite.target.type}: {composite.told()}"
     for sentence in table.assumed:
         yield f"  assumed: {sentence}"
     if table.sampled:
@@ -44,7 +49,8 @@ def _named(each: Found) -> str:
     if not each.key:
         return "ids are files and lines" if each.by_line else "ids are generated"
     if len(each.key) > 1:
-        return f"key {', '.join(each.key)} (no single column is distinct)"
+        why = "as declared" if each.key == each.table.declared_key else "no single column is distinct"
+        return f"key {', '.join(each.key)} ({why})"
     return f"key {each.key[0]}"
 
 
