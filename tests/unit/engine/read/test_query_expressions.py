@@ -65,6 +65,19 @@ def test_every_function_gives_its_documented_answer(huts: og.Graph, image: Image
     assert {name: (meant[name], found[name]) for name in expected if not close(found[name], meant[name])} == {}
 
 
+def test_numbers_at_the_ends_of_their_range_are_values(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph.omni", schema="node P { k: String @key  s: String  bytes: U64? }")
+    graph.load([{"type": "P", "data": {"k": "a", "s": "日本", "bytes": 2**64 - 1}}])
+    largest, least = 2**63 - 1, -(2**63)
+    texts = f"""substring($p.s, 1, {largest}) as a, substring($p.s, {largest}) as b, substring($p.s, {least}, 5) as c,
+        left($p.s, {largest}) as d, right($p.s, {largest}) as e, substring("ß", {least}, -1) as f"""
+    (row,) = graph.query(f"query q() {{ match {{ $p: P }} return {{ {texts} }} }}").rows()
+    assert list(row.values()) == ["本", "", "", "日本", "日本", ""]
+    unsigned = "coalesce($p.bytes, 0) as a, if(true, $p.bytes, 7) as b, nullif($p.bytes, 1) as c"
+    (row,) = graph.query(f"query q() {{ match {{ $p: P }} return {{ {unsigned} }} }}").rows()
+    assert list(row.values()) == [2**64 - 1] * 3
+
+
 def test_mutations_and_defaults_take_expressions(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "graph.omni", schema="node P { k: String @key  name: String?  n: I64? }")
     insert = 'query q($k: String, $n: I64 = 2 * size(split("a,b", ","))) { insert P { k: lower($k), name: trim(" A "), n: $n } }'

@@ -96,7 +96,17 @@ def common_type(values: Sequence[tuple[ir.Expr, ast.Expr]], what: str, scope: Sc
     if not kinds:
         raise scope.error("T7", f"{what} are all null", values[0][1].span)
     nullable = any(isinstance(found.type, PropType) and found.type.nullable for found, _ in values)
+    unsigned = [found for found, _ in values if found.type != ir.NULL and not _fits_u64(found)]
+    if not unsigned and any(kind.scalar == "U64" for kind in kinds):
+        return PropType("U64", nullable=nullable)
     return meet(kinds).with_nullable(nullable)
+
+
+def _fits_u64(found: ir.Expr) -> bool:
+    """Whether a value is a U64, or a whole number beside one: `coalesce($x.bytes, 0)`."""
+    if isinstance(found, ir.Const) and isinstance(found.value, int) and not isinstance(found.value, bool):
+        return found.value >= 0
+    return isinstance(found.type, PropType) and found.type.scalar == "U64" and found.type.is_plain_scalar
 
 
 def meet(kinds: Sequence[PropType]) -> PropType:

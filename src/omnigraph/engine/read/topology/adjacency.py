@@ -152,7 +152,9 @@ class Adjacency:
     def _marked(self, rows: Rows, targets: Rows) -> Mask | None:
         """The same by marking the neighbours of some rows at a time; None where there is too little to ask of each."""
         width = max(self.last_neighbour, int(targets.max())) + 1
-        at_once = max(1, _MARKS // width)
+        if width > _MARKS:  # the numbers of a union of types leave wide gaps
+            return None
+        at_once = _MARKS // width
         if bool((rows[1:] < rows[:-1]).any()):
             order = np.argsort(rows, kind="stable")
             ordered = self._marked(rows[order], targets[order])

@@ -13,6 +13,8 @@ from omnigraph.compiler.functions.model import Failure
 from omnigraph.compiler.functions.text import LONGEST, bounds, compiled
 from omnigraph.engine.values.functions.kernel import Answer, Call, Kernel, numpy_of, refused, with_options
 
+_LONG = 1 << 31
+
 
 def _plain(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
     return lambda call: compute(call.column(0))
@@ -46,6 +48,8 @@ def _substring(call: Call) -> pa.Array:
 
 
 def _sliced(texts: pa.Array, start: int, stop: int | None) -> pa.Array:
+    # No text is longer, and Arrow takes no number beyond 64 bits.
+    start, stop = (None if at is None else max(-_LONG, min(at, _LONG)) for at in (start, stop))  # type: ignore[assignment]
     # An empty range below zero is not one that Arrow takes.
     if stop is not None and ((start < 0) == (stop < 0)) and stop <= start:
         return pc.if_else(texts.is_valid(), "", pa.scalar(None, pa.utf8()))

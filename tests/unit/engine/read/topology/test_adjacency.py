@@ -57,6 +57,17 @@ def test_the_simple_form_names_each_neighbour_once(found: list[Triple]) -> None:
     assert list(zip(at.tolist(), neighbours.tolist(), strict=True)) == expected
 
 
+def test_many_tests_of_numbers_with_wide_gaps_mark_nothing() -> None:
+    far_away = 7 << 40  # where the second type of a union begins
+    lists = lists_of([(0, far_away, 0), (1, 5, 1)])
+    count = adjacency_module._MANY_TESTS
+    near, far = np.zeros(count, np.int64), np.full(count, far_away)
+    far[0] = 5
+    found = lists.connects(near, far)
+    assert not found[0]
+    assert found[1:].all()
+
+
 @given(triples(), st.lists(st.tuples(ROWS, ROWS), max_size=8))
 def test_connection_tests_and_connecting_edges_agree_with_the_entries(
     found: list[Triple], questions: list[tuple[int, int]]
