@@ -35,6 +35,7 @@ FILES = {
     "tables": "src/omnigraph/storage/lance/tables.py",
     "durable": "src/omnigraph/storage/lance/durable.py",
     "versions": "src/omnigraph/storage/lance/version_files.py",
+    "syncing": "src/omnigraph/storage/base/syncing.py",
 }
 TESTS = {
     "publish": "tests/unit/storage/protocol/test_publish.py",
@@ -492,6 +493,13 @@ MUTATIONS = (
         "    _sync(address, names | _index_files(address, indexes))\n",
         "    _sync(address, {version_name(after.version)})\n    _sync(address, names | _index_files(address, indexes))\n",
         "power::test_a_power_cut_at_any_step_of_a_commit_leaves_it_whole_or_not_at_all",
+    ),
+    _mutation(
+        "power cut: files are on the disk, and their names are not",
+        "syncing",
+        "            for path in sorted(directories):\n                _sync(path)\n",
+        "",
+        "power::test_what_was_acknowledged_survives_a_power_cut",
     ),
     _mutation(
         "power cut: an empty version file of later than the start is taken away",
