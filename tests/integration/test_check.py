@@ -388,14 +388,14 @@ def test_edges_without_an_end_are_found(place: Path) -> None:
 
 
 def test_an_index_that_does_not_agree_with_its_table_is_found(place: Path) -> None:
-    entry = og.open(place, read_only=True).snapshot().entries["edge:Knows"]
+    entry = og.open(place, read_only=True).snapshot().entries["node:Person"]
     dataset = lance.dataset(str(place / entry.location), version=entry.version)
     segments = {each.name: each.segments[0].uuid for each in dataset.describe_indices()}
-    source, target = (place / entry.location / "_indices" / segments[name] for name in ("src_idx", "dst_idx"))
+    source, target = (place / entry.location / "_indices" / segments[name] for name in ("name_idx", "bio_idx"))
     for file in source.iterdir():
         (target / file.name).write_bytes(file.read_bytes())
     found = next(each for each in checked(place).findings if each.kind == "index")
-    assert found.message.startswith("index 'dst_idx' on 'dst': it finds ")
+    assert found.message.startswith("index 'bio_idx' on 'bio': it finds ")
     assert "build it again with optimize" in found.message
 
 

@@ -90,6 +90,13 @@ def answers(graph: og.Graph) -> dict[str, Any]:
     return {**found, "coverage": [each.to_json() for each in graph.indexes()]}
 
 
+def edges_by_id(graph: og.Graph) -> int:
+    """How many edges are found by their ids, one question each."""
+    view = graph.view()
+    table = view.table(view.catalog.edges["Path"])
+    return sum(table.take_ids([each], ["id"]).num_rows for each in table.scan(["id"])["id"].to_pylist())
+
+
 def index_answers(table: TableHandle) -> dict[str, Any]:
     """What lance itself finds through each index."""
     told = table.dataset.scanner(
@@ -106,8 +113,9 @@ def index_answers(table: TableHandle) -> dict[str, Any]:
 
 
 def test_tasks_build_what_this_process_would_build(
-    template: Path, tmp_path: Path, spark: Any, parts: list[str]
+    template: Path, tmp_path: Path, spark: Any, parts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(indexes, "LARGE_LOAD", 10)  # generated ids of edges get ranges of zones
     found = {}
     for runner in ("inline", "spark"):
         shutil.copytree(template, tmp_path / runner)
@@ -118,6 +126,7 @@ def test_tasks_build_what_this_process_would_build(
             assert spot_table(graph).version == version + 1
             assert bool(parts) == (runner == "spark")
             found[runner] = answers(graph), index_answers(spot_table(graph))
+            assert edges_by_id(graph) == LOADS * EACH
             segments = {index.name: index.segments for index in spot_table(graph).indices()}
             files = Path(spot_table(graph).address.uri, "_indices")
             assert len(list(files.iterdir())) == sum(segments.values()), "what was joined is gone"
@@ -127,8 +136,10 @@ def test_tasks_build_what_this_process_would_build(
     assert len(found["spark"][1]["words"]) == LOADS * EACH, "every note has the word"
     assert len(found["spark"][1]["vectors"]) == (LOADS - 1) * EACH
     assert {each["coverage"] for each in found["spark"][0]["coverage"]} == {1.0}
-    assert sorted(set(parts)) == ["code_fts", "code_idx", "dst_idx", "id_idx", "note_fts", "note_idx", "part_idx",
-                                  "src_idx", "v_vec"]  # fmt: skip
+    assert [each["index_type"] for each in found["spark"][0]["coverage"] if each["type_key"] == "edge:Path"] == [
+        "ZONEMAP"
+    ]
+    assert sorted(set(parts)) == ["code_fts", "code_idx", "id_idx", "note_fts", "note_idx", "part_idx", "v_vec"]
 
 
 def test_optimize_extends_large_tables_by_tasks(template: Path, tmp_path: Path, spark: Any, parts: list[str]) -> None:
@@ -154,7 +165,7 @@ def test_a_large_load_on_spark_is_indexed_by_tasks(
     monkeypatch.setattr(indexes, "LARGE_LOAD", 10)
     with og.init(tmp_path / "g.omni", SCHEMA, settings=Settings(distribute_rows=10)) as graph:
         graph.load(records(0), runner="spark")
-        assert {"id_idx", "src_idx", "v_vec"} <= set(parts)
+        assert {"id_idx", "v_vec"} <= set(parts)
         assert {each.coverage for each in graph.indexes()} == {1.0}
 
 

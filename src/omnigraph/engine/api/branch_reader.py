@@ -128,8 +128,10 @@ class BranchReader(Reader):
 
         `edge` and `direction` ("out" or "in") choose among them; `after` of a group continues it.
         """
+        from omnigraph.engine.read.topology.edge_lookup import edges_at
+
         call = NeighbourCall(edge, direction, limit, after)
-        return neighbours(self._view(branch, at), type_name, entity_id, call)
+        return neighbours(self._view(branch, at), type_name, entity_id, call, edges_at)
 
     def blob(
         self,

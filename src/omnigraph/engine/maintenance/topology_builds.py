@@ -7,18 +7,16 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.maintenance.index_builds import spreads
 from omnigraph.engine.read.columns.artifacts import least_rows
-from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index_store import keep_keys
+from omnigraph.engine.read.topology.edge_lookup import ends_of
 from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.table_tasks import RunTasks, SparkPlace
-from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.maintenance.load_claims import claimed
@@ -38,7 +36,7 @@ def keep_topologies(
     """
     view = core.view(branch)
     for info in view.catalog.edges.values():
-        ends = _ends(view, info)
+        ends = ends_of(view, info, keep=True)
         if ends is None or (only is not None and info.table_key not in only):
             continue
         rows, limit = ends.edges.row_count, core.tables.distribute_rows
@@ -49,15 +47,7 @@ def keep_topologies(
             keep_keys(view, {f"node:{info.from_type}", f"node:{info.to_type}"})
             topology(ends, partial(_in_pieces, core, spark=spark, on_spark=on_spark))
         else:
-            topology(ends)
-
-
-def _ends(view: View, info: EdgeType) -> Ends | None:
-    found = (info, view.catalog.nodes[info.from_type], view.catalog.nodes[info.to_type])
-    if any(view.find(each) is None for each in found):
-        return None
-    edges, tails, heads = (Entities(view, each) for each in found)
-    return Ends(edges, tails, heads, keep=True)
+            topology(ends).lists("in")  # whoever removes a node looks for the edges that lead to it
 
 
 def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:

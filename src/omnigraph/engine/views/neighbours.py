@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +15,6 @@ from omnigraph.engine.values.json_values import json_rows
 from omnigraph.engine.views.entity import rows_with_ids, type_named
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.storage.lance.tables import in_list
 
 Direction: TypeAlias = Literal["out", "in"]
 
@@ -83,7 +82,11 @@ class NeighbourCall:
     after: str | None = None
 
 
-def neighbours(view: View, type_name: str, entity_id: str, call: NeighbourCall) -> Neighbourhood:
+EdgesAt: TypeAlias = Callable[[View, EdgeType, str, pa.Array, list[str]], pa.Table]
+"""Some columns of the edges whose `src` or `dst` is among some ids."""
+
+
+def neighbours(view: View, type_name: str, entity_id: str, call: NeighbourCall, edges_at: EdgesAt) -> Neighbourhood:
     """The surroundings of a node; NotFound when it does not exist."""
     _require_sense(call)
     info = type_named(view, type_name)
@@ -92,7 +95,12 @@ def neighbours(view: View, type_name: str, entity_id: str, call: NeighbourCall) 
     found = None if view.find(info) is None else rows_with_ids(view, info, [entity_id], blobs=False)
     if found is None or not found.num_rows:
         raise NotFound(f"{info.name} '{entity_id}' not found")
-    groups = tuple(_group(view, edge, direction, entity_id, call) for edge, direction in _incident(view, info, call))
+
+    def touching(edge: EdgeType, direction: Direction) -> pa.ChunkedArray:
+        return edges_at(view, edge, _ENDS[direction][0], pa.array([entity_id]), ["id"])["id"]
+
+    wanted = _incident(view, info, call)
+    groups = tuple(_group(view, edge, direction, call, touching) for edge, direction in wanted)
     return Neighbourhood(info.name, entity_id, json_rows(found)[0], groups)
 
 
@@ -120,17 +128,22 @@ def _incident(view: View, info: NodeType, call: NeighbourCall) -> Iterator[tuple
                 yield edge, direction
 
 
-def _group(view: View, edge: EdgeType, direction: Direction, entity_id: str, call: NeighbourCall) -> EdgeGroup:
-    near, far = _ENDS[direction]
-    type_name = edge.to_type if direction == "out" else edge.from_type
+def _group(
+    view: View,
+    edge: EdgeType,
+    direction: Direction,
+    call: NeighbourCall,
+    touching: Callable[[EdgeType, Direction], pa.ChunkedArray],
+) -> EdgeGroup:
+    far, type_name = _ENDS[direction][1], edge.to_type if direction == "out" else edge.from_type
     if view.find(edge) is None:
         return EdgeGroup(edge.name, direction, type_name, 0, ())
-    touching = view.table(edge).scan(["id"], in_list(near, [entity_id]))["id"]
-    rest = touching if call.after is None else touching.filter(pc.greater(touching, call.after))
+    all_ids = touching(edge, direction)
+    rest = all_ids if call.after is None else all_ids.filter(pc.greater(all_ids, call.after))
     page = _first(rest, call.limit)
     after = page[-1] if page and len(page) < len(rest) else None
     return EdgeGroup(
-        edge.name, direction, type_name, len(touching), tuple(_page(view, edge, far, type_name, page)), after
+        edge.name, direction, type_name, len(all_ids), tuple(_page(view, edge, far, type_name, page)), after
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.compiler.catalog.model import EdgeType
+from omnigraph.engine.read.topology.edge_lookup import edges_at
 from omnigraph.engine.values.arrow import TableType, arrow_type, row_schema, table_types
 from omnigraph.engine.values.rowset import one_array, tuple_codes
 from omnigraph.engine.views.view import View, stored_names
@@ -97,7 +99,11 @@ class PinnedRows:
         table = self._table(table_key)
         if table is None or not len(values):
             return _NO_EDGES
-        return _among(table, column, values, _EDGE_COLUMNS)
+        if column == "id":
+            return _among(table, column, values, _EDGE_COLUMNS)
+        info = self._types[table_key]
+        assert isinstance(info, EdgeType)
+        return edges_at(self._view, info, column, values, _EDGE_COLUMNS)
 
     def all_edges(self, table_key: str) -> pa.Table:
         """Every edge of a table: columns id, src, dst."""

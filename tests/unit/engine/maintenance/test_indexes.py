@@ -32,7 +32,7 @@ def test_the_type_of_a_property_decides_its_index(kind: PropType, expected: str 
     assert index_kind(kind) == expected
 
 
-def test_a_type_declares_its_ids_its_ends_and_its_single_properties() -> None:
+def test_a_type_declares_its_ids_and_its_single_properties() -> None:
     catalog = compile_schema(
         """
         node Hut { code: String @key  alt: I32? @index @index(alt)  tag: enum(a, b) @index  v: Vector(2)? @index  n: I32
@@ -49,7 +49,7 @@ def test_a_type_declares_its_ids_its_ends_and_its_single_properties() -> None:
         "v": "vector",
     }
     assert declared_indexes(catalog.nodes["Pair"]) == {"id": "ordered"}
-    assert declared_indexes(catalog.edges["Path"]) == {"id": "ordered", "src": "ordered", "dst": "ordered"}
+    assert declared_indexes(catalog.edges["Path"]) == {"id": "ordered"}
 
 
 def records(start: int, stop: int) -> list[str]:
@@ -207,3 +207,30 @@ def test_what_is_kept_beside_the_graph_is_made_once_while_indexes_are_built(
     assert {each.coverage for each in graph.indexes()} == {1}
     found = graph.query('query q() { match { $a: Hut { code: "H007" }  $a near{2} $b } return { $b.code } }')
     assert [row["b.code"] for row in found] == ["H009"]
+
+
+@pytest.mark.parametrize(("given", "built_as"), [(False, "ZONEMAP"), (True, "BTREE")])
+def test_ids_of_edges_that_ascend_get_ranges_of_zones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bool, built_as: str
+) -> None:
+    monkeypatch.setattr("omnigraph.engine.maintenance.indexes.LARGE_LOAD", 50)
+    graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }\nedge Near: Hut -> Hut")
+    ids = [f"e{at * 37 % 101:03d}" for at in range(60)]
+    data = [f',"data":{{"id":"{each}"}}' if given else "" for each in ids]
+    near = [f'{{"edge":"Near","from":"H{at:03d}","to":"H{(at + 1) % 60:03d}"{data[at]}}}' for at in range(60)]
+    graph.load([*(f'{{"type":"Hut","data":{{"code":"H{at:03d}"}}}}' for at in range(60)), *near])
+    reports = {each.type_key: each for each in graph.indexes() if each.column == "id"}
+    assert (reports["edge:Near"].index_type, reports["edge:Near"].coverage) == (built_as, 1)
+    assert reports["node:Hut"].index_type == "BTREE"
+    found = graph.query("query q() { match { $a: Hut  $a $e:near $b } return { $e.id, $b.code as to } }")
+    for row in list(found)[::7]:
+        edge = graph.get("Near", row["e.id"])
+        assert edge is not None
+        assert edge["dst"] == row["to"]
+    # Few more are added to the same kind of index; so many that it is built anew may choose again.
+    graph.load(['{"edge":"Near","from":"H001","to":"H001"}'])
+    graph.optimize()
+    assert {each.type_key: (each.index_type, each.coverage) for each in graph.indexes() if each.column == "id"} == {
+        "edge:Near": (built_as, 1),
+        "node:Hut": ("BTREE", 1),
+    }

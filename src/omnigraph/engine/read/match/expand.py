@@ -25,7 +25,7 @@ from omnigraph.engine.read.match.reach import Neighbours, reach, returning
 from omnigraph.engine.read.match.scan import matching_nodes, names_one
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.edge_lookup import edges_around
-from omnigraph.engine.read.topology.store import cached_topology, topology
+from omnigraph.engine.read.topology.store import ready_topology, topology
 from omnigraph.engine.read.topology.topology import Ends
 from omnigraph.errors import BadRequest
 
@@ -273,7 +273,7 @@ class Steps:
         if self._mode != "auto":
             return self._mode == "csr"
         edges = self._ends.edges.row_count
-        if edges <= _SMALL_EDGE_TABLE or starts > _FEW_STARTS or cached_topology(self._ends) is not None:
+        if edges <= _SMALL_EDGE_TABLE or starts > _FEW_STARTS or ready_topology(self._ends) is not None:
             return True
         # Once look-ups have cost as much as building would have, more of them are to be expected: build.
         return cost_of(self._costs, self._ends.key).seconds > edges * _BUILD_SECONDS_PER_EDGE

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.engine.read.columns.artifacts import Kept, Place, least_rows
+from omnigraph.engine.read.columns.costs import due, search_kind
 from omnigraph.engine.read.topology.advance import Origin, advance
 from omnigraph.engine.read.topology.files import WORTH_KEEPING, decoded_lists, load_lists, save_lists
 from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends, Topology, build_topology
+
+_SEARCHES = search_kind("searches for topologies")
 
 
 def cached_topology(ends: Ends) -> Topology | None:
@@ -22,6 +25,19 @@ def cached_topology(ends: Ends) -> Topology | None:
     return held
 
 
+def ready_topology(ends: Ends) -> Topology | None:
+    """The same, or one that is brought up to date from an older one: whatever need not be built."""
+    held = cached_topology(ends)
+    if held is not None or ends.edges.row_count < least_rows(ends.edges.root, WORTH_KEEPING):
+        return held
+    if not due(ends.edges.memory.cache(_SEARCHES), ends.key):
+        return None
+    made = _advanced(ends)
+    if made is not None:
+        ends.artifact.cache.put(ends.key, _settled(ends, made))
+    return made
+
+
 def topology(ends: Ends, build: Callable[[Ends], Topology] | None = None) -> Topology:
     """The topology of these exact versions, made if need be; `build` makes and keeps one that has no predecessor."""
     held = cached_topology(ends)
@@ -32,15 +48,20 @@ def _make(ends: Ends, build: Callable[[Ends], Topology] | None) -> Topology:
     if ends.edges.row_count < least_rows(ends.edges.root, WORTH_KEEPING):
         return build_topology(ends)
     made = _advanced(ends)
-    if made is not None and not made.stands_alone:
-        return made  # the next version is advanced from the same older one again
-    if made is None and build is not None:
-        made = build(ends)
-    else:
-        made = made or build_topology(ends)
+    if made is not None or build is None:
+        return _settled(ends, made or build_topology(ends))
+    made = build(ends)
+    ends.artifact.remember()
+    return made
+
+
+def _settled(ends: Ends, made: Topology) -> Topology:
+    """A topology that stands alone is kept, and later versions start from it; after an overlay the next version is
+    advanced from the same older one again."""
+    if made.stands_alone:
         if ends.keep:
             save_lists(ends.place, "out", made.out, ends.artifact.marks)
-    ends.artifact.remember()
+        ends.artifact.remember()
     return made
 
 
