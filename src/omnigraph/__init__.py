@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.copies import Backups, PruneReport, clone, pull, push
     from omnigraph.engine.api.graph import Graph
     from omnigraph.engine.api.graph_at import GraphAt
+    from omnigraph.engine.api.prepared import Prepared
     from omnigraph.engine.api.spark import SparkView
     from omnigraph.engine.api.tags import Tags
     from omnigraph.engine.api.transaction import Transaction
@@ -75,6 +76,7 @@ __all__ = [
     "MutationResult",
     "NodeValues",
     "OmnigraphError",
+    "Prepared",
     "PruneReport",
     "RemoteGraph",
     "ReplayResult",
@@ -139,6 +141,8 @@ def __getattr__(name: str) -> Any:
             from omnigraph.engine.merge import outcome as home
         case "TransferReport":
             from omnigraph.engine.merge import fast_forward as home
+        case "Prepared":
+            from omnigraph.engine.api import prepared as home
         case "ReplayResult":
             from omnigraph.engine.merge import replay as home
         case "GraphAt":

@@ -11,6 +11,7 @@ from omnigraph.client import calls, history_calls, inspection, maintenance_calls
 from omnigraph.client.aio_nouns import AsyncBranches, AsyncChanges, AsyncCommits, AsyncQueries, AsyncSchema, AsyncTags
 from omnigraph.client.blobs import AsyncBlob, find_blob_async
 from omnigraph.client.inspection import RemoteExplanation
+from omnigraph.client.prepared import PreparesAsync
 from omnigraph.client.streams import write_stream_async
 from omnigraph.client.transport import AsyncTransport, base_url
 from omnigraph.client.unserved import Served
@@ -33,7 +34,7 @@ def connect(url: str, graph: str = "default", token: str | None = None, *, branc
     return AsyncGraph(AsyncTransport(base_url(url, graph), token), branch)
 
 
-class AsyncGraph(Served):
+class AsyncGraph(PreparesAsync, Served):
     """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
 
     def __init__(self, transport: AsyncTransport, branch: str = "main") -> None:

@@ -11,6 +11,7 @@ from omnigraph.client import calls, history_calls, inspection, maintenance_calls
 from omnigraph.client.blobs import RemoteBlob, find_blob
 from omnigraph.client.inspection import RemoteExplanation
 from omnigraph.client.nouns import RemoteBranches, RemoteChanges, RemoteCommits, RemoteQueries, RemoteSchema, RemoteTags
+from omnigraph.client.prepared import Prepares
 from omnigraph.client.streams import write_stream
 from omnigraph.client.transport import Transport, base_url
 from omnigraph.client.unserved import Served
@@ -34,7 +35,7 @@ def connect(url: str, graph: str = "default", token: str | None = None, *, branc
     return RemoteGraph(Transport(base_url(url, graph), token), branch)
 
 
-class RemoteGraph(Displayed, Served):
+class RemoteGraph(Displayed, Prepares, Served):
     """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
 
     def __init__(self, transport: Transport, branch: str = "main") -> None:

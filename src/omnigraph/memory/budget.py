@@ -206,6 +206,12 @@ class MemoryBudget:
             if cache.kind.by_name:
                 cache.clear()
 
+    def clear_referring(self) -> None:
+        """Let go of what holds on to values of other caches."""
+        for cache in self.caches():
+            if cache.kind.refers:
+                cache.clear()
+
     def clear(self) -> None:
         """Let go of everything."""
         for cache in self.caches():

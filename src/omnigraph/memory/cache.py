@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ValueT = TypeVar("ValueT")
 _clock = count()
+_WORTH_FOLLOWING = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +24,8 @@ class CacheKind(Generic[ValueT]):
     `share` is the part of the budget that all values of this kind may take, `largest` the part of that which a single
     one may: a larger one is not worth what it would push out. `entries` bounds their number as well. `by_name` says
     that keys use names of branches, which may come to mean something else: such values go when that may have happened.
+    `refers` says that values hold on to values of other kinds: they go when room had to be made, so that what was let
+    go is not held on to.
     """
 
     name: str
@@ -31,6 +34,7 @@ class CacheKind(Generic[ValueT]):
     largest: float = 0.25
     entries: int | None = None
     by_name: bool = False
+    refers: bool = False
 
 
 class _Entry(Generic[ValueT]):
@@ -99,6 +103,7 @@ class Cache(Generic[ValueT]):
             while self._total > self.capacity or len(self._held) > (self.kind.entries or len(self._held)):
                 freed += self._drop_oldest()
         self._budget.account(added - freed)
+        self._made_room(freed)
 
     def get_or_build(self, key: Hashable, build: Callable[[], ValueT]) -> ValueT:
         """The held value, or a new one; threads that want the same value wait for one of them to build it."""
@@ -150,6 +155,11 @@ class Cache(Generic[ValueT]):
         with self._lock:
             freed = self._drop_oldest() if self._held else 0
         self._budget.account(-freed)
+        self._made_room(freed)
+
+    def _made_room(self, freed: int) -> None:
+        if freed >= _WORTH_FOLLOWING and not self.kind.refers:
+            self._budget.clear_referring()
 
     def _drop(self, key: Hashable) -> int:
         found = self._held.pop(key, None)

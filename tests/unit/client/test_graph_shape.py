@@ -68,6 +68,7 @@ _ANSWERED = "a request is answered at once"
 # Parameters that a served verb does not have.
 NOT_SERVED = {
     "query": {"runner": _HERE, "limits": _YET, "embedder": _HERE, "cancel": _YET, "node_ids": _YET},
+    "prepare": {"limits": _YET, "embedder": _HERE, "node_ids": _YET},
     "mutate": {"embedder": _HERE, "no_embed": _YET},
     "mutate_many": {"embedder": _HERE, "no_embed": _YET},
     "load": {
@@ -180,7 +181,7 @@ def test_a_verb_is_awaited_under_the_name_it_has() -> None:
         served, awaited_ones = ([*map(str, parameters(each).values())] for each in (member, other))
         assert served == [each.replace("AsyncGraph", "RemoteGraph") for each in awaited_ones], verb
         awaited = inspect.unwrap(other)
-        expected = verb not in ("branch", "schema.at")  # nothing is sent for them
+        expected = verb not in ("branch", "prepare", "schema.at")  # nothing is sent for them
         assert (inspect.iscoroutinefunction(awaited) or inspect.isasyncgenfunction(awaited)) == expected, verb
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.engine.api.arguments import checked, checked_methods, renamed
 from omnigraph.engine.api.drawn_results import read
 from omnigraph.engine.api.graph_at import GraphAt
-from omnigraph.engine.api.reader import Reader
+from omnigraph.engine.api.prepared import Prepared
+from omnigraph.engine.api.reader import Reader, prepared_call
 from omnigraph.engine.api.runners import Runners
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation
@@ -171,6 +173,23 @@ class BranchReader(Reader):
         keep = self._core.keeps_derived
         call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
         return read(self._core, self._runners, self._current(branch, at), call)
+
+    def prepare(
+        self,
+        source: Text,
+        name: str | None = None,
+        *,
+        branch: str | None = None,
+        limits: Limits | None = None,
+        embedder: Embedder | None = None,
+        node_ids: bool = False,
+    ) -> Prepared:
+        """A read to ask many times, parsed and checked now: `ask = graph.prepare(text)`, then `ask(params)`.
+
+        Each call sees the newest state of the branch. The arguments are those of `query`.
+        """
+        call = prepared_call(self._core, source, name, limits, embedder, node_ids=node_ids)
+        return Prepared(self._core, self._runners, partial(self._current, branch), call)
 
     def explain(
         self,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.compiler.source import Source
 from omnigraph.engine.api import runners as running
 from omnigraph.engine.api.runners import Runners
 from omnigraph.engine.read.query import ReadCall
-from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.read.shape.result import Pictured, Result
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.entity import entity_at
 from omnigraph.storage.manifest.manifest import ManifestState
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 def read(core: Core, runners: Runners, state: ManifestState, call: ReadCall) -> Result:
     """Run a read; its result remembers what it was read from, and asks it for more only when it is drawn."""
-    found = running.run_read(runners, core.view_of(state), call)
-    return replace(found, pictured=_Pictured(core, runners, state, call))
+    return running.run_read(runners, core.view_of(state), call, _Pictured(core, runners, state, call))
+
+
+def pictured_by(core: Core, runners: Runners, state: ManifestState, call: ReadCall) -> Pictured:
+    """What draws the results of a read of this state."""
+    return _Pictured(core, runners, state, call)
 
 
 def labels_in(core: Core, state: ManifestState, label: str | Sequence[str]) -> Labels:

@@ -11,6 +11,7 @@ from omnigraph.display import Displayed
 from omnigraph.engine.api import runners
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.drawn_results import labels_in, read
+from omnigraph.engine.api.prepared import Prepared
 from omnigraph.engine.api.runners import Runners
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation
@@ -102,6 +103,19 @@ class Reader(Displayed, ABC):
         call = ReadCall(read_source(source), name, params, runner, limits, embedder, cancel, keep, node_ids)
         return read(self._core, self._runners, self._current(), call)
 
+    def prepare(
+        self,
+        source: Text,
+        name: str | None = None,
+        *,
+        limits: Limits | None = None,
+        embedder: Embedder | None = None,
+        node_ids: bool = False,
+    ) -> Prepared:
+        """A read to ask many times: `ask = past.prepare(text)`, then `ask(params)`; arguments are those of `query`."""
+        call = prepared_call(self._core, source, name, limits, embedder, node_ids=node_ids)
+        return Prepared(self._core, self._runners, self._current, call)
+
     def explain(self, source: Text, name: str | None = None, params: Mapping[str, Any] | None = None) -> Explanation:
         """The plan that `query` would run; print it, or take it as data with `to_dict()`."""
         return explain_query(self.view(), ReadCall(read_source(source), name, params))
@@ -130,3 +144,11 @@ class Reader(Displayed, ABC):
         schema = self._core.schemas.of(state).source
         with export_lock_of(self._core.store).held():
             return self._runners.export(view, schema, target, types, format)
+
+
+def prepared_call(
+    core: Core, source: Text, name: str | None, limits: Limits | None, embedder: Embedder | None, *, node_ids: bool
+) -> ReadCall:
+    """What each call of a prepared read has in common."""
+    text, keep = read_source(source), core.keeps_derived
+    return ReadCall(text, name, limits=limits, embedder=embedder, keep_derived=keep, node_ids=node_ids)

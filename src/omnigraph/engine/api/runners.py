@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from omnigraph.engine.api.access import Access
 from omnigraph.engine.read.query import ReadCall, run_query
-from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.read.shape.result import Pictured, Result
 from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.engine.values.result import LoadMode, LoadResult, OnError
 from omnigraph.engine.views.core import Core
@@ -111,12 +111,12 @@ def run_load(runners: Runners, graph: Access, request: LoadRequest, runner: Runn
     return replace(done, profile=request.clock.profile(done.total_entities))
 
 
-def run_read(runners: Runners, view: View, call: ReadCall) -> Result:
-    """Run a read where the caller said; `auto` is this process."""
+def run_read(runners: Runners, view: View, call: ReadCall, pictured: Pictured | None = None) -> Result:
+    """Run a read where the caller said; `auto` is this process. `pictured` draws its result."""
     if call.runner == "spark":
         require_spark(runners)
-        return runners.query_on_spark(view, call)
-    return run_query(view, call)
+        return replace(runners.query_on_spark(view, call), pictured=pictured)
+    return run_query(view, call, pictured)
 
 
 def require_spark(runners: Runners) -> None:

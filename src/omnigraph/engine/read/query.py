@@ -7,17 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.compile import CompiledQuery, compile_query
+from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.read.direct import direct_answer, prepare_direct
 from omnigraph.engine.read.execute import execute, match
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
 from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import traversal_mode
 from omnigraph.engine.read.match.leaves import frame_leaf
-from omnigraph.engine.read.plan.plans import planned
-from omnigraph.engine.read.shape.result import Result
+from omnigraph.engine.read.plan.plans import Planned, planned
+from omnigraph.engine.read.shape.result import Pictured, Result
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.views.table_tasks import Runner, parse_runner
 from omnigraph.engine.views.view import View
@@ -46,22 +48,43 @@ class ReadCall:
         parse_runner(self.runner)
 
 
-def run_query(view: View, call: ReadCall) -> Result:
+def run_query(view: View, call: ReadCall, pictured: Pictured | None = None) -> Result:
     """The rows of a read at one view, computed in this process."""
-    memory = view.tables.memory
-    compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=memory)
-    bindings = Bindings.of(compiled.bind(call.params), DateTime(now_micros() // 1_000))
-    found = planned(view, compiled, bindings.params)
+    compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=view.tables.memory)
+    values = compiled.bind(call.params)
     limits = limits_from() if call.limits is None else call.limits
+    return run_planned(view, call, Chosen(compiled, planned(view, compiled, values), limits), values, pictured)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is known about a read before it runs."""
+
+    compiled: CompiledQuery
+    found: Planned
+    limits: Limits
+
+
+def run_planned(
+    view: View, call: ReadCall, chosen: Chosen, values: dict[str, ParamValue], pictured: Pictured | None = None
+) -> Result:
+    """The rows of a read whose plan is known."""
+    memory, compiled, found = view.tables.memory, chosen.compiled, chosen.found
+    if found.route is not None and (call.cancel is None or not call.cancel.is_set()) and not view.masked:
+        direct = direct_answer(memory, found, values, chosen.limits)
+        if direct is not None:
+            return Result(compiled.name, view.branch, view.version, view.head, *direct, pictured)
+    bindings = Bindings.of(values, DateTime(now_micros() // 1_000))
     with reservation() as reserved:
-        budget = Budget(limits, memory=memory, cancel=call.cancel, reserved=reserved)
+        budget = Budget(chosen.limits, memory=memory, cancel=call.cancel, reserved=reserved)
         run = Run(
             view, bindings, budget, frame_leaf, match, call.embedder, traversal_mode(), call.keep_derived, call.node_ids
         )
         table = execute(run, found.plan, found.outline)
+    prepare_direct(run, found)
     run.profile.close()
     explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)
-    return Result(compiled.name, view.branch, view.version, view.head, table, explanation)
+    return Result(compiled.name, view.branch, view.version, view.head, table, explanation, pictured)
 
 
 def explain_query(view: View, call: ReadCall) -> Explanation:

@@ -35,10 +35,10 @@ JS_SAFE = Style(integers="js_safe")
 IMAGE = Style(dates="epoch", non_finite="refuse")
 
 
-def json_rows(table: pa.Table, style: Style = NATIVE) -> list[dict[str, Any]]:
+def json_rows(table: pa.Table | pa.RecordBatch, style: Style = NATIVE) -> list[dict[str, Any]]:
     """One dict of JSON values per row, members in column order."""
     columns = [json_values(column, style) for column in table.columns]
-    names = table.column_names
+    names = table.schema.names
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if columns else []
 
 

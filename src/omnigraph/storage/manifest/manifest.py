@@ -55,9 +55,14 @@ def load(root: Root, branch: str | None = None, *, allow_sealed: bool = False) -
     """
     for remaining in reversed(range(_TRIMMED_ATTEMPTS)):
         handle, identifier = _open_newest(root, branch)
+        known = root.memory.cache(_LOADED).get((handle.address.uri, branch))
+        if known is not None and known.handle is handle and known.state.identifier == identifier:
+            loaded = known
+            break
         check_stamp(handle.schema, root.uri)
         try:
             loaded = Loaded(handle, _state_of(handle, branch, identifier))
+            root.memory.cache(_LOADED).put((handle.address.uri, branch), loaded)
             break
         except StorageError as error:
             # A cleanup lets go of every version but the newest, and it need not be ours any more when it does.
@@ -285,6 +290,8 @@ def _state_bytes(state: ManifestState) -> int:
     return tables * _BYTES_PER_TABLE + len(state.lineage) * _BYTES_PER_COMMIT + int(state.aborts.nbytes)
 
 
+# What was loaded last, for as long as its manifest stays the newest: asked before every read.
+_LOADED: CacheKind[Loaded] = CacheKind("newest states", lambda loaded: 1 << 10, entries=64, refers=True)
 _STATES: CacheKind[ManifestState] = CacheKind("manifests", _state_bytes, share=1 / 8, largest=1.0, entries=64)
 
 

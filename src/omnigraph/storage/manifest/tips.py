@@ -9,6 +9,7 @@ from omnigraph.errors import Corrupt
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import client_of
+from omnigraph.storage.base.watching import Watch, watch
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.version_files import (
@@ -17,6 +18,7 @@ from omnigraph.storage.lance.version_files import (
     hinted_version,
     newest_local_file,
     newest_remote_file,
+    version_name,
 )
 
 # Versions of a manifest on an object store stay for at least five seconds after they were made (`trim`), by dates of
@@ -29,6 +31,7 @@ class _Tip:
     file: FileIdentity
     handle: TableHandle
     listed: _Moment
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +54,30 @@ def open_tip(address: Address) -> TableHandle:
 
     Storage is asked every time which file is newest. Opening that file costs a millisecond, asking some microseconds;
     a version file never changes, so the same file means the same content. On an object store asking is one request: a
-    listing, and within seconds after it the question whether the next version is there, which costs half as much.
+    listing, and within seconds after it the question whether the next version is there, which costs half as much. On
+    a disk a directory of versions in which nothing was changed for seconds is only asked whether that still holds.
     """
     tips = address.root.memory.cache(_TIPS)
     known = tips.get(address.uri)
+    if known is not None and known.watch is not None and known.watch.is_unchanged():
+        return known.handle
     if known is not None and not address.root.is_local and _is_still_newest(address, known):
         return known.handle
+    # Before it is found out what is newest: what changes from here on shows.
+    settled = None if known is None or not address.root.is_local else _watched(address, known.file.version)
     asked = _Moment(host.monotonic(), host.time_ns() / 1e9)
     found = _newest_file(address)
     if found is None:
         return _opened(address)
     handle = known.handle if known is not None and known.file == found else _opened(address)
     if handle.version == found.version:
-        tips.put(address.uri, _Tip(found, handle, asked))
+        same = settled is not None and known is not None and known.file == found
+        tips.put(address.uri, _Tip(found, handle, asked, settled if same else None))
     return handle
+
+
+def _watched(address: Address, version: int) -> Watch | None:
+    return watch(f"{address.uri}/_versions", f"{address.uri}/{version_name(version)}")
 
 
 def forget_tip(address: Address) -> None:

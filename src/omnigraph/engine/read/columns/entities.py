@@ -278,6 +278,10 @@ class Entities:
         self._held.setdefault(name, []).insert(0, hot)
         return hot
 
+    def held_whole(self, name: str) -> Held | None:
+        """All values of a column if they are in memory."""
+        return self._hot(name) or self._all_pages(name)
+
     def _all_pages(self, name: str) -> Held | None:
         pages = self._facts.pages
         found = None if pages is None else pages.whole(name, self._layout.types[name])

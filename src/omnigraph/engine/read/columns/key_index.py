@@ -125,9 +125,15 @@ class KeyIndex:
         return np.sort(rows)
 
     def _find_one(self, text: bytes) -> Rows:
+        return np.array(sorted(self.rows_with(text)), np.int64)
+
+    def rows_with(self, text: bytes) -> list[int]:
+        """The row id of the node with this id, if there is one."""
         number = hash_text(text)
-        parts = [self.base] if self.later is None else [self.base, self.later]
-        rows = [row for part in parts if (row := part.find_one(text, number)) is not None]
+        row = self.base.find_one(text, number)
+        rows = [] if row is None else [row]
+        if self.later is not None and (row := self.later.find_one(text, number)) is not None:
+            rows.append(row)
         if self.alive is not None:
             rows = [row for row in rows if row < len(self.alive) and self.alive[row]]
-        return np.array(sorted(rows), np.int64)
+        return rows

@@ -51,6 +51,21 @@ class RowIndex:
             return bool(rows.min() >= self._first and rows.max() <= self._last)
         return rows is self.rows or bool(self.contains(rows).all())
 
+    def place(self, row: int) -> int | None:
+        """The position of one row; None when it is not present."""
+        if not self._first <= row <= self._last:
+            return None
+        if self._consecutive:
+            return row - self._first
+        at = int(self.rows.searchsorted(row))
+        return at if int(self.rows[at]) == row else None
+
+    def is_like(self, other: RowIndex) -> bool:
+        """Whether both contain the same rows."""
+        if self._consecutive and other._consecutive:
+            return (self._first, self._last) == (other._first, other._last)
+        return self is other or self.equals(other.rows)
+
     def equals(self, rows: Rows) -> bool:
         """Whether these are all of them, in order."""
         return rows is self.rows or (len(rows) == len(self.rows) and np.array_equal(rows, self.rows))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from operator import mul
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,8 +34,12 @@ def hash_texts(texts: Sequence[str]) -> Hashes:
 
 def hash_text(text: bytes) -> int:
     """The same hash of one text."""
-    powers = _FEW_NUMBERS if len(text) <= _SHORT else [int(power) for power in _power_table(len(text))]
-    number = sum([(byte + 1) * power for byte, power in zip(text, powers, strict=False)]) & _LOW
+    length = len(text)
+    if length <= _SHORT:
+        number = int(sum(map(mul, text, _FEW_NUMBERS)) + _FEW_SUMS[length]) & _LOW
+    else:
+        powers = [int(power) for power in _power_table(length)]
+        number = int(sum(map(mul, text, powers)) + sum(powers)) & _LOW
     number = (number ^ number >> 30) * _FIRST & _LOW
     number = (number ^ number >> 27) * _SECOND & _LOW
     return number ^ number >> 31
@@ -88,6 +94,7 @@ def _power_table(length: int) -> Hashes:
 # Enough for all but long texts.
 _FEW_POWERS = _power_table(_SHORT)
 _FEW_NUMBERS = [int(power) for power in _FEW_POWERS]
+_FEW_SUMS = [0, *accumulate(_FEW_NUMBERS)]
 
 
 def _mixed(hashes: Hashes) -> Hashes:

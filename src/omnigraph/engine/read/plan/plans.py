@@ -14,6 +14,7 @@ from omnigraph.engine.read.frames.expected import Expected, expected_rows
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
 from omnigraph.engine.read.plan.outline import Outline, any_order, outline
 from omnigraph.engine.read.plan.refine import refined
+from omnigraph.engine.read.plan.route import Route, route_of
 from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
 
@@ -31,6 +32,7 @@ class Planned:
     plan: ReadPlan
     expected: Expected
     outline: Outline
+    route: Route | None = None  # where it can be answered in one go
 
 
 def plan_for(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> ReadPlan:
@@ -52,7 +54,7 @@ def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> P
         ordered = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
         plan = refined(ordered)
         known = replace(outline(plan), any_order=any_order(ordered))
-        found = Planned(compiled.plan, plan, expected_rows(plan, estimates), known)
+        found = Planned(compiled.plan, plan, expected_rows(plan, estimates), known, route_of(plan, view.catalog))
         plans.put(key, found)
     return found
 

@@ -41,17 +41,22 @@ class Result:
     branch: str | None
     manifest_version: int
     commit_id: str | None
-    table: pa.Table = field(repr=False)
+    data: pa.Table | pa.RecordBatch = field(repr=False)  # one batch where a table would cost more than finding the rows
     explanation: Explanation | None = field(repr=False)  # a server keeps its plans to itself
     pictured: Pictured | None = field(default=None, compare=False)
 
     @property
+    def table(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return self.data if isinstance(self.data, pa.Table) else pa.Table.from_batches([self.data])
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Column names in return order."""
-        return tuple(self.table.column_names)
+        return tuple(self.data.schema.names)
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return int(self.data.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
@@ -67,22 +72,26 @@ class Result:
         if isinstance(place, slice):
             start, stop, step = place.indices(len(self))
             if step == 1:
-                return replace(self, table=self.table.slice(start, max(0, stop - start)))
-            return replace(self, table=self.table.take(pa.array(range(start, stop, step), pa.int64())))
+                return replace(self, data=self.data.slice(start, max(0, stop - start)))
+            return replace(self, data=self.table.take(pa.array(range(start, stop, step), pa.int64())))
         at = operator.index(place)
         at += len(self) if at < 0 else 0
         if not 0 <= at < len(self):
             raise IndexError(f"row {place} of {self._counted()}")
-        return json_rows(self.table.slice(at, 1), NATIVE)[0]
+        return json_rows(self.data.slice(at, 1), NATIVE)[0]
 
     def rows(self, *, js_safe: bool = False) -> list[dict[str, Any]]:
         """One dict per row with JSON values: dates as ISO text, vectors as lists, nodes as dicts."""
-        return json_rows(self.table, JS_SAFE if js_safe else NATIVE)
+        return json_rows(self.data, JS_SAFE if js_safe else NATIVE)
+
+    def tuples(self) -> list[tuple[Any, ...]]:
+        """One tuple per row with Python values: dates as `date`, instants as `datetime`, nodes as dicts."""
+        return list(zip(*[column.to_pylist() for column in self.data.columns], strict=True))
 
     def scalar(self) -> Any:
         """The one value of a result with one row and one column."""
-        if self.table.num_rows != 1 or self.table.num_columns != 1:
-            shape = f"{self.table.num_rows} rows and {self.table.num_columns} columns"
+        if self.data.num_rows != 1 or self.data.num_columns != 1:
+            shape = f"{self.data.num_rows} rows and {self.data.num_columns} columns"
             raise BadRequest(f"a single value was asked for, but the result has {shape}")
         return next(iter(self.rows()[0].values()))
 

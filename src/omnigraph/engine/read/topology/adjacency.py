@@ -93,6 +93,15 @@ class Adjacency:
         """The neighbour of every entry, for those who do not ask whose it is either."""
         return _wide(self.neighbours_at(flatten(*self.bounds(rows))))
 
+    def around(self, row: int) -> Rows:
+        """The neighbours of one node, in ascending order."""
+        if type(self) is not Adjacency or not isinstance(self._keys, int):
+            return self.reached(np.array([row]))
+        slot = row - self._keys
+        if not 0 <= slot < len(self._offsets) - 1:
+            return np.empty(0, np.int64)
+        return _wide(self._neighbours[int(self._offsets[slot]) : int(self._offsets[slot + 1])])
+
     def reached_once(self, rows: Rows) -> Rows:
         """The same, each neighbour once and ascending; in blocks, so that no array is as long as all entries."""
         start, stop = self.bounds(rows)

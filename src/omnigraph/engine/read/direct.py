@@ -1,0 +1,257 @@
+"""Reads from one named node along plain hops, answered from memory in one go (decision 0055).
+
+The executor beside this (`execute.py`) answers the same reads operator by operator, and every other one. It runs first
+and leaves in memory what is needed here: ids by their hashes, neighbour lists, whole columns. A read that needs
+anything else goes back to it. `tests/unit/engine/read/test_direct.py` holds the two together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
+from omnigraph.engine.read.columns.held import Held
+from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
+from omnigraph.engine.read.columns.key_index_store import KEYS
+from omnigraph.engine.read.columns.rowindex import RowIndex
+from omnigraph.engine.read.frames.budget import Limits
+from omnigraph.engine.read.frames.explain import Explanation, KnownProfile, TableReads
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.plan.plans import Planned
+from omnigraph.engine.read.plan.route import Hop, Route
+from omnigraph.engine.read.topology.adjacency import Adjacency
+from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends
+from omnigraph.engine.values.arrow import arrow_type, shown_type
+from omnigraph.memory.budget import MemoryBudget
+from omnigraph.memory.cache import CacheKind
+
+# More rows are left to the executor, which takes them in pieces and watches memory and time.
+_MOST_ROWS = 1 << 14
+_FEW_IDS = 64  # so few are sorted in less time than it takes Arrow to begin
+# Of the calls of a direct read one in so many says that what it uses is in use.
+_TOUCH_EVERY = 64
+# … and this one looks whether ids ascend as rows do, which a table of a million nodes takes ten milliseconds for.
+_LOOK_AT = 4 * _TOUCH_EVERY
+_INT64 = pa.int64()
+_COUNTS = pa.array(np.arange(_MOST_ROWS + 1))
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The direct form of a plan, or how often it could not be made."""
+
+    planned: Planned  # keeps the id that it is kept under
+    direct: Direct | None = None
+    tries: int = 0
+
+
+_DIRECT: CacheKind[_Kept] = CacheKind("direct reads", lambda kept: 4 << 10, entries=256, refers=True)
+
+
+def direct_answer(
+    memory: MemoryBudget, planned: Planned, values: Mapping[str, Any], limits: Limits
+) -> tuple[pa.RecordBatch, Explanation] | None:
+    """The rows of a read with a route and how they came about; None when the executor has to find them."""
+    route = planned.route
+    kept = None if route is None else memory.cache(_DIRECT).get(id(planned))
+    if route is None or kept is None or kept.direct is None or limits.seconds == 0 or limits.bytes not in _ANY_SIZE:
+        return None
+    key = values.get(route.key.name) if isinstance(route.key, ir.Param) else route.key.value
+    if not isinstance(key, str):
+        return None
+    begin = time.perf_counter()
+    found = kept.direct.answer(key)
+    if found is None:
+        return None
+    batch, counts = found
+    most = limits.rows if limits.result_rows is None else limits.result_rows
+    if most is not None and max(batch.num_rows, *counts) > most:
+        return None  # the executor says what is exceeded
+    profile = KnownProfile(kept.direct.ops, counts, batch.num_rows, time.perf_counter() - begin)
+    return batch, Explanation(planned.plan, profile, kept.direct.reads, planned.expected)
+
+
+_ANY_SIZE = ("auto", None)
+
+
+def prepare_direct(run: Run, planned: Planned) -> None:
+    """After the executor has answered: keep the direct form of the plan if what it needs is in memory by now."""
+    route = planned.route
+    if route is None or run.traversal == "indexed" or run.view.masked:
+        return
+    cache = run.view.tables.memory.cache(_DIRECT)
+    kept = cache.get(id(planned))
+    if kept is None:
+        cache.put(id(planned), _Kept(planned))
+        return  # a read that is asked once need not be prepared
+    kept.tries += 1
+    if kept.direct is None and kept.tries & (kept.tries - 1) == 0:
+        kept.direct = _made(run, planned, route)
+
+
+class Direct:
+    """What one route needs at one view."""
+
+    __slots__ = (
+        "_batch", "_calls", "_columns", "_hops", "_ids", "_index", "_keys", "_schema", "_sorted",
+        "_touch", "ops", "reads",
+    )  # fmt: skip
+
+    def __init__(self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, run: Run) -> None:
+        self._keys, self._hops = keys, hops
+        self._ids, self._index, self._batch = end.ids, end.index, end.batch
+        self._columns, self._schema = end.batch.columns, end.batch.schema
+        self._sorted = False
+        self._touch, self._calls = partial(_touch_all, _sources(run, planned.route)), 0
+        self.ops = (*planned.plan.match, *planned.plan.result)
+        self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
+
+    def answer(self, key: str) -> tuple[pa.RecordBatch, tuple[int, ...]] | None:
+        """The rows, and how many there were after the start and after each hop; None when memory does not tell."""
+        self._calls += 1
+        if self._calls % _TOUCH_EVERY == 0:
+            self._touch()
+            self._sorted = self._sorted or (self._calls == _LOOK_AT and _ascend(self._ids))
+        found = self._keys.rows_with(key.encode())
+        if len(found) > 1:
+            return None
+        if not found:
+            empty = self._batch.slice(0, 1 if self._index is None else 0)
+            return empty, (0,) * (len(self._hops) + 1)
+        if not self._hops:
+            return self._one(found[0])
+        nodes, counts = self._hops[0].around(found[0]), [1]
+        for hop in self._hops[1:]:
+            counts.append(len(nodes))
+            if not len(nodes) or int(hop.degrees(nodes).sum()) > _MOST_ROWS:
+                return None
+            nodes = hop.reached_once(nodes)
+        counts.append(len(nodes))
+        if len(nodes) > _MOST_ROWS:
+            return None
+        if self._index is None:
+            return self._batch.slice(len(nodes), 1), tuple(counts)
+        return (self._taken(self._in_order(nodes, self._index)), tuple(counts)) if len(nodes) else None
+
+    def _one(self, row: int) -> tuple[pa.RecordBatch, tuple[int, ...]] | None:
+        place = 1 if self._index is None else self._index.place(row)
+        return None if place is None else (self._batch.slice(place, 1), (1,))
+
+    def _in_order(self, nodes: Rows, index: RowIndex) -> pa.Array:
+        """The places of these nodes in the order of their ids."""
+        places = index.positions(nodes)
+        if self._sorted:
+            return _numbers(places)  # neighbours ascend
+        ids = _TAKE.call([self._ids, _numbers(places)], _UNCHECKED)
+        if len(ids) > _FEW_IDS:
+            return _numbers(places[pc.array_sort_indices(ids).to_numpy()])
+        texts = ids.to_pylist()
+        return _numbers(places[sorted(range(len(texts)), key=texts.__getitem__)])
+
+    def _taken(self, places: pa.Array) -> pa.RecordBatch:
+        columns = [_TAKE.call([column, places], _UNCHECKED) for column in self._columns]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+# Called by name, and without a look at bounds that are known to hold: Arrow's own methods take half as long again.
+_TAKE, _UNCHECKED = pc.get_function("array_take"), pc.TakeOptions(boundscheck=False)
+
+
+def _ascend(ids: pa.Array | None) -> bool:
+    return ids is not None and pc.all(pc.less(ids[:-1], ids[1:])).as_py() is True
+
+
+def _numbers(values: Rows) -> pa.Array:
+    return pa.Array.from_buffers(_INT64, len(values), [None, pa.py_buffer(values)])
+
+
+# --- making one --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The columns of the answer for every node where a route can end; for a number, every number there can be."""
+
+    batch: pa.RecordBatch
+    index: RowIndex | None = None
+    ids: pa.Array | None = None
+
+
+def _made(run: Run, planned: Planned, route: Route) -> Direct | None:
+    start = run.entities(f"node:{route.type_name}")
+    keys = _keys(start)
+    hops = tuple(_lists(run, hop) for hop in route.hops)
+    if keys is None or None in hops:
+        return None
+    end = _end(run, route)
+    return None if end is None else Direct(keys, tuple(hop for hop in hops if hop is not None), end, planned, run)
+
+
+def _keys(table: Entities) -> KeyIndex | None:
+    if not table.as_named:
+        return None
+    if table.row_count > SMALL_TABLE:
+        return table.memory.cache(KEYS).get(table.version_key)
+    ids = table.whole("id")
+    return KeyIndex(KeyPart.of(ids.values, ids.index.rows))
+
+
+def _ends(run: Run, hop: Hop) -> Ends:
+    tails, heads = (run.entities(f"node:{name}") for name in (hop.tail_type, hop.head_type))
+    return Ends(run.entities(f"edge:{hop.edge}"), tails, heads)
+
+
+def _lists(run: Run, hop: Hop) -> Adjacency | None:
+    ends = _ends(run, hop)
+    held = run.view.tables.memory.cache(TOPOLOGIES).get(ends.key)
+    return None if held is None else held.lists(hop.direction).simple
+
+
+def _end(run: Run, route: Route) -> _End | None:
+    if route.counted is not None:
+        return _End(pa.RecordBatch.from_arrays([_COUNTS], [route.counted]))
+    table = run.entities(f"node:{route.end_type}")
+    names = [expr.name for _, expr in route.outputs]
+    columns = [_column(table, name) for name in ([*names, "id"] if route.hops else names)]
+    kinds = [arrow_type(expr.type) for _, expr in route.outputs]
+    first = columns[0]
+    if not table.as_named or first is None:
+        return None
+    held = [each for each in columns if each is not None and each.index.is_like(first.index)]
+    values = [each.values for each in held]
+    if len(held) < len(columns) or any(
+        shown_type(kind) != kind or kind != column.type for kind, column in zip(kinds, values, strict=False)
+    ):
+        return None
+    batch = pa.RecordBatch.from_arrays(values[: len(names)], [name for name, _ in route.outputs])
+    return _End(batch, first.index, values[-1] if route.hops else None)
+
+
+def _column(table: Entities, name: str) -> Held | None:
+    return table.whole(name) if table.is_small else table.held_whole(name)
+
+
+def _sources(run: Run, route: Route | None) -> tuple[Callable[[], object], ...]:
+    """What has to be asked for now and then, so that it does not count as unused."""
+    assert route is not None
+    start, end = (run.entities(f"node:{name}") for name in (route.type_name, route.end_type))
+    memory = run.view.tables.memory
+    keys = partial(memory.cache(KEYS).get, start.version_key)
+    lists = [partial(memory.cache(TOPOLOGIES).get, _ends(run, hop).key) for hop in route.hops]
+    names = [] if route.counted is not None else [*(expr.name for _, expr in route.outputs), "id"]
+    return (keys, *lists, *(partial(end.held_whole, name) for name in names))
+
+
+def _touch_all(sources: tuple[Callable[[], object], ...]) -> None:
+    for source in sources:
+        source()

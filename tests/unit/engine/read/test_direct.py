@@ -1,0 +1,219 @@
+"""Direct reads answer what the executor answers, and only while what they hold is what the graph says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.compiler.diagnostics import CompileError
+from omnigraph.engine.read import direct
+from omnigraph.engine.read import query as query_module
+from omnigraph.errors import BadRequest, ParameterError, QueryCancelled, ResourceLimitExceeded
+from omnigraph.policy.visibility import Visibility
+
+SCHEMA = """
+node Person { handle: String @key  name: String?  age: I32  born: DateTime? }
+node Firm { code: String @key  name: String }
+edge Knows: Person -> Person { since: I32? }
+edge Works: Person -> Firm
+"""
+START = "$p: Person { handle: $h }"
+READS = {
+    "look-up": f"query q($h: String) {{ match {{ {START} }} return {{ $p.name, $p.age as years }} }}",
+    "by id": "query q($h: String) { match { $p: Person $h = $p.id } return { $p.handle } }",
+    "a fixed key": 'query q() { match { $p: Person { handle: "p00007" } } return { $p.name } }',
+    "instants": f"query q($h: String) {{ match {{ {START} }} return {{ $p.born }} }}",
+    "number of one": f"query q($h: String) {{ match {{ {START} }} return {{ count(distinct $p) as n }} }}",
+    "hop": f"query q($h: String) {{ match {{ {START} $p knows $f }} return {{ $f.handle, $f.name }} }}",
+    "hop back": f"query q($h: String) {{ match {{ {START} $f knows $p }} return {{ $f.name as who }} }}",
+    "hop either way": f"query q($h: String) {{ match {{ {START} $p <knows> $f }} return {{ $f.handle }} }}",
+    "another type": f"query q($h: String) {{ match {{ {START} $p works $f }} return {{ $f.name }} }}",
+    "two hops": f"query q($h: String) {{ match {{ {START} $p knows $f $f knows $g }} return {{ count(distinct $g) as n }} }}",
+    "two types": f"query q($h: String) {{ match {{ {START} $p knows $f $f works $g }} return {{ count(distinct $g) as n }} }}",
+    "three hops": f"query q($h: String) {{ match {{ {START} $p knows $f $f knows $g $g knows $i }} return {{ count(distinct $i) as n }} }}",
+    "two hops, rows": f"query q($h: String) {{ match {{ {START} $p knows $f $f knows $g }} return {{ $g.handle }} }}",
+}
+DIRECT = READS.keys() - {"two hops, rows", "instants"}
+
+
+def key(number: int) -> str:
+    return f"p{number:05d}"
+
+
+def graph_of(place: Path, people: int) -> og.Graph:
+    chance = np.random.default_rng(people)
+    graph = og.init(place, SCHEMA)
+    # Ids that do not ascend with rows: the order of an answer is that of ids.
+    order = chance.permutation(people)
+    names = [None if number % 7 == 0 else f"name {number % 40}" for number in order]
+    persons = {"handle": [key(number) for number in order], "name": names, "age": pa.array(order % 90, pa.int32())}
+    graph.load(pa.table(persons), type="Person", runner="inline")
+    graph.load(pa.table({"code": ["a", "b"], "name": ["A", "B"]}), type="Firm", runner="inline")
+    ends = chance.integers(0, people, (2, people * 4))  # parallel edges and loops among them
+    knows = {"from": [key(each) for each in ends[0]], "to": [key(each) for each in ends[1]]}
+    graph.load(pa.table(knows), edge="Knows", runner="inline")
+    works = {
+        "from": [key(each) for each in range(0, people, 2)],
+        "to": ["ab"[each % 2] for each in range(0, people, 2)],
+    }
+    graph.load(pa.table(works), edge="Works", runner="inline")
+    return graph
+
+
+@pytest.fixture(scope="module", params=[300, 6_000], ids=["small", "large"])
+def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[og.Graph]:
+    with graph_of(tmp_path_factory.mktemp("direct") / "g.omni", request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each call of a read with a route, whether it was answered directly."""
+    seen: list[bool] = []
+
+    def noted(*given: Any) -> Any:
+        found = direct.direct_answer(*given)
+        seen.append(found is not None)
+        return found
+
+    monkeypatch.setattr(query_module, "direct_answer", noted)
+    return seen
+
+
+def executed(graph: og.Graph, text: str, params: dict[str, Any]) -> og.Result:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query_module, "direct_answer", lambda *given: None)
+        return graph.query(text, params=params)
+
+
+def same(graph: og.Graph, text: str, keys: list[str]) -> None:
+    for each in keys:
+        params = {"h": each}
+        expected, found = executed(graph, text, params), graph.query(text, params=params)
+        assert found.to_arrow().equals(expected.to_arrow()), (text, each)
+        assert (found.columns, found.rows(), len(found)) == (expected.columns, expected.rows(), len(expected))
+        steps = [[(step.op, step.rows) for step in each.explanation.profile.steps] for each in (found, expected)]
+        assert steps[0] == steps[1], text
+
+
+def warm(graph: og.Graph, text: str) -> None:
+    for number in range(40):
+        graph.query(text, params={"h": key(number * 7 % 300)})
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_direct_read_answers_what_the_executor_answers(graph: og.Graph, read: str, answered: list[bool]) -> None:
+    warm(graph, READS[read])
+    answered.clear()
+    same(graph, READS[read], [key(number) for number in range(0, 300, 11)] + ["nobody", "", "p00001\0", "ü"])
+    assert any(answered) == (read in DIRECT)
+
+
+def test_what_was_committed_since_is_seen_at_once(tmp_path: Path, answered: list[bool]) -> None:
+    with graph_of(tmp_path / "g.omni", 5_000) as graph:
+        ask = graph.prepare(READS["hop"])
+        look = graph.prepare(READS["look-up"])
+        for round_number in range(4):
+            for number in range(40):
+                ask({"h": key(number)}), look({"h": key(number)})
+            # A table of several files is read in pages by the executor, until it is compacted.
+            assert round_number or any(answered)
+            answered.clear()
+            target = f"new {round_number}"
+            graph.mutate(
+                "query q($h: String, $t: String) { insert Person { handle: $t, age: 1 } insert Knows { from: $h, to: $t } }",
+                params={"h": key(3), "t": target},
+            )
+            assert target in [row["f.handle"] for row in ask({"h": key(3)}).rows()]
+            assert look({"h": target}).tuples() == [(None, 1)]
+            graph.mutate(
+                "query q($h: String) { update Person set { age: 77 } where handle = $h }", params={"h": key(3)}
+            )
+            assert look({"h": key(3)}).tuples()[0][1] == 77
+            graph.mutate(
+                "query q($h: String) { delete Person where handle = $h }", params={"h": key(round_number + 20)}
+            )
+            assert look({"h": key(round_number + 20)}).tuples() == []
+            same(graph, READS["hop"], [key(number) for number in range(0, 40, 3)])
+
+
+def test_limits_and_cancelling_hold(graph: og.Graph, answered: list[bool]) -> None:
+    text = READS["hop"]
+    warm(graph, text)
+    counts = {key(number): len(graph.query(text, params={"h": key(number)})) for number in range(20)}
+    assert answered[-1]
+    params, count = {"h": max(counts, key=counts.__getitem__)}, max(counts.values())
+    with pytest.raises(ResourceLimitExceeded):
+        graph.query(text, params=params, limits=og.Limits(result_rows=count - 1))
+    with pytest.raises(ResourceLimitExceeded):
+        graph.query(text, params=params, limits=og.Limits(rows=count - 1))
+    assert len(graph.query(text, params=params, limits=og.Limits(result_rows=count, rows=count))) == count
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(QueryCancelled):
+        graph.query(text, params=params, cancel=stop)
+
+
+def test_what_had_to_be_evicted_is_not_held_on_to(graph: og.Graph, answered: list[bool]) -> None:
+    text = READS["look-up"]
+    warm(graph, text)
+    assert answered[-1]
+    memory = graph.view().tables.memory
+    assert len(memory.cache(direct._DIRECT))
+    memory.cache(direct.KEYS)._made_room(1 << 20)
+    assert not len(memory.cache(direct._DIRECT))
+    answered.clear()
+    warm(graph, text)
+    assert not answered[0]
+    assert answered[-1]
+
+
+def test_a_masked_property_stays_masked(tmp_path: Path, answered: list[bool]) -> None:
+    with graph_of(tmp_path / "g.omni", 50) as graph:
+        text, params = READS["look-up"], {"h": key(5)}
+        warm(graph, text)
+        assert answered[-1]
+        shown = graph.with_visibility(Visibility(None, frozenset({("Person", frozenset({"name"}))})))
+        ask = shown.prepare(text)
+        for _ in range(5):
+            assert shown.query(text, params=params).tuples() == ask(params).tuples() == [(None, 5)]
+        assert graph.query(text, params=params).tuples() == [("name 5", 5)]
+
+
+def test_threads_share_a_prepared_read(graph: og.Graph) -> None:
+    ask = graph.prepare(READS["hop"])
+    expected = {key(number): ask({"h": key(number)}).tuples() for number in range(60)}
+    wrong: list[str] = []
+
+    def work() -> None:
+        for each, rows in list(expected.items()) * 5:
+            if ask({"h": each}).tuples() != rows:
+                wrong.append(each)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_a_prepared_read_is_checked_when_it_is_prepared(graph: og.Graph) -> None:
+    with pytest.raises(CompileError):
+        graph.prepare("query q() { match { $p: Nobody } return { $p.name } }")
+    with pytest.raises(BadRequest, match="R002"):
+        graph.prepare('query q() { insert Firm { code: "c", name: "C" } }')
+    ask = graph.prepare("query q($h: [String]) { match { $p: Person $p.handle in $h } return { $p.handle } }")
+    assert repr(ask) == "Prepared(q($h: [String]))"
+    with pytest.raises(ParameterError, match="P006"):
+        ask()
+    some = [key(number) for number in (3, 1, 2)]
+    assert [len(found) for found in ask.many([{"h": some}, {"h": []}])] == [3, 0]
+    assert graph.at(graph.commits.head()).prepare(READS["look-up"])({"h": key(5)}).tuples() == [("name 5", 5)]
