@@ -110,6 +110,12 @@ def _below(diagnostic: Diagnostic, source: Source) -> Iterator[str]:
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """A suggestion for a misspelled name, or None when nothing is near."""
+    meant = nearest_name(word, candidates)
+    return f"did you mean '{meant}'?" if meant is not None else None
+
+
+def nearest_name(word: str, candidates: Iterable[str]) -> str | None:
+    """The name that a misspelled one was meant to be, if any is near."""
     by_folded = {candidate.lower(): candidate for candidate in candidates}
     # Comparing is quadratic in the length of the names, so only names that a person would type are compared.
     if not by_folded or len(word) > 64:
@@ -121,7 +127,7 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     slips = max(2, len(word) // 3)
     typed = word.lower()
     meant = next((each for each in near if typed.startswith(each) or _slips(typed, each) <= slips), None)
-    return f"did you mean '{by_folded[meant]}'?" if meant is not None else None
+    return by_folded[meant] if meant is not None else None
 
 
 def _slips(word: str, other: str) -> int:

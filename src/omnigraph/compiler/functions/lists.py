@@ -20,7 +20,7 @@ def _range(start: int, stop: int, step: int = 1) -> tuple[int, ...]:
     if step == 0:
         raise Failure("the step of a range is not 0")
     found = range(start, stop + (1 if step > 0 else -1), step)
-    if len(found) > MOST_ITEMS:
+    if (stop - start) // step + 1 > MOST_ITEMS:
         raise Failure(f"a range has at most {MOST_ITEMS} items")
     return tuple(found)
 
@@ -30,7 +30,10 @@ def _key(value: Any) -> Any:
 
 
 def _sum(items: tuple[Any, ...]) -> Any:
-    return integer(sum(items)) if all(isinstance(item, int) for item in items) else float(sum(items))
+    if all(isinstance(item, int) for item in items):
+        return integer(sum(items))
+    total = float(sum(items))
+    return total if math.isfinite(total) else None
 
 
 def _distinct(items: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -105,8 +108,8 @@ LISTS = (
         fails=True,
     ),
     _list(
-        "list_sum(list: Numbers) -> ItemNumeric",
-        "The sum of the items; 0 without any.",
+        "list_sum(list: Numbers) -> ItemNumeric?",
+        "The sum of the items; 0 without any, null beyond the range of doubles.",
         "list_sum([1, 2, 3])",
         "6",
         _sum,

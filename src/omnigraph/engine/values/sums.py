@@ -18,6 +18,7 @@ BELOW_ONE = 1 - 2.0**-53
 PHI = 2.0**52 + 1
 # Beyond this the constants of the grid would overflow, and doubles are added as they come.
 LARGEST = 2.0**900
+_BLOCK = 1 << 15  # values
 
 
 def group_sums(numbers: Doubles, group: npt.NDArray[np.int64], count: int) -> Doubles:
@@ -35,12 +36,22 @@ def group_sums(numbers: Doubles, group: npt.NDArray[np.int64], count: int) -> Do
         with np.errstate(invalid="ignore"):
             np.maximum.at(largest, group, np.abs(numbers))
     first, second = grids(largest, sizes)
-    coarse, fine = (first, second) if count == 1 else (first[group], second[group])
     usual = largest <= LARGEST
+    coarse_sums, fine_sums = np.zeros(count), np.zeros(count)
+    step = max(_BLOCK, 16 * count)
     with np.errstate(invalid="ignore", over="ignore"):
-        high = (numbers + coarse) - coarse
-        low = ((numbers - high) + fine) - fine
-        sums: Doubles = _added(high, group, count) + _added(low, group, count)
+        # On a grid nothing is rounded, so blocks that stay in the processor's cache add up to the same digits.
+        for low in range(0, len(numbers), step):
+            part, owner = numbers[low : low + step], group[low : low + step]
+            coarse, fine = (first, second) if count == 1 else (first[owner], second[owner])
+            high = part + coarse
+            high -= coarse
+            rest = part - high
+            rest += fine
+            rest -= fine
+            coarse_sums += _added(high, owner, count)
+            fine_sums += _added(rest, owner, count)
+        sums: Doubles = coarse_sums + fine_sums
         # A group with a value that is infinite, huge or not a number.
         return sums if usual.all() else np.where(usual, sums, _added(numbers, group, count))
 

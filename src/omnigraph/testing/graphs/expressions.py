@@ -72,6 +72,13 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         _read("$h: Hut", 'case when $h.alt > 1500 then "high" when $h.alt > 0 then "low" else "?" end as x'),
         [("low",), ("high",), ("?",), ("high",)],
     ),
+    "relevance-in-functions": (
+        _read(
+            '$h: Hut round(bm25($h.name, "alm rest"), 3) > 0.001',
+            '$h.code, if(bm25($h.name, "rest") > 0, "r", "a") as x, greatest(bm25($h.name, "moon"), 0.5) as y',
+        ),
+        [("h1", "a", 0.5), ("h2", "r", 0.5)],
+    ),
     "case-without-else": (_read("$h: Hut", "case when $h.open then 1 end as x"), [(1,), (None,), (None,), (1,)]),
     "numbers-meet": (_read(_H1, "if($h.open, $h.alt, 0.5) as x, coalesce($h.alt, 1.5) as y"), [(1200.0, 1200.0)]),
     "coalesce-and-nullif": (

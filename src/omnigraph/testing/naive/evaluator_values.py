@@ -98,6 +98,7 @@ class Values:
                     otherwise,
                 )
                 found = self.value(chosen, row, rows)
+                found = _signed(found) if expr.type.scalar == "I64" else found
                 return float(found) if found is not None and expr.type.scalar == "F64" else found
             case ir.TextMatch():
                 return self.text_match(expr, row)
@@ -117,6 +118,7 @@ class Values:
         if call.name == "coalesce":
             found = (self.value(arg, row, rows) for arg in call.args)
             known = next((value for value in found if value is not None), None)
+            known = _signed(known) if call.type.scalar == "I64" else known
             return float(known) if known is not None and call.type.scalar == "F64" else known
         values, failure = [], None
         for at, arg in enumerate(call.args):
@@ -383,7 +385,16 @@ def _as_argument(value: Any, kind: str, result: str) -> Any:
     if isinstance(value, list):
         value = tuple(value)
     wide = kind == "Float" or (kind == "T" and result in ("F32", "F64"))
+    if kind in ("Integer", "Number") or (kind == "T" and result == "I64"):
+        value = _signed(value)
     return float(value) if wide and isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _signed(value: Any) -> Any:
+    """What computes with whole numbers takes those of 64 bits and a sign."""
+    if isinstance(value, int) and value >= 1 << 63:
+        raise Overflow("integer overflow: arithmetic on integers is 64 bits wide and signed")
+    return value
 
 
 def _is_single(expr: ir.Expr) -> bool:

@@ -73,6 +73,11 @@ def test_numbers_at_the_ends_of_their_range_are_values(tmp_path: Path) -> None:
         left($p.s, {largest}) as d, right($p.s, {largest}) as e, substring("ß", {least}, -1) as f"""
     (row,) = graph.query(f"query q() {{ match {{ $p: P }} return {{ {texts} }} }}").rows()
     assert list(row.values()) == ["本", "", "", "日本", "日本", ""]
+    lists = f"range(-1, {least}, {least}) as a, range(7, 1, -3) as b, dot([{largest}], [1]) as c, list_sum($huge) as d"
+    (row,) = graph.query(
+        f"query q($huge: [F64]) {{ match {{ $p: P }} return {{ {lists} }} }}", params={"huge": [1e308, 1e308]}
+    ).rows()
+    assert list(row.values()) == [[-1], [7, 4, 1], 2.0**63, None]
     unsigned = "coalesce($p.bytes, 0) as a, if(true, $p.bytes, 7) as b, nullif($p.bytes, 1) as c"
     (row,) = graph.query(f"query q() {{ match {{ $p: P }} return {{ {unsigned} }} }}").rows()
     assert list(row.values()) == [2**64 - 1] * 3

@@ -126,7 +126,7 @@ def meet(kinds: Sequence[PropType]) -> PropType:
 
 def _argument(function: Function, param: Argument, expr: ast.Expr, scope: Scope, typed: Typed) -> ir.Expr:
     found = typed(expr)
-    if isinstance(found, ir.RankCall):
+    if isinstance(found, ir.Nearest | ir.Rrf):
         raise scope.error("T27", f"a rank cannot stand in {function.name}(…)", expr.span)
     kind = found.type
     if kind == ir.NULL:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
+from omnigraph.compiler.diagnostics import nearest_name
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
@@ -28,6 +29,7 @@ class Place:
     what: str
     aggregate_code: str
     rank_allowed: bool = False
+    relevance: bool = False  # bm25(…) can stand here: a value of its text alone, unlike other ranks
     blob_param_code: str = "T24"
     aliases: Mapping[str, ir.Expr] = field(default_factory=dict)
     target: TypeInfo | None = None  # a bare name is a property of this type
@@ -45,7 +47,7 @@ _COLUMN_HELP = {
 
 _NAME_IT = "name what you need in return, with 'as', and use that name"
 
-IN_FILTER = Place("a filter", aggregate_code="T7", blob_param_code="T7")
+IN_FILTER = Place("a filter", aggregate_code="T7", blob_param_code="T7", relevance=True)
 
 
 def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
@@ -204,6 +206,10 @@ def _name(alias: ast.Alias, scope: Scope, place: Place) -> ir.Expr:
         if meant is None and alias.name in FUNCTIONS:
             meant = f"for the function write {alias.name}(…)"
         help_text = scope.suggest(alias.name, [*place.aliases, *scope.columns]) or meant
+        if help_text is None and not place.columns_only:
+            known = {name: var for var, kind in scope.visible().items() for name in scope.info(kind).properties}
+            near = nearest_name(alias.name, known)
+            help_text = None if near is None else f"did you mean ${known[near]}.{near}?"
         raise scope.error("T25", f"there is no column called '{alias.name}' here", alias.span, help_text)
     return found
 
@@ -228,7 +234,7 @@ def _call(call: ast.Call, scope: Scope, place: Place) -> ir.Expr:
     if call.name in ("id", "type") and len(call.args) == 1 and isinstance(call.args[0], ast.Var):
         return _about_entity(call, call.args[0], scope, place)
     if call.name in FUNCTIONS:
-        inner = replace(place, rank_allowed=False)
+        inner = replace(place, rank_allowed=False, relevance=place.rank_allowed or place.relevance)
         return check_call(call, scope, lambda part: operand(part, scope, inner))
     if call.name in ir.TEXT_FUNCTIONS or call.name == ir.SNIPPET:
         if place.target is not None:
@@ -236,9 +242,9 @@ def _call(call: ast.Call, scope: Scope, place: Place) -> ir.Expr:
         if place.columns_only:
             raise scope.error("T27", f"{place.what} speaks about columns", call.span, _NAME_IT)
         return search.text_match(call, scope, lambda expr: _text_operand(expr, scope, place))
-    # A relevance is a value of its text alone, so it can be compared and computed with; other ranks order a result.
-    if not place.rank_allowed and not (call.name == "bm25" and place is IN_FILTER):
-        help_text = "rank in order, and read the score in return" if place is IN_FILTER else None
+    # A relevance can be compared and computed with; other ranks order a result.
+    if not place.rank_allowed and not (call.name == "bm25" and place.relevance):
+        help_text = "rank in order, and read the score in return" if place.what == IN_FILTER.what else None
         raise scope.error("T27", f"{call.name}(…) cannot stand in {place.what}", call.span, help_text)
     return search.rank_call(call, scope)
 

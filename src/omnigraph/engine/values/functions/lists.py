@@ -70,16 +70,18 @@ def _slice(call: Call) -> pa.Array:
 
 def _range(call: Call) -> Answer:
     columns = call.columns()
-    first, last = (numpy_of(column).astype(np.float64) for column in columns[:2])
+    first, last = (numpy_of(column) for column in columns[:2])
     step = numpy_of(columns[2]) if len(columns) > 2 else np.ones(call.length, np.int64)
     known = valid(columns)
     there = np.ones(call.length, np.bool_) if known is None else known
-    counts = np.maximum(np.floor((last - first) / np.where(step == 0, 1, step)) + 1, 0)
+    if any(len(each) and max(abs(int(each.min())), abs(int(each.max()))) >= 1 << 62 for each in (first, last, step)):
+        first, last, step = (each.astype(object) for each in (first, last, step))  # differences beyond 64 bits
+    counts = np.maximum((last - first) // np.where(step == 0, 1, step) + 1, 0)
     bad = there & ((step == 0) | (counts > MOST_ITEMS))
     why = "the step of a range is not 0" if (there & (step == 0)).any() else f"a range has at most {MOST_ITEMS} items"
     sizes = np.where(there & ~bad, counts, 0).astype(np.int64)
     place = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    items = np.repeat(numpy_of(columns[0]), sizes) + place * np.repeat(step, sizes)
+    items = (np.repeat(first, sizes) + place * np.repeat(step, sizes)).astype(np.int64)
     return refused(_lists(pa.array(items, pa.int64()), sizes, pa.array(there)), bad, why)
 
 
@@ -88,8 +90,10 @@ def _sum(call: Call) -> Answer:
     items, owners, _ = _parts(lists)
     known = valid([lists])
     if pa.types.is_floating(call.kind):
-        totals = np.bincount(owners, weights=numpy_of(items.cast(pa.float64())), minlength=call.length)
-        return masked(totals, known, pa.float64())
+        with np.errstate(over="ignore"):
+            totals = np.bincount(owners, weights=numpy_of(items.cast(pa.float64())), minlength=call.length)
+        finite = np.isfinite(totals)
+        return masked(totals, finite if known is None else known & finite, pa.float64())
     numbers = numpy_of(items if pa.types.is_uint64(items.type) else items.cast(pa.int64()))
     high, low = np.zeros(call.length, np.int64), np.zeros(call.length, np.int64)
     np.add.at(high, owners, (numbers >> 32).astype(np.int64))
@@ -187,7 +191,7 @@ def _vectors(compute: Callable[[Numbers, Numbers, Callable[[Numbers], Numbers]],
         def total(values: Numbers) -> Numbers:
             return np.bincount(owners, weights=values, minlength=len(rows))
 
-        sides = [numpy_of(pc.list_flatten(each).cast(pa.float64()), 0.0) for each in (left, right)]
+        sides = [numpy_of(pc.list_flatten(each).cast(pa.float64(), safe=False), 0.0) for each in (left, right)]
         with np.errstate(all="ignore"):
             answers = compute(sides[0], sides[1], total)
         found, known = np.zeros(call.length), np.zeros(call.length, np.bool_)
