@@ -14,6 +14,8 @@ from omnigraph.ids import reserve_ulids
 
 _ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)
 _ULID_CHARS = 26
+_VARYING = 3
+_LAST_DIGITS = _ALPHABET[np.stack(np.unravel_index(np.arange(32**_VARYING), (32,) * _VARYING), axis=1)]
 
 
 def assign_ids(info: TableType, explicit: pa.Array, columns: dict[str, pa.Array]) -> tuple[pa.Array, list[Offence]]:
@@ -57,25 +59,22 @@ def fresh_ulids(count: int) -> pa.Array:
     if not count:
         return pa.array([], pa.utf8())
     first = reserve_ulids(count)
-    low = np.uint64(first & 0xFFFFFFFFFFFFFFFF) + np.arange(count, dtype=np.uint64)
-    carried = low < np.uint64(first & 0xFFFFFFFFFFFFFFFF)
-    high = np.uint64(first >> 64) + carried.astype(np.uint64)
-    digits = np.empty((count, _ULID_CHARS), np.uint8)
-    for place in range(_ULID_CHARS):
-        digits[:, place] = _digit(high, low, 5 * (_ULID_CHARS - 1 - place))
+    characters = np.empty((count, _ULID_CHARS), np.uint8)
+    at = 0
+    while at < count:
+        # Numbers that follow each other differ in their last digits only, and those are the same in every block.
+        block, start = divmod(first + at, len(_LAST_DIGITS))
+        taken = min(count - at, len(_LAST_DIGITS) - start)
+        characters[at : at + taken, :-_VARYING] = _ALPHABET[_digits(block, _ULID_CHARS - _VARYING)]
+        characters[at : at + taken, -_VARYING:] = _LAST_DIGITS[start : start + taken]
+        at += taken
     offsets = np.arange(0, (count + 1) * _ULID_CHARS, _ULID_CHARS, dtype=np.int32)
-    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(_ALPHABET[digits].tobytes()))
+    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(characters))
 
 
-def _digit(high: np.ndarray, low: np.ndarray, shift: int) -> np.ndarray:
-    """The five bits at `shift` of a 128-bit number held in two halves."""
-    five = np.uint64(31)
-    if shift >= 64:
-        return ((high >> np.uint64(shift - 64)) & five).astype(np.uint8)
-    bits = low >> np.uint64(shift)
-    if shift > 59:
-        bits = bits | (high << np.uint64(64 - shift))
-    return (bits & five).astype(np.uint8)
+def _digits(number: int, count: int) -> list[int]:
+    """A number in digits of five bits."""
+    return [(number >> (5 * place)) & 31 for place in reversed(range(count))]
 
 
 def _filled(explicit: pa.Array, missing: pa.Array, count: int) -> pa.Array:

@@ -86,5 +86,16 @@ def test_ulids_by_column_spell_like_single_ones(start: int, count: int) -> None:
         identity.reserve_ulids = original
 
 
+def test_many_ulids_spell_like_single_ones_where_digits_carry(monkeypatch: pytest.MonkeyPatch) -> None:
+    from omnigraph import ids
+
+    start = (5 << 100) + (1 << 40) - 40_000
+    monkeypatch.setattr("omnigraph.engine.intake.columns.identity.reserve_ulids", lambda count: start)
+    minted = fresh_ulids(70_000)
+    for at in (0, 1, 7_231, 7_232, 39_999, 40_000, 69_999):
+        assert minted[at].as_py() == ids._encode_ulid(start + at)
+    assert minted.to_pylist() == sorted(set(minted.to_pylist()))
+
+
 def test_no_rows_need_no_ids() -> None:
     assert fresh_ulids(0).to_pylist() == []
